@@ -1,0 +1,104 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Bytes is an amount of memory in bytes. It is a type of its own so that a MiB count, a percentage or a float
+// can never be passed where bytes are meant. Negative amounts do not exist: arithmetic saturates at 0 and at 2^63-1.
+type Bytes int64
+
+// Binary units, as Kubernetes writes them.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+
+	// Max is the largest amount; additions and multiplications stop here instead of wrapping around.
+	Max Bytes = math.MaxInt64
+)
+
+// FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes).
+// Negative quantities, which the API server refuses for memory, read as 0.
+func FromQuantity(q resource.Quantity) Bytes {
+	return max(Bytes(q.Value()), 0)
+}
+
+// Quantity is the canonical Kubernetes form: binary suffixes, never millibytes.
+func (b Bytes) Quantity() resource.Quantity {
+	return *resource.NewQuantity(int64(b), resource.BinarySI)
+}
+
+// Plus adds and saturates at [Max].
+func (b Bytes) Plus(c Bytes) Bytes {
+	if c > 0 && b > Max-c {
+		return Max
+	}
+	return max(b+c, 0)
+}
+
+// Minus subtracts and stops at 0: nothing here has a negative size.
+func (b Bytes) Minus(c Bytes) Bytes {
+	return max(b-c, 0)
+}
+
+// Percent is b*percent/100, computed in 128 bits, rounded down, saturating at [Max]. Negative percentages give 0.
+func (b Bytes) Percent(percent int32) Bytes {
+	if b <= 0 || percent <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(b), uint64(percent))
+	if hi >= 100 {
+		return Max
+	}
+	q, _ := bits.Div64(hi, lo, 100)
+	if q > uint64(Max) {
+		return Max
+	}
+	return Bytes(q)
+}
+
+// CeilTo rounds up to a multiple of unit; unit <= 0 changes nothing.
+func (b Bytes) CeilTo(unit Bytes) Bytes {
+	if unit <= 0 || b%unit == 0 {
+		return b
+	}
+	return b.Minus(b % unit).Plus(unit)
+}
+
+// FloorTo rounds down to a multiple of unit; unit <= 0 changes nothing.
+func (b Bytes) FloorTo(unit Bytes) Bytes {
+	if unit <= 0 {
+		return b
+	}
+	return b - b%unit
+}
+
+// MiB is the amount in whole MiB, rounded down; the unit V8 and the JVM take on their command lines.
+func (b Bytes) MiB() int64 { return int64(b / MiB) }
+
+// String is what an operator reads: the largest binary unit that leaves at least one whole unit, one decimal below 10
+// units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where the exact value matters.
+func (b Bytes) String() string {
+	units := []struct {
+		size Bytes
+		name string
+	}{{GiB, "Gi"}, {MiB, "Mi"}, {KiB, "Ki"}}
+	for _, u := range units {
+		if b < u.size {
+			continue
+		}
+		if b%u.size != 0 && b < 10*u.size {
+			return strconv.FormatFloat(math.Round(float64(b)/float64(u.size)*10)/10, 'f', -1, 64) + u.name
+		}
+		return strconv.FormatInt(int64(b.Plus(u.size/2)/u.size), 10) + u.name
+	}
+	return strconv.FormatInt(int64(b), 10)
+}

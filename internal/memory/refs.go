@@ -1,0 +1,46 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// WorkloadRef names the topmost controller of a pod: what people edit and what a recommendation is for.
+// A bare pod is its own workload.
+type WorkloadRef struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+}
+
+// String is "Deployment shop/web".
+func (w WorkloadRef) String() string { return w.Kind + " " + w.Namespace + "/" + w.Name }
+
+// ContainerRef names one container of one pod. UID tells a StatefulSet's pod from its predecessor of the same name.
+type ContainerRef struct {
+	Namespace string
+	Pod       string
+	UID       types.UID
+	Container string
+}
+
+// Sample is one look at one container's memory. A field that the source cannot see is 0 and its Has… flag is false:
+// "unknown" must never be read as "uses nothing".
+type Sample struct {
+	Container ContainerRef
+	// Time is when the kubelet measured, not when memfit asked.
+	Time time.Time
+	// Started is when the container instance started, zero when the source does not say.
+	Started time.Time
+	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): what the allocator holds. No page cache, no tmpfs.
+	RSS Bytes
+	// HasRSS is false for sources that only know the working set (metrics.k8s.io).
+	HasRSS bool
+	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
+	WorkingSet Bytes
+}
