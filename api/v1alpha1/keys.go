@@ -1,0 +1,79 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Annotations that people write.
+const (
+	// ProfileAnnotation opts a workload in and names the MemoryProfile of the same namespace, or the
+	// ClusterMemoryProfile, that governs it. It works on the workload, on its pod template and on the Namespace;
+	// the pod template wins over the workload, the workload over the Namespace.
+	ProfileAnnotation = Group + "/profile"
+	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts out, whatever selects the pod.
+	InjectAnnotation = Group + "/inject"
+	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") when the profile says Auto.
+	RuntimeAnnotation = Group + "/runtime"
+	// PauseAnnotation set to "true" on a workload or Namespace stops every change memfit would make there; it keeps watching.
+	PauseAnnotation = Group + "/pause"
+)
+
+// Annotations that memfit writes, on pods only.
+const (
+	// InjectedAnnotation records, as JSON, what memfit set on this pod and why it left other things alone.
+	InjectedAnnotation = Group + "/injected"
+)
+
+// Condition types of MemoryProfile and ClusterMemoryProfile.
+const (
+	// ConditionReady is True when the profile is valid and in force. MemoryRecommendation has it too: True when a number stands.
+	ConditionReady = "Ready"
+	// ConditionInjectionUpToDate is False while governed pods run without what the profile would set; the message counts them and says why.
+	ConditionInjectionUpToDate = "InjectionUpToDate"
+	// ConditionUsageAvailable is False when memory usage cannot be read, with the nodes and the error.
+	ConditionUsageAvailable = "UsageAvailable"
+	// ConditionConflicted is True when something else sizes the same workload, or two profiles claim one pod; the message names both.
+	ConditionConflicted = "Conflicted"
+	// ConditionSupported is False when the spec asks for something this version of memfit does not do yet; the message names the fields.
+	ConditionSupported = "Supported"
+)
+
+// Condition types of MemoryRecommendation.
+const (
+	// ConditionOOMObserved is True when an OOM kill was seen within the drift window (24h by default).
+	ConditionOOMObserved = "OOMObserved"
+	// ConditionDriftDetected is True when memory climbs or was retained after load.
+	ConditionDriftDetected = "DriftDetected"
+	// ConditionEnvInStep is False when a running container's frozen settings no longer fit its limit.
+	ConditionEnvInStep = "EnvInStep"
+	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused otherwise.
+	ConditionApplied = "Applied"
+)
+
+// Condition reasons.
+const (
+	ReasonInForce             = "InForce"
+	ReasonNoPodsMatched       = "NoPodsMatched"
+	ReasonAllInjected         = "AllInjected"
+	ReasonPodsOutOfDate       = "PodsOutOfDate"
+	ReasonInjectionOff        = "InjectionOff"
+	ReasonUsageRead           = "UsageRead"
+	ReasonUsageMissing        = "UsageMissing"
+	ReasonNoConflict          = "NoConflict"
+	ReasonAmbiguousProfile    = "AmbiguousProfile"
+	ReasonOtherAutoscaler     = "OtherAutoscaler"
+	ReasonInvalidSpec         = "InvalidSpec"
+	ReasonAllSupported        = "AllSupported"
+	ReasonNotImplemented      = "NotImplemented"
+	ReasonRecommendationReady = "RecommendationReady"
+	ReasonNotEnoughEvidence   = "NotEnoughEvidence"
+	ReasonOOMKilled           = "OOMKilled"
+	ReasonNoOOMKill           = "NoOOMKill"
+	ReasonModeRecommend       = "ModeRecommend"
+	ReasonModeOff             = "ModeOff"
+	ReasonWaitingForNewPods   = "WaitingForNewPods"
+	ReasonUpToDate            = "UpToDate"
+	ReasonShapeHealthy        = "ShapeHealthy"
+	ReasonFrozenSettings      = "FrozenSettings"
+	ReasonInStep              = "InStep"
+	ReasonPaused              = "Paused"
+)

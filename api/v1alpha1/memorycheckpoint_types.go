@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CheckpointContainer is one container's packed history.
+type CheckpointContainer struct {
+	// history is memfit's own compact encoding (internal/signals), versioned by its first byte.
+	History []byte `json:"history"`
+	// name is the container's name.
+	Name string `json:"name"`
+}
+
+// MemoryCheckpointStatus is memfit's memory of one workload. It is the truth: MemoryRecommendation status is derived from it,
+// so that a kill is counted in one write and never twice.
+type MemoryCheckpointStatus struct {
+	// containers holds one packed history per container name.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Containers []CheckpointContainer `json:"containers,omitempty"`
+
+	// ledger is the OOM ledger with its cursors, as JSON written by internal/signals.
+	// +optional
+	Ledger []byte `json:"ledger,omitempty"`
+
+	// sizing is the state of sizing decisions (last change, holds), as JSON written by internal/recommend.
+	// +optional
+	Sizing []byte `json:"sizing,omitempty"`
+
+	// version of the encodings. A newer version than this memfit knows is left untouched and reported.
+	// +optional
+	Version int32 `json:"version,omitempty"`
+}
+
+// MemoryCheckpoint is memfit's memory of one workload across restarts. It is not meant to be read.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=memckpt
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MemoryCheckpoint struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// status is the state.
+	// +optional
+	Status MemoryCheckpointStatus `json:"status,omitempty,omitzero"`
+}
+
+// MemoryCheckpointList is a list of MemoryCheckpoint.
+//
+// +kubebuilder:object:root=true
+type MemoryCheckpointList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MemoryCheckpoint `json:"items"`
+}

@@ -1,0 +1,624 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RuntimeType names a language runtime whose memory settings memfit understands.
+// +kubebuilder:validation:Enum=Auto;NodeJS;JVM;Go;Python;Ruby;DotNet;PHP;Deno;Native
+type RuntimeType string
+
+// The runtimes. Auto is decided per container: the profile or annotation, else an unambiguous command.
+const (
+	RuntimeAuto   RuntimeType = "Auto"
+	RuntimeNodeJS RuntimeType = "NodeJS"
+	RuntimeJVM    RuntimeType = "JVM"
+	RuntimeGo     RuntimeType = "Go"
+	RuntimePython RuntimeType = "Python"
+	RuntimeRuby   RuntimeType = "Ruby"
+	RuntimeDotNet RuntimeType = "DotNet"
+	RuntimePHP    RuntimeType = "PHP"
+	RuntimeDeno   RuntimeType = "Deno"
+	RuntimeNative RuntimeType = "Native"
+)
+
+// RuntimeVariant narrows a runtime where builds of one language differ in what they accept.
+// +kubebuilder:validation:Enum=HotSpot;OpenJ9;NativeImage;Buildpack
+type RuntimeVariant string
+
+// The variants, all of the JVM. Buildpack means a Cloud Native Buildpacks (paketo) image whose launcher calculates the heap itself.
+const (
+	VariantHotSpot     RuntimeVariant = "HotSpot"
+	VariantOpenJ9      RuntimeVariant = "OpenJ9"
+	VariantNativeImage RuntimeVariant = "NativeImage"
+	VariantBuildpack   RuntimeVariant = "Buildpack"
+)
+
+// Libc names the C library, which decides whether MALLOC_* settings mean anything.
+// +kubebuilder:validation:Enum=Auto;Glibc;Musl
+type Libc string
+
+// The C libraries. Auto is treated as glibc: the settings are harmless on musl.
+const (
+	LibcAuto  Libc = "Auto"
+	LibcGlibc Libc = "Glibc"
+	LibcMusl  Libc = "Musl"
+)
+
+// RuntimeSpec declares what a container runs.
+// +kubebuilder:validation:XValidation:rule="!has(self.variant) || self.type == 'JVM'",message="variant is only known for type JVM: remove variant or set type: JVM"
+type RuntimeSpec struct {
+	// type is the language runtime. Default: Auto, which injects only what cannot stop a process until the runtime is certain.
+	// Example: NodeJS.
+	// +kubebuilder:default=Auto
+	// +optional
+	Type RuntimeType `json:"type,omitempty"`
+
+	// version is the runtime's own version as far as it is known, most significant part first ("20", "17.0.9", "1.22").
+	// It unlocks settings that older versions refuse, and version advisories. Default: unknown, which limits injection to what
+	// every supported version accepts. Example: "20".
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// variant tells builds of one language apart. JVM only: HotSpot (default), OpenJ9, NativeImage (GraalVM) or Buildpack
+	// (a paketo image whose launcher calculates -Xmx itself). Example: Buildpack.
+	// +optional
+	Variant RuntimeVariant `json:"variant,omitempty"`
+
+	// libc is the C library of the image. Default: Auto. Set Musl for Alpine images: MALLOC_* settings are then left out as useless.
+	// +kubebuilder:default=Auto
+	// +optional
+	Libc Libc `json:"libc,omitempty"`
+}
+
+// TuningMode says what the webhook does with runtime settings.
+// +kubebuilder:validation:Enum=Inject;DryRun;Off
+type TuningMode string
+
+// The tuning modes.
+const (
+	TuningInject TuningMode = "Inject"
+	TuningDryRun TuningMode = "DryRun"
+	TuningOff    TuningMode = "Off"
+)
+
+// ConflictPolicy says what happens to a setting the user already has.
+// +kubebuilder:validation:Enum=KeepUser;Replace
+type ConflictPolicy string
+
+// The conflict policies.
+const (
+	KeepUser ConflictPolicy = "KeepUser"
+	Replace  ConflictPolicy = "Replace"
+)
+
+// MemoryResizePolicy is what a container's memory resizePolicy becomes at admission.
+// +kubebuilder:validation:Enum=RestartContainer;NotRequired;Keep
+type MemoryResizePolicy string
+
+// The resize policies.
+const (
+	ResizeRestartContainer MemoryResizePolicy = "RestartContainer"
+	ResizeNotRequired      MemoryResizePolicy = "NotRequired"
+	ResizeKeep             MemoryResizePolicy = "Keep"
+)
+
+// TuningSpec says which runtime settings to inject. Only the settings named here exist: a profile cannot carry free-form
+// environment variables, so writing a profile is not a way to run code in other people's pods.
+// +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
+type TuningSpec struct {
+	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing) or Off.
+	// +kubebuilder:default=Inject
+	// +optional
+	Mode TuningMode `json:"mode,omitempty"`
+
+	// heapPercent is the share of the container's effective memory limit given to the managed heap, in percent (10-100).
+	// Default by runtime: NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25 % stays), others none.
+	// For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	HeapPercent *int32 `json:"heapPercent,omitempty"`
+
+	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go: GOMEMLIMIT.
+	// JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit. Example: 256Mi.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
+	// +optional
+	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
+
+	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas (1-64). 0 leaves it alone. Default: 2 for Ruby, elsewhere
+	// only suggested: measured results go both ways. Example: 2.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	// +optional
+	ArenaMax *int32 `json:"arenaMax,omitempty"`
+
+	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
+	// Default: not set. Example: 128Ki.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
+	// +optional
+	TrimThreshold *resource.Quantity `json:"trimThreshold,omitempty"`
+
+	// trimInterval is how often a HotSpot JVM on glibc gives free native memory back to the kernel
+	// (-XX:TrimNativeHeapInterval), 1s to 1h; 0s turns it off. Default: 60s. Example: 30s.
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('1h'))",message="trimInterval must be 0s (off) or between 1s and 1h, for example 30s"
+	// +optional
+	TrimInterval *metav1.Duration `json:"trimInterval,omitempty"`
+
+	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the settings
+	// named in replace and no others.
+	// +kubebuilder:default=KeepUser
+	// +optional
+	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
+
+	// replace names settings that memfit may overwrite with its own value when conflictPolicy is Replace: names of environment
+	// variables or flags that memfit can set. Values from valueFrom and envFrom are never replaced.
+	// Example: [GOMEMLIMIT, --max-old-space-size].
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Enum=MALLOC_ARENA_MAX;MALLOC_TRIM_THRESHOLD_;GOMEMLIMIT;GOGC;AUTOMEMLIMIT;--max-old-space-size;--max-semi-space-size;-XX:TrimNativeHeapInterval;-XX:MaxRAMPercentage;-XX:MinRAMPercentage;-XX:G1PeriodicGCInterval;DOTNET_GCHeapHardLimitPercent;DOTNET_GCHeapHardLimit;DOTNET_GCConserveMemory;DENO_V8_FLAGS
+	// +listType=set
+	// +optional
+	Replace []string `json:"replace,omitempty"`
+
+	// resizePolicy is the memory resizePolicy given to containers whose injected settings depend on the limit: RestartContainer
+	// (default: a resized container starts again with settings that fit), NotRequired, or Keep (leave the pod's own).
+	// A policy the pod already has always wins; with restartPolicy: Never it stays NotRequired, because the API server refuses the rest.
+	// +optional
+	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
+
+	// go holds settings only Go understands.
+	// +optional
+	Go *GoTuning `json:"go,omitempty"`
+
+	// jvm holds settings only the JVM understands.
+	// +optional
+	JVM *JVMTuning `json:"jvm,omitempty"`
+
+	// nodejs holds settings only Node.js understands.
+	// +optional
+	NodeJS *NodeJSTuning `json:"nodejs,omitempty"`
+
+	// dotnet holds settings only .NET understands.
+	// +optional
+	DotNet *DotNetTuning `json:"dotnet,omitempty"`
+}
+
+// GoTuning holds settings only Go understands.
+type GoTuning struct {
+	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs that link the automemlimit library: it follows an
+	// in-place resize, and GOMEMLIMIT would switch it off.
+	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
+	// +optional
+	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
+
+	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only when GOMEMLIMIT is near. An opt-in that is
+	// answered with an admission warning: a live heap above the limit turns into a severe slowdown instead of an OOM kill.
+	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
+	// +optional
+	GC string `json:"gc,omitempty"`
+
+	// cgo is Used when the program links C code, whose memory the Go runtime cannot see: GOMEMLIMIT then defaults to 80 % of the
+	// limit instead of 90 %. Default: Unused.
+	// +kubebuilder:validation:Enum=Used;Unused
+	// +optional
+	Cgo string `json:"cgo,omitempty"`
+}
+
+// JVMTuning holds settings only the JVM understands.
+type JVMTuning struct {
+	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. No effect with -Xms equal to -Xmx or
+	// another collector. Default: not set. Example: 5m.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="g1PeriodicGCInterval must be between 10s and 1h, for example 5m"
+	// +optional
+	G1PeriodicGCInterval *metav1.Duration `json:"g1PeriodicGCInterval,omitempty"`
+}
+
+// NodeJSTuning holds settings only Node.js understands.
+type NodeJSTuning struct {
+	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older releases
+	// do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
+	// +optional
+	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
+}
+
+// DotNetTuning holds settings only .NET understands.
+type DotNetTuning struct {
+	// conserveMemory is DOTNET_GCConserveMemory (0-9): how hard the collector works to keep the large object heap compact. Default:
+	// not set. Example: 5.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	// +optional
+	ConserveMemory *int32 `json:"conserveMemory,omitempty"`
+}
+
+// SizingMode says what memfit does with a recommendation.
+// +kubebuilder:validation:Enum=Off;Recommend;OnCreate;InPlace;InPlaceOrEvict
+type SizingMode string
+
+// The sizing modes.
+const (
+	SizingOff            SizingMode = "Off"
+	SizingRecommend      SizingMode = "Recommend"
+	SizingOnCreate       SizingMode = "OnCreate"
+	SizingInPlace        SizingMode = "InPlace"
+	SizingInPlaceOrEvict SizingMode = "InPlaceOrEvict"
+)
+
+// RequestPolicy says how the memory request follows from the limit.
+// +kubebuilder:validation:Enum=Percentile;EqualsLimit
+type RequestPolicy string
+
+// The request policies.
+const (
+	RequestPercentile  RequestPolicy = "Percentile"
+	RequestEqualsLimit RequestPolicy = "EqualsLimit"
+)
+
+// DecreasePolicy says whether memfit may lower a size.
+// +kubebuilder:validation:Enum=Allowed;Never
+type DecreasePolicy string
+
+// The decrease policies.
+const (
+	DecreaseAllowed DecreasePolicy = "Allowed"
+	DecreaseNever   DecreasePolicy = "Never"
+)
+
+// SizingPosture is a point on the curve between OOM kills and unused memory.
+// +kubebuilder:validation:Enum=Frugal;Balanced;Cautious
+type SizingPosture string
+
+// The postures.
+const (
+	PostureFrugal   SizingPosture = "Frugal"
+	PostureBalanced SizingPosture = "Balanced"
+	PostureCautious SizingPosture = "Cautious"
+)
+
+// Bounds keep a size within what its owner allows.
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
+type Bounds struct {
+	// min is the smallest size memfit recommends. Default: 16Mi. Example: 64Mi.
+	// +optional
+	Min *resource.Quantity `json:"min,omitempty"`
+	// max is the largest size memfit recommends; it also stops growth after OOM kills. Default: none. Example: 4Gi.
+	// +optional
+	Max *resource.Quantity `json:"max,omitempty"`
+}
+
+// SizingSpec says how to size requests and limits.
+type SizingSpec struct {
+	// mode is Off, Recommend (default: write the number, change nothing), OnCreate (new pods get it), InPlace (running pods are
+	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
+	// +kubebuilder:default=Recommend
+	// +optional
+	Mode SizingMode `json:"mode,omitempty"`
+
+	// requestPolicy is Percentile (default: the request covers usual use, the limit covers the peak) or EqualsLimit.
+	// +kubebuilder:default=Percentile
+	// +optional
+	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
+
+	// headroomPercent is added on top of the need found from evidence, in percent (0-200). Default: 15.
+	// +kubebuilder:default=15
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=200
+	// +optional
+	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
+
+	// posture moves along the curve between OOM kills and unused memory: Frugal, Balanced (default) or Cautious.
+	// See docs/sizing.md for the measured curve.
+	// +kubebuilder:default=Balanced
+	// +optional
+	Posture SizingPosture `json:"posture,omitempty"`
+
+	// limit bounds the recommended memory limit. Example: {min: 64Mi, max: 4Gi}.
+	// +optional
+	Limit *Bounds `json:"limit,omitempty"`
+
+	// request bounds the recommended memory request. Example: {min: 32Mi, max: 4Gi}.
+	// +optional
+	Request *Bounds `json:"request,omitempty"`
+
+	// decrease is Allowed (default) or Never: whether a recommendation may be below what the pod has now.
+	// +kubebuilder:default=Allowed
+	// +optional
+	Decrease DecreasePolicy `json:"decrease,omitempty"`
+
+	// oom says how to answer an OOM kill.
+	// +optional
+	OOM *OOMSpec `json:"oom,omitempty"`
+
+	// disruption limits how often and how much running pods are changed.
+	// +optional
+	Disruption *DisruptionSpec `json:"disruption,omitempty"`
+}
+
+// OOMSpec says how the limit grows after an OOM kill.
+type OOMSpec struct {
+	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly double it
+	// instead. Default: 150.
+	// +kubebuilder:default=150
+	// +kubebuilder:validation:Minimum=110
+	// +kubebuilder:validation:Maximum=400
+	// +optional
+	FactorPercent *int32 `json:"factorPercent,omitempty"`
+
+	// minIncrease is the smallest step, whatever the factor gives. Default: 64Mi.
+	// +kubebuilder:default="64Mi"
+	// +optional
+	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
+}
+
+// DisruptionSpec limits changes to running pods.
+type DisruptionSpec struct {
+	// cooldown is the least time between two changes of one workload; an OOM kill does not wait for it. Default: 1h.
+	// +kubebuilder:default="1h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="cooldown must not be negative, for example 1h"
+	// +optional
+	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
+
+	// maxUnavailable is the number of pods of one workload that may be changed at the same time. Default: 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+
+	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
+
+	// singleReplica says whether a workload with one replica may be restarted or evicted: Allowed or Never (default).
+	// +kubebuilder:default=Never
+	// +kubebuilder:validation:Enum=Allowed;Never
+	// +optional
+	SingleReplica string `json:"singleReplica,omitempty"`
+}
+
+// DriftAction says what to do with a pod that retains or leaks memory.
+// +kubebuilder:validation:Enum=Report;Restart
+type DriftAction string
+
+// The drift actions.
+const (
+	DriftReport  DriftAction = "Report"
+	DriftRestart DriftAction = "Restart"
+)
+
+// DriftSpec says how to watch the shape of memory over time.
+type DriftSpec struct {
+	// window is how much history a verdict looks at, 1h to 168h. Default: 24h.
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('168h')",message="window must be between 1h and 168h, for example 24h"
+	// +optional
+	Window *metav1.Duration `json:"window,omitempty"`
+
+	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it.
+	// +kubebuilder:default=Report
+	// +optional
+	Action DriftAction `json:"action,omitempty"`
+
+	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours. Default: 3.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
+
+	// minReplicas is the number of ready pods that must remain for Restart to evict one. Default: 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+}
+
+// ContainerPolicy overrides the profile for one container.
+type ContainerPolicy struct {
+	// name is the container's name, or "*" for every container that no other entry names. Naming an init container opts it in:
+	// init containers that are not named are left alone, unless they are native sidecars.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// mode is Managed (default) or Ignored: leave this container alone altogether.
+	// +kubebuilder:default=Managed
+	// +kubebuilder:validation:Enum=Managed;Ignored
+	// +optional
+	Mode string `json:"mode,omitempty"`
+
+	// runtime replaces the profile's runtime for this container.
+	// +optional
+	Runtime *RuntimeSpec `json:"runtime,omitempty"`
+
+	// tuning replaces, field by field, the profile's tuning for this container.
+	// +optional
+	Tuning *TuningSpec `json:"tuning,omitempty"`
+
+	// limit bounds this container's limit instead of sizing.limit.
+	// +optional
+	Limit *Bounds `json:"limit,omitempty"`
+
+	// request bounds this container's request instead of sizing.request.
+	// +optional
+	Request *Bounds `json:"request,omitempty"`
+}
+
+// MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
+type MemoryProfileSpec struct {
+	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted in by the
+	// memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every pod.
+	// Example: {matchLabels: {app: websocket}}.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// runtime declares what the containers run. Default: Auto. Example: {type: NodeJS, version: "20"}.
+	// +kubebuilder:default={}
+	// +optional
+	Runtime RuntimeSpec `json:"runtime,omitempty,omitzero"`
+
+	// containers overrides runtime, tuning and bounds per container.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Containers []ContainerPolicy `json:"containers,omitempty"`
+
+	// tuning says which runtime settings new pods get.
+	// +kubebuilder:default={}
+	// +optional
+	Tuning TuningSpec `json:"tuning,omitempty,omitzero"`
+
+	// sizing says how requests and limits are recommended and applied.
+	// +kubebuilder:default={}
+	// +optional
+	Sizing SizingSpec `json:"sizing,omitempty,omitzero"`
+
+	// drift says what to do about memory that climbs or is not given back.
+	// +kubebuilder:default={}
+	// +optional
+	Drift DriftSpec `json:"drift,omitempty,omitzero"`
+}
+
+// Coverage counts the pods a profile governs.
+type Coverage struct {
+	// governed is the number of running pods this profile governs.
+	Governed int32 `json:"governed"`
+	// injected is the number of them that run with what the profile would set today.
+	Injected int32 `json:"injected"`
+	// missed is the number created without passing through memfit: before the profile existed or while the webhook was away.
+	Missed int32 `json:"missed"`
+	// stale is the number that were injected, but would get other settings today.
+	Stale int32 `json:"stale"`
+	// skipped is the number in which every setting was left alone for a reason, for example because the user set it.
+	Skipped int32 `json:"skipped"`
+}
+
+// WorkloadSummary is one line about one workload. kubectl describe sorts fields by name, so the name comes first.
+type WorkloadSummary struct {
+	// name is "Namespace/Name" for a ClusterMemoryProfile and the workload's name otherwise, with its kind: "Deployment web".
+	Name string `json:"name"`
+	// oomKills is the number of OOM kills counted so far.
+	OOMKills int64 `json:"oomKills"`
+	// recommendation is the name of the MemoryRecommendation that explains the number.
+	Recommendation string `json:"recommendation,omitempty"`
+	// summary says in one line what memfit found and advises.
+	Summary string `json:"summary"`
+}
+
+// MemoryProfileStatus is what became of the profile.
+type MemoryProfileStatus struct {
+	// observedGeneration is the generation of the spec this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions: Ready, Supported, InjectionUpToDate, UsageAvailable, Conflicted.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// summary says in one line how the profile is doing.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+
+	// coverage counts governed pods and how many run with the profile's settings.
+	// +optional
+	Coverage *Coverage `json:"coverage,omitempty"`
+
+	// pods is "injected/governed", for the print column.
+	// +optional
+	Pods string `json:"pods,omitempty"`
+
+	// oomKills is the number of OOM kills counted in governed workloads so far.
+	// +optional
+	OOMKills int64 `json:"oomKills,omitempty"`
+
+	// workloads are the governed workloads with most OOM kills first, then by name; at most 20.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +optional
+	Workloads []WorkloadSummary `json:"workloads,omitempty"`
+
+	// workloadsOmitted is the number of governed workloads beyond those listed; kubectl get memrec shows them all.
+	// +optional
+	WorkloadsOmitted int32 `json:"workloadsOmitted,omitempty"`
+}
+
+// MemoryProfile declares the runtime of workloads in its namespace and what memfit may do about their memory.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mprof,categories=memory
+// +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
+// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.spec.sizing.mode`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
+// +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1
+type MemoryProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec declares runtime and policy.
+	// +kubebuilder:default={}
+	// +optional
+	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
+	// status is written by memfit.
+	// +optional
+	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
+}
+
+// MemoryProfileList is a list of MemoryProfile.
+//
+// +kubebuilder:object:root=true
+type MemoryProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MemoryProfile `json:"items"`
+}
+
+// ClusterMemoryProfile is a MemoryProfile for every namespace. A MemoryProfile that governs the same pod wins.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cmprof,categories=memory
+// +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
+// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.spec.sizing.mode`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
+// +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1
+type ClusterMemoryProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec declares runtime and policy.
+	// +kubebuilder:default={}
+	// +optional
+	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
+	// status is written by memfit.
+	// +optional
+	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
+}
+
+// ClusterMemoryProfileList is a list of ClusterMemoryProfile.
+//
+// +kubebuilder:object:root=true
+type ClusterMemoryProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterMemoryProfile `json:"items"`
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WorkloadReference names the workload a recommendation is for, in the same namespace.
+type WorkloadReference struct {
+	// apiVersion of the workload. Example: apps/v1.
+	APIVersion string `json:"apiVersion"`
+	// kind of the workload. Example: Deployment.
+	Kind string `json:"kind"`
+	// name of the workload. Example: web.
+	Name string `json:"name"`
+}
+
+// ProfileReference names the profile in force.
+type ProfileReference struct {
+	// kind is MemoryProfile or ClusterMemoryProfile.
+	// +kubebuilder:validation:Enum=MemoryProfile;ClusterMemoryProfile
+	Kind string `json:"kind"`
+	// name of the profile.
+	Name string `json:"name"`
+}
+
+// MemoryRecommendationSpec says what the recommendation is about. memfit writes it; editing it has no effect.
+type MemoryRecommendationSpec struct {
+	// profile is the profile that governs the workload.
+	Profile ProfileReference `json:"profile"`
+	// workload is what the recommendation is for.
+	Workload WorkloadReference `json:"workload"`
+}
+
+// Size is a memory request and limit. An absent field means not set.
+type Size struct {
+	// limit is the memory limit.
+	// +optional
+	Limit *resource.Quantity `json:"limit,omitempty"`
+	// request is the memory request.
+	// +optional
+	Request *resource.Quantity `json:"request,omitempty"`
+}
+
+// Evidence is what a recommendation rests on.
+type Evidence struct {
+	// peakRSS is the highest anonymous memory seen in one container, in the window.
+	// +optional
+	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
+	// peakWorkingSet is the highest working set seen in one container, in the window.
+	// +optional
+	PeakWorkingSet *resource.Quantity `json:"peakWorkingSet,omitempty"`
+	// replicas is the number of containers looked at.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// samples is the number of looks.
+	// +optional
+	Samples int64 `json:"samples,omitempty"`
+	// source says where usage came from: "kubelet", "prometheus" or "metrics.k8s.io (working set only)".
+	// +optional
+	Source string `json:"source,omitempty"`
+	// trough is the live set: the median of the low points between collections.
+	// +optional
+	Trough *resource.Quantity `json:"trough,omitempty"`
+	// window is how far back the evidence goes, as people say it ("9d4h").
+	// +optional
+	Window string `json:"window,omitempty"`
+}
+
+// Shape says what a container's memory does over time.
+type Shape struct {
+	// confidence is Low, Medium or High.
+	// +optional
+	Confidence string `json:"confidence,omitempty"`
+	// kind is Flat, Sawtooth, StepRetention, Climb, FollowsLimit, Burst or Unknown.
+	Kind string `json:"kind"`
+	// ratePerDay is the climb per day.
+	// +optional
+	RatePerDay *resource.Quantity `json:"ratePerDay,omitempty"`
+	// sickPods names pods whose memory is far above their replicas'.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	// +optional
+	SickPods []string `json:"sickPods,omitempty"`
+	// summary says it in a sentence with numbers.
+	Summary string `json:"summary"`
+	// timeToLimit is when the limit will be reached at this rate, as an interval ("2d to 5d").
+	// +optional
+	TimeToLimit string `json:"timeToLimit,omitempty"`
+}
+
+// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items without
+// a separator, so container comes first and summary says it all.
+type ContainerRecommendation struct {
+	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Advice []string `json:"advice,omitempty"`
+	// confidence is Low, Medium or High.
+	// +optional
+	Confidence string `json:"confidence,omitempty"`
+	// container is the container's name.
+	Container string `json:"container"`
+	// current is what running pods have now.
+	// +optional
+	Current Size `json:"current,omitempty,omitzero"`
+	// decision is Hold, Raise, Lower or Keep.
+	Decision string `json:"decision"`
+	// evidence is what the number rests on.
+	// +optional
+	Evidence Evidence `json:"evidence,omitempty,omitzero"`
+	// oomKills is the number of OOM kills of this container so far.
+	// +optional
+	OOMKills int64 `json:"oomKills,omitempty"`
+	// reasons is the chain from evidence to number, each step with its figures.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Reasons []string `json:"reasons,omitempty"`
+	// recommended is the size memfit recommends; absent while it holds.
+	// +optional
+	Recommended *Size `json:"recommended,omitempty"`
+	// runtime is what memfit takes the container to run, and how it knows.
+	// +optional
+	Runtime string `json:"runtime,omitempty"`
+	// settings are the runtime settings memfit derives for the current limit.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Settings []string `json:"settings,omitempty"`
+	// shape is what memory does over time.
+	// +optional
+	Shape *Shape `json:"shape,omitempty"`
+	// summary says in one line what was found and what to do.
+	Summary string `json:"summary"`
+}
+
+// OOMKillRecord is one OOM kill.
+type OOMKillRecord struct {
+	// confidence is Low, Medium or High.
+	Confidence string `json:"confidence"`
+	// container that was killed.
+	Container string `json:"container"`
+	// kind is MainProcess, ChildProcess, AtStart, HeapAbort, PodLimit or Suspected.
+	Kind string `json:"kind"`
+	// limit is the memory limit at the time of the kill.
+	// +optional
+	Limit *resource.Quantity `json:"limit,omitempty"`
+	// peak is the highest RSS seen in that container instance before the kill.
+	// +optional
+	Peak *resource.Quantity `json:"peak,omitempty"`
+	// pod that was killed.
+	Pod string `json:"pod"`
+	// summary says it in a sentence, with the evidence.
+	Summary string `json:"summary"`
+	// time of the kill as the kubelet reported it.
+	Time metav1.Time `json:"time"`
+}
+
+// MemoryRecommendationStatus is what memfit found and advises.
+type MemoryRecommendationStatus struct {
+	// observedGeneration is the generation of the profile this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// advisories are facts about the declared runtime version that its owner should know.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Advisories []string `json:"advisories,omitempty"`
+
+	// conditions: Ready, OOMObserved, DriftDetected, EnvInStep, Applied.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// containers are the answers per container.
+	// +listType=map
+	// +listMapKey=container
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Containers []ContainerRecommendation `json:"containers,omitempty"`
+
+	// coverage counts the workload's pods and how many run with the profile's settings.
+	// +optional
+	Coverage *Coverage `json:"coverage,omitempty"`
+
+	// limit is the recommended limits of the containers in one string, for the print column.
+	// +optional
+	Limit string `json:"limit,omitempty"`
+
+	// oomKills is the number of OOM kills counted so far.
+	// +optional
+	OOMKills int64 `json:"oomKills,omitempty"`
+
+	// recentOOMKills are the last 20 kills, newest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +optional
+	RecentOOMKills []OOMKillRecord `json:"recentOOMKills,omitempty"`
+
+	// summary says in one line what was found and what to do.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+}
+
+// MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the workload owns it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=memrec,categories=memory
+// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload.name`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
+// +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1
+type MemoryRecommendation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says what the recommendation is about.
+	Spec MemoryRecommendationSpec `json:"spec"`
+	// status is what memfit found and advises.
+	// +optional
+	Status MemoryRecommendationStatus `json:"status,omitempty,omitzero"`
+}
+
+// MemoryRecommendationList is a list of MemoryRecommendation.
+//
+// +kubebuilder:object:root=true
+type MemoryRecommendationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MemoryRecommendation `json:"items"`
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import "time"
+
+// OOMKind says what died and who ended it. The kinds differ in what helps, so they are never merged into one counter.
+type OOMKind string
+
+// The kinds of OOM kill.
+const (
+	// OOMMainProcess: the kernel killed the container's main process at the container's limit.
+	OOMMainProcess OOMKind = "MainProcess"
+	// OOMChildProcess: the kernel killed a child while the container lived on.
+	OOMChildProcess OOMKind = "ChildProcess"
+	// OOMAtStart: killed before memory was ever measured; the limit is below what starting takes.
+	OOMAtStart OOMKind = "AtStart"
+	// OOMHeapAbort: the runtime gave up at its own heap cap (V8 134, JVM 3). The limit may be fine: raise the cap.
+	OOMHeapAbort OOMKind = "HeapAbort"
+	// OOMPodLimit: the pod-level limit was hit while every container was below its own.
+	OOMPodLimit OOMKind = "PodLimit"
+	// OOMSuspected: it looks like one, but the kubelet did not say so.
+	OOMSuspected OOMKind = "Suspected"
+)
+
+// Confidence is how sure a statement is, in the three steps an operator can act on.
+type Confidence string
+
+// The confidences.
+const (
+	Low    Confidence = "Low"
+	Medium Confidence = "Medium"
+	High   Confidence = "High"
+)
+
+// OOMKill is one kill, counted once.
+type OOMKill struct {
+	Container ContainerRef
+	Kind      OOMKind
+	// Time is when the kubelet says the container ended, or when memfit learned of it if nobody says.
+	Time time.Time
+	// Limit is the limit in force when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
+	Limit Bytes
+	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
+	Peak Bytes
+	// Uptime is how long that instance ran. 0: unknown.
+	Uptime     time.Duration
+	Confidence Confidence
+	// Evidence says in a few words how memfit knows: "OOMKilled, exit 137, restart 4".
+	Evidence string
+}
