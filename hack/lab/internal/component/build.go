@@ -1,0 +1,155 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+// Builder builds components into a store.
+type Builder struct {
+	Modules string // the folder that holds one pinned module per component
+	Store   string // the cache: one entry per component and key
+	Report  *progress.Reporter
+
+	toolchain Toolchain
+}
+
+// Ensure builds what the store lacks and returns a directory in which every selected binary is found by name.
+//
+// Components are built at the same time, two at least: the compiler uses all cores, the linker of a big binary only one.
+// Binaries of one component are built one after the other, because they share most packages and the go command does not
+// share work between two of its processes.
+func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string, err error) {
+	if b.toolchain, err = FindToolchain(ctx); err != nil {
+		return "", err
+	}
+	view, err = b.view()
+	if err != nil {
+		return "", err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(2, runtime.NumCPU()/2))
+	for _, c := range selected {
+		group.Go(func() error { return b.component(ctx, c, view) })
+	}
+	return view, group.Wait()
+}
+
+// view names the directory of links after the keys of all components, so that every selection shares it.
+func (b *Builder) view() (string, error) {
+	h := sha256.New()
+	for _, c := range All() {
+		files, err := sources(filepath.Join(b.Modules, c.Name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, c.Name, Key(c, b.toolchain, files))
+	}
+	dir := filepath.Join(b.Store, "view-"+hex.EncodeToString(h.Sum(nil))[:16])
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+func (b *Builder) component(ctx context.Context, c Component, view string) error {
+	module := filepath.Join(b.Modules, c.Name)
+	files, err := sources(module)
+	if err != nil {
+		return err
+	}
+	entry := filepath.Join(b.Store, c.Name+"-"+Key(c, b.toolchain, files))
+	if err := os.MkdirAll(entry, 0o755); err != nil {
+		return fmt.Errorf("making the cache entry of %s: %w", c.Name, err)
+	}
+	// Two labs or a lab and a test may want the same entry: the second waits and then finds it built.
+	unlock, err := flock.Lock(ctx, entry+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	m, err := readManifest(entry)
+	if err != nil {
+		return err
+	}
+	for _, binary := range c.Binaries {
+		if err := b.binary(ctx, c, binary, entry, m); err != nil {
+			return err
+		}
+		if err := link(filepath.Join(entry, binary.Name), filepath.Join(view, binary.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry string, m manifest) error {
+	if m.holds(entry, binary.Name) {
+		b.Report.Skip(binary.Name, "cached")
+		return nil
+	}
+	step := b.Report.Start(binary.Name, "building")
+	if err := b.compile(ctx, c, binary, entry); err != nil {
+		step.Fail()
+		return err
+	}
+	sum, err := fileSHA256(filepath.Join(entry, binary.Name))
+	if err != nil {
+		step.Fail()
+		return err
+	}
+	m.GoVersion, m.SHA256[binary.Name] = b.toolchain.Version, sum
+	if err := m.write(entry); err != nil {
+		step.Fail()
+		return err
+	}
+	step.Done("built")
+	return nil
+}
+
+func (b *Builder) compile(ctx context.Context, c Component, binary Binary, entry string) error {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", c.LDFlags, "-o", filepath.Join(entry, binary.Name)}
+	if c.Tags != "" {
+		args = append(args, "-tags", c.Tags)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, binary.Package)...)
+	cmd.Dir = filepath.Join(b.Modules, c.Name)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+map[bool]string{true: "1", false: "0"}[c.CGO])
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("building %s in %s: %w\n%s", binary.Name, cmd.Dir, err, lastLines(output.String(), 20))
+	}
+	return nil
+}
+
+// link points name at target, whatever was there before.
+func link(target, name string) error {
+	tmp := name + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, tmp); err != nil {
+		return fmt.Errorf("linking %s: %w", filepath.Base(name), err)
+	}
+	return os.Rename(tmp, name)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

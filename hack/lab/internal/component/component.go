@@ -1,0 +1,138 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package component builds the programs a Kubernetes node is made of from pinned Go modules, and keeps them in a cache.
+//
+// A component is one Go module of ours (hack/lab/modules/NAME) that pins one upstream project; its binaries share one
+// cache entry, named by a hash of everything that determines their bytes. A binary is used only if it still has the
+// checksum that was written down when it was built.
+package component
+
+import (
+	"path"
+	"strings"
+)
+
+// kubernetesVersion must equal the version that modules/kubernetes/go.mod requires; a test compares them. Without these
+// linker flags the API server calls itself v0.0.0 and clients refuse to talk to it.
+const kubernetesVersion = "v1.36.3"
+
+// Component is one pinned module and the binaries built from it.
+type Component struct {
+	Name     string   // the folder below hack/lab/modules
+	Binaries []Binary // built in this order
+	LDFlags  string
+	Tags     string
+	CGO      bool
+}
+
+// Binary is one main package.
+type Binary struct {
+	Name    string
+	Package string
+}
+
+// All lists every component in the order in which a person waits for them: what tests of the operator need comes first.
+func All() []Component {
+	return []Component{
+		{
+			Name: "kubernetes",
+			Binaries: packages(
+				"k8s.io/kubernetes/cmd/kube-apiserver",
+				"k8s.io/kubernetes/cmd/kubectl",
+				"k8s.io/kubernetes/cmd/kubelet",
+				"k8s.io/kubernetes/cmd/kube-controller-manager",
+				"k8s.io/kubernetes/cmd/kube-scheduler",
+			),
+			LDFlags: "-s -w " + kubernetesVersionFlags(kubernetesVersion),
+		},
+		{
+			Name:     "etcd",
+			Binaries: []Binary{{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"}},
+			LDFlags:  "-s -w",
+		},
+		{
+			Name: "containerd",
+			Binaries: packages(
+				"github.com/containerd/containerd/v2/cmd/containerd",
+				"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+				"github.com/containerd/containerd/v2/cmd/ctr",
+			),
+			LDFlags: "-s -w",
+			Tags:    "no_btrfs no_devmapper no_zfs", // snapshotters that need C headers or tools, and that the lab never uses
+		},
+		{
+			Name:     "runc",
+			Binaries: packages("github.com/opencontainers/runc"),
+			LDFlags:  "-s -w",
+			Tags:     "seccomp", // without it every pod fails with "seccomp: config provided but seccomp not supported"
+			CGO:      true,
+		},
+		{
+			Name: "cni",
+			Binaries: packages(
+				"github.com/containernetworking/plugins/plugins/ipam/host-local",
+				"github.com/containernetworking/plugins/plugins/main/bridge",
+				"github.com/containernetworking/plugins/plugins/main/loopback",
+				"github.com/containernetworking/plugins/plugins/meta/portmap",
+			),
+			LDFlags: "-s -w",
+		},
+		{
+			Name:     "cert-manager",
+			Binaries: []Binary{{Name: "cert-manager", Package: "."}},
+			LDFlags:  "-s -w",
+		},
+	}
+}
+
+// Select keeps the named binaries, in the order of all. It returns the names it does not know.
+func Select(all []Component, names []string) (selected []Component, unknown []string) {
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	for _, c := range all {
+		var kept []Binary
+		for _, b := range c.Binaries {
+			if wanted[b.Name] {
+				kept = append(kept, b)
+				delete(wanted, b.Name)
+			}
+		}
+		if len(kept) > 0 {
+			c.Binaries = kept
+			selected = append(selected, c)
+		}
+	}
+	for _, name := range names {
+		if wanted[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	return selected, unknown
+}
+
+// Count is the number of binaries in all.
+func Count(all []Component) int {
+	n := 0
+	for _, c := range all {
+		n += len(c.Binaries)
+	}
+	return n
+}
+
+// packages names every binary after the last element of its package path.
+func packages(paths ...string) []Binary {
+	binaries := make([]Binary, len(paths))
+	for i, p := range paths {
+		binaries[i] = Binary{Name: path.Base(p), Package: p}
+	}
+	return binaries
+}
+
+func kubernetesVersionFlags(version string) string {
+	const pkg = "k8s.io/component-base/version."
+	numbers := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	return "-X " + pkg + "gitVersion=" + version + " -X " + pkg + "gitMajor=" + numbers[0] + " -X " + pkg + "gitMinor=" + numbers[1]
+}

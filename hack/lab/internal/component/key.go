@@ -1,0 +1,80 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Toolchain is what compiles: another Go version makes other bytes.
+type Toolchain struct {
+	Version, OS, Arch string
+}
+
+// FindToolchain asks the go command on the PATH.
+func FindToolchain(ctx context.Context) (Toolchain, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH").Output()
+	if err != nil {
+		return Toolchain{}, fmt.Errorf("asking the go command for its version (install Go 1.26 or later): %w", err)
+	}
+	fields := strings.Fields(string(out))
+	if len(fields) != 3 {
+		return Toolchain{}, fmt.Errorf("unexpected answer of `go env`: %q", out)
+	}
+	return Toolchain{Version: fields[0], OS: fields[1], Arch: fields[2]}, nil
+}
+
+// sources are the files of a component's module that decide what is built.
+func sources(dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
+		matches, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range matches {
+			if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+				return nil, fmt.Errorf("reading the pinned module: %w", err)
+			}
+		}
+	}
+	if files["go.mod"] == nil {
+		return nil, fmt.Errorf("%s holds no go.mod: run the lab from a complete checkout", dir)
+	}
+	return files, nil
+}
+
+// Key names the cache entry of a component: equal keys mean equal binaries. The selection of binaries is no part of it,
+// so that a test that built three of them and a lab that needs all share one entry.
+func Key(c Component, tc Toolchain, files map[string][]byte) string {
+	h := sha256.New()
+	field := func(name string, value []byte) {
+		// The length keeps two different lists of fields from running into the same bytes.
+		fmt.Fprintf(h, "%s %d\n", name, len(value))
+		h.Write(value)
+	}
+	field("toolchain", fmt.Appendf(nil, "%s %s %s", tc.Version, tc.OS, tc.Arch))
+	field("ldflags", []byte(c.LDFlags))
+	field("tags", []byte(c.Tags))
+	field("cgo", fmt.Append(nil, c.CGO))
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		field("file "+name, bytes.ReplaceAll(files[name], []byte("\r\n"), []byte("\n")))
+	}
+	// 16 hex digits: 64 bits are plenty for a handful of entries, and paths stay readable.
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

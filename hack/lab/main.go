@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command lab runs a real one-node Kubernetes cluster on a Linux machine that has no Docker, no images and no registry:
+// it builds every program from pinned Go modules, starts the node in a network namespace of its own, and makes the
+// workload images from Debian packages. `lab` without arguments lists what it can do; docs/development.md tells how to use it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+// Exit codes, so that scripts can tell "this machine cannot" from "this went wrong".
+const (
+	exitFailed      = 1
+	exitUnsupported = 2
+)
+
+// errUnsupported marks what only another machine or another user can do.
+var errUnsupported = errors.New("the lab cannot run here")
+
+// command is one subcommand. Hidden ones (no summary) are run by the lab itself.
+type command struct {
+	name    string
+	usage   string
+	summary string
+	run     func(ctx context.Context, l layout.Layout, args []string) error
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := dispatch(ctx, os.Args[1:])
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUnsupported):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitUnsupported)
+	default:
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(exitFailed)
+	}
+}
+
+func dispatch(ctx context.Context, args []string) error {
+	l, err := layout.New(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		printUsage()
+		return flag.ErrHelp
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(ctx, l, args[1:])
+		}
+	}
+	printUsage()
+	return fmt.Errorf("unknown command %q", args[0])
+}
+
+func printUsage() {
+	w := tabwriter.NewWriter(os.Stderr, 0, 4, 2, ' ', 0)
+	defer w.Flush()
+	fmt.Fprintln(w, "Usage: lab COMMAND [flags]")
+	for _, c := range commands() {
+		if c.summary != "" {
+			fmt.Fprintf(w, "  %s %s\t%s\n", c.name, c.usage, c.summary)
+		}
+	}
+}
