@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Size is a request and a limit; 0 means not set.
+type Size struct{ Request, Limit memory.Bytes }
+
+// Decision is what to do with the size a container has now.
+type Decision string
+
+// The decisions.
+const (
+	// Hold: evidence is missing or too old. The size is zero; nothing may be changed.
+	Hold Decision = "Hold"
+	// Keep: what the container has is right, or not wrong enough to change.
+	Keep Decision = "Keep"
+	// Raise and Lower say which way the limit (or, with an unchanged limit, the request) goes.
+	Raise Decision = "Raise"
+	Lower Decision = "Lower"
+)
+
+// Posture is a point on the curve between OOM kills and unused memory. The names are those of the API.
+type Posture string
+
+// The postures.
+const (
+	Frugal   Posture = "Frugal"
+	Balanced Posture = "Balanced"
+	Cautious Posture = "Cautious"
+)
+
+// Traits say what a container's runtime does with a limit.
+type Traits struct {
+	// Name is the runtime as people say it ("Node.js 20"), for the reasons.
+	Name string
+	// FollowsLimit: the runtime sizes its heap from the limit, so that use up to the limit is not demand.
+	FollowsLimit bool
+	// HeapPercent is the share of the limit the managed heap may take, 0: unknown.
+	HeapPercent int32
+	// Overhead is what the runtime needs outside its heap whatever the limit.
+	Overhead memory.Bytes
+}
+
+// Policy is the owner's word. The zero value of a field means its default; see [DefaultPolicy].
+type Policy struct {
+	// RequestEqualsLimit: the request is the limit (requestPolicy: EqualsLimit).
+	RequestEqualsLimit bool
+	// HeadroomPercent is added to the need found from evidence. Default: 15; -1 means none.
+	HeadroomPercent int32
+	// Posture. Default: Balanced.
+	Posture Posture
+	// Bounds of the limit and the request. Default: 16Mi and none (0).
+	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
+	// DecreaseNever: a recommendation is never below what the container has.
+	DecreaseNever bool
+	// OOMFactorPercent is the growth from the limit a container died at. Default: 150; quick repeats double instead.
+	OOMFactorPercent int32
+	// OOMMinIncrease is the smallest step after a kill. Default: 64Mi.
+	OOMMinIncrease memory.Bytes
+	// MinChangePercent is the smallest change worth making. Default: 10; -1 means every change.
+	MinChangePercent int32
+	// Cooldown is the least time between two changes that no kill asked for. Default: 1h. Used by the guards.
+	Cooldown time.Duration
+}
+
+// DefaultPolicy is the policy of an empty profile.
+func DefaultPolicy() Policy {
+	return Policy{
+		HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
+		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10, Cooldown: time.Hour,
+	}
+}
+
+// Input is everything a recommendation depends on.
+type Input struct {
+	// History of the container name; nil is an empty one.
+	History *history.Container
+	// Kills of this container, oldest first. The ledger's last 20 are enough.
+	Kills  []memory.OOMKill
+	Traits Traits
+	Policy Policy
+	// Current is what running containers have now.
+	Current Size
+	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an alarm.
+	Climbing bool
+	Now      time.Time
+}
+
+// Evidence is what a recommendation rests on.
+type Evidence struct {
+	// PeakRSS and PeakWorkingSet are the highest seen in one container.
+	PeakRSS, PeakWorkingSet memory.Bytes
+	// Trough is the live set; 0 when unknown.
+	Trough memory.Bytes
+	// Replicas is the number of container instances looked at, Samples the number of looks.
+	Replicas int
+	Samples  int64
+	// Window is how far back the evidence goes.
+	Window time.Duration
+	// Kills is the number of kills that moved the number.
+	Kills int
+}
+
+// Recommendation is the answer for one container.
+type Recommendation struct {
+	Decision Decision
+	// Size is the size recommended; zero with Hold.
+	Size       Size
+	Confidence memory.Confidence
+	// Reasons is the chain from evidence to number, at most 16 sentences with their figures.
+	Reasons []string
+	// Advice is what memfit does not carry out itself, for example a runtime setting to raise; at most 8.
+	Advice []string
+	// Summary says it in one line.
+	Summary string
+	// NextLook is when to evaluate again if nothing happens before.
+	NextLook time.Duration
+	Evidence Evidence
+	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
+	Alarm string
+}
