@@ -1,0 +1,19 @@
+# memfit. `make` alone lists what can be done; the recipes live in hack/make/, one file per concern.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# go tool keeps what it builds in Go's own cache, so nothing needs installing and PATH needs no GOBIN.
+TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
+LAB  := go -C $(CURDIR)/hack/lab run .
+
+##@ General
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make \033[36m<target>\033[0m [VAR=value]\n"} \
+		/^##@ / {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+include hack/make/*.mk

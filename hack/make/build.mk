@@ -1,0 +1,79 @@
+# Generated files, programs, images and manifests.
+
+# What `memfit --version` says. Also right in a clone without tags or outside git.
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# -trimpath and no build id: equal source gives equal binaries.
+GO_BUILD  := go build -trimpath -ldflags '-s -w -buildid= -X main.version=$(VERSION)'
+IMG       ?= memfit.test/manager:dev
+KUBECTL   ?= kubectl
+KUSTOMIZE := $(TOOL) kustomize
+
+##@ Development
+
+.PHONY: generate
+generate: ## Write the DeepCopy methods of ./api.
+	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+# controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.
+RBAC_PATHS    = $(foreach d,controllers webhooks cmd,$(if $(shell find $(d) -name '*.go' 2>/dev/null | head -1),paths=./$(d)/...))
+WEBHOOK_PATHS = $(if $(wildcard webhooks/*.go),paths=./webhooks/...)
+
+.PHONY: manifests
+manifests: ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code.
+	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+ifneq ($(RBAC_PATHS),)
+	$(TOOL) controller-gen rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
+endif
+ifneq ($(WEBHOOK_PATHS),)
+	$(TOOL) controller-gen webhook $(WEBHOOK_PATHS) output:webhook:artifacts:config=config/webhook
+endif
+
+.PHONY: fmt
+fmt: ## Format the Go code and sort its imports.
+	$(TOOL) golangci-lint fmt ./...
+
+.PHONY: run
+run: ## Run the manager on this machine against the current kubeconfig, without webhooks.
+	ENABLE_WEBHOOKS=false go run -ldflags '-X main.version=$(VERSION)' ./cmd/manager $(ARGS)
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/manager and bin/kubectl-memfit.
+	CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/manager ./cmd/kubectl-memfit
+
+.PHONY: image
+image: ## Build dist/manager.tar, an image without Docker or a registry (IMG names it).
+	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/manager ./cmd/manager
+	$(LAB) image --binary $(CURDIR)/dist/image/manager --name $(IMG) -o $(CURDIR)/dist/manager.tar
+
+.PHONY: docker-build
+docker-build: ## Build the image with Docker (IMG names it), for those who have it.
+	docker build --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image).
+	@$(call with_image,config/default) > dist/install.yaml
+	@echo "dist/install.yaml: $$(grep -c '^kind:' dist/install.yaml) objects, image $(IMG)"
+
+# The image is set in a copy, so that no target leaves config/ edited. (Under dist/: go tool works only inside the module.)
+with_image = mkdir -p dist && copy=$$(mktemp -d dist/config.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && cp -r config "$$copy/" \
+	&& (cd "$$copy/config/manager" && $(KUSTOMIZE) edit set image controller=$(IMG)) && $(KUSTOMIZE) build "$$copy/$(1)"
+
+##@ Deployment (to the cluster kubectl points at)
+
+.PHONY: install
+install: ## Install the CRDs.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: ## Remove the CRDs, and with them every MemoryProfile.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Deploy memfit (IMG names the image).
+	$(call with_image,config/default) | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## Remove memfit and its CRDs.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -

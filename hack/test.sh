@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Copyright 2026 The memfit authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs every test that needs no cluster: the operator's (against a real API server where a test asks for one) and the lab's.
+# Called by `make test`, which passes TEST_PARALLEL and TEST_FLAGS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+parallel=${TEST_PARALLEL:-2}
+read -ra flags <<<"${TEST_FLAGS:-}"
+started=$SECONDS
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+	echo "--- test: using the API server and etcd in $KUBEBUILDER_ASSETS"
+else
+	echo "--- test: building etcd, kube-apiserver and kubectl from Go modules, unless an earlier run did (some minutes the first time)"
+	KUBEBUILDER_ASSETS=$(go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir)
+	echo "    ready in $KUBEBUILDER_ASSETS ($((SECONDS - started)) s)"
+fi
+export KUBEBUILDER_ASSETS
+
+status=0
+run() { # run NAME GO-ARGUMENTS...
+	local name=$1 start=$SECONDS
+	shift
+	echo "--- test: $name"
+	go "$@" 2>&1 | tee -a "$log" || status=1
+	echo "    $name took $((SECONDS - start)) s"
+}
+
+# test/e2e needs a node: make test-e2e.
+mapfile -t packages < <(go list ./... | grep -v '/test/e2e')
+run "the operator, ${#packages[@]} packages" test -p "$parallel" "${flags[@]}" "${packages[@]}"
+run "the lab" -C hack/lab test -p "$parallel" "${flags[@]}" ./...
+
+passed=$(grep -c '^ok  ' "$log" || true)
+broken=$(grep -c -E '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)
+echo "--- test: done in $((SECONDS - started)) s"
+echo "packages: $passed passed, $broken failed"
+exit "$status"
