@@ -1,0 +1,136 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// manifests returns the YAML files under config/.
+func manifests(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(files(t)), func(f string) bool {
+		return !strings.HasPrefix(f, "config/") || path.Ext(f) != ".yaml" && path.Ext(f) != ".yml"
+	})
+}
+
+// byIndex is a JSON patch path that counts list items; "-" (append) is fine.
+var byIndex = regexp.MustCompile(`^[-\s]*path:\s*["']?/\S*/\d+(/|["']?\s*$)`)
+
+// TestPatchesByName: a patch by list index edits whatever stands there after somebody added an item above it.
+func TestPatchesByName(t *testing.T) {
+	for _, f := range manifests(t) {
+		for i, line := range strings.Split(string(read(t, f)), "\n") {
+			if byIndex.MatchString(line) {
+				t.Errorf("%s:%d patches by list index; use a strategic merge patch that names the item: %s", f, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// TestRBACReasons: whoever reviews memfit for a cluster reads why it needs each permission next to the permission.
+func TestRBACReasons(t *testing.T) {
+	for _, f := range goFiles(t) {
+		lines := strings.Split(string(read(t, f)), "\n")
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "// +kubebuilder:rbac:") && (i == 0 || !isProse(lines[i-1])) {
+				t.Errorf("%s:%d: RBAC marker without a reason; write it in a comment line directly above, one for each marker", f, i+1)
+			}
+		}
+	}
+	for _, f := range manifests(t) {
+		// role.yaml is generated from the markers above.
+		if path.Dir(f) != "config/rbac" || path.Base(f) == "role.yaml" {
+			continue
+		}
+		for _, line := range rulesWithoutReason(string(read(t, f))) {
+			t.Errorf("%s:%d: RBAC rule without a reason; write it in a comment directly above the rule or behind its first line", f, line)
+		}
+	}
+}
+
+// isProse: a comment line that is neither empty nor a marker.
+func isProse(line string) bool {
+	text, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
+	text = strings.TrimSpace(text)
+	return ok && text != "" && !strings.HasPrefix(text, "+")
+}
+
+// rulesWithoutReason returns the line numbers of list items under "rules:" that no comment explains.
+func rulesWithoutReason(manifest string) []int {
+	var bare []int
+	inRules, commented := false, false
+	for i, line := range strings.Split(manifest, "\n") {
+		text := strings.TrimSpace(line)
+		nested := strings.HasPrefix(line, "    ") // the fields of a rule, and its own lists
+		switch {
+		case strings.HasPrefix(line, "rules:"):
+			inRules = true
+		case text == "" || strings.HasPrefix(text, "#") || nested:
+		case strings.HasPrefix(text, "- ") && inRules:
+			if firstLineOfRule.MatchString(text) && !commented && !strings.Contains(text, " #") {
+				bare = append(bare, i+1)
+			}
+		case !strings.HasPrefix(line, " "):
+			inRules = false
+		}
+		commented = strings.HasPrefix(text, "#")
+	}
+	return bare
+}
+
+var firstLineOfRule = regexp.MustCompile(`^- (apiGroups|resources|resourceNames|verbs|nonResourceURLs):`)
+
+func TestRulesWithoutReason(t *testing.T) {
+	const manifest = `kind: ClusterRole
+rules:
+# to read usage
+- apiGroups: [""]
+  resources: [nodes/stats]
+  verbs:
+  - get
+- apiGroups: [""]
+  resources: [pods]
+- apiGroups: [memfit.dev] # what memfit writes
+---
+kind: Role
+rules:
+  - verbs: [get]
+`
+	if got, want := rulesWithoutReason(manifest), []int{8, 14}; !slices.Equal(got, want) {
+		t.Errorf("rules without a reason are on lines %v, want %v", got, want)
+	}
+}
+
+// TestClusterRolesStaySmall: nodes/proxy is a way to run commands in every pod, and cluster-wide access to Secrets is
+// access to everything; memfit needs neither.
+func TestClusterRolesStaySmall(t *testing.T) {
+	forbidden := []string{"nodes/proxy", "nodes/*", "secrets", "*", "*/*"}
+	for _, f := range manifests(t) {
+		for doc := range strings.SplitSeq("\n"+string(read(t, f)), "\n---") {
+			var role struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Rules    []struct{ Resources []string }
+			}
+			// A kustomize patch may be a list, which is no role.
+			if err := yaml.Unmarshal([]byte(doc), &role); err != nil || role.Kind != "ClusterRole" {
+				continue
+			}
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					if slices.Contains(forbidden, resource) {
+						t.Errorf("%s: ClusterRole %s may not name %q", f, role.Metadata.Name, resource)
+					}
+				}
+			}
+		}
+	}
+}

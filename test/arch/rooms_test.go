@@ -1,0 +1,144 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import "slices"
+
+const module = "github.com/memfit/memfit"
+
+// room is one line of the table of rooms. Import paths ending in "/..." stand for the path and all below it.
+type room struct {
+	name    string   // also the name of its depguard rule in .golangci.yml
+	dir     string   // "dir" is one package, "dir/..." the tree
+	ours    []string // our packages it may import, relative to the module
+	outside []string // third-party packages it may import
+	noStd   []string // standard packages (and all below them) it may not import
+	never   []string // third-party packages that may not even be linked in through others
+}
+
+// rooms is the table; the first room that matches a package is its own. A package that no line matches fails the test:
+// before you add one, say in one line what it may touch.
+var rooms = []room{
+	{
+		name: "api", dir: "api/...", noStd: pure,
+		outside: []string{
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
+			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema",
+		},
+		never: clients,
+	},
+	{
+		name: "memory", dir: "internal/memory/...", noStd: pure,
+		outside: []string{"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/types"},
+		never:   slices.Concat(clients, kinds),
+	},
+	{
+		name: "profile", dir: "internal/profile/...", noStd: pure,
+		ours:    []string{"api/v1alpha1", "internal/memory"},
+		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
+		never:   clients,
+	},
+	{
+		name: "runtimes", dir: "internal/runtimes/...", noStd: pure,
+		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "inject", dir: "internal/inject/...", noStd: pure,
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/profile", "internal/runtimes"},
+		outside: pods,
+		never:   clients,
+	},
+	{
+		name: "signals", dir: "internal/signals/...", noStd: pure,
+		ours:    []string{"internal/history", "internal/memory"},
+		outside: pods,
+		never:   clients,
+	},
+	{
+		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes
+		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "recommend", dir: "internal/recommend/...", noStd: pure,
+		ours:  []string{"internal/history", "internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "usage", dir: "internal/usage", noStd: ownsNoProcess,
+		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "usage-sources", dir: "internal/usage/...", noStd: ownsNoProcess,
+		ours: []string{"internal/memory", "internal/usage"},
+		outside: []string{
+			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...", "github.com/prometheus/common/...",
+			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1", "k8s.io/metrics/...",
+		},
+		never: []string{"sigs.k8s.io/controller-runtime/..."},
+	},
+	{
+		name: "procmem", dir: "internal/procmem/...", noStd: pure, // reads an fs.FS that the caller opened
+		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
+		ours: []string{
+			"api/v1alpha1", "internal/history", "internal/inject", "internal/memory", "internal/profile", "internal/recommend",
+			"internal/runtimes", "internal/signals", "internal/usage",
+		},
+		outside: edge,
+	},
+	{
+		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
+		ours:    []string{"api/v1alpha1", "internal/inject", "internal/memory", "internal/profile"},
+		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
+	},
+	{
+		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
+		ours: []string{
+			"api/v1alpha1", "controllers", "internal/history", "internal/inject", "internal/memory", "internal/profile",
+			"internal/recommend", "internal/runtimes", "internal/signals", "internal/usage/...", "webhooks",
+		},
+		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/..."}),
+	},
+	{
+		name: "agent", dir: "cmd/agent/...", // runs on every node, so it stays small
+		ours:    []string{"internal/memory", "internal/procmem"},
+		outside: []string{"github.com/prometheus/client_golang/..."},
+		never:   []string{"sigs.k8s.io/controller-runtime/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/tools/cache/..."},
+	},
+	{
+		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
+		ours: []string{
+			"api/v1alpha1", "internal/history", "internal/inject", "internal/memory", "internal/profile", "internal/recommend",
+			"internal/signals",
+		},
+		outside: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/...", "sigs.k8s.io/yaml"},
+		never:   []string{"sigs.k8s.io/controller-runtime/..."},
+	},
+}
+
+// free are the trees that may import anything. No room's line names them, so only test files and they themselves use them.
+var free = []string{"test/...", "hack/..."}
+
+var (
+	// pure rooms give equal output for equal input.
+	pure = []string{"os", "net", "log", "context"}
+	// ownsNoProcess: files, flags, environment and exit codes belong to cmd.
+	ownsNoProcess = []string{"os"}
+
+	// pods is what reading and editing a pod takes.
+	pods = []string{
+		"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/types",
+	}
+	// edge is what the rooms that talk to Kubernetes use.
+	edge = []string{"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/..."}
+
+	clients = []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}
+	kinds   = []string{"k8s.io/api/..."}
+)

@@ -1,0 +1,94 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPackageDocs: a package says what it promises, once. Two docs drift apart, and godoc glues them together.
+func TestPackageDocs(t *testing.T) {
+	dirs := goDirs(t)
+	testsOnly := map[string][]string{} // such as an end-to-end suite: it says so in a test file
+	for _, f := range goFiles(t) {
+		if dir := path.Dir(f); dirs[dir] == nil {
+			testsOnly[dir] = append(testsOnly[dir], f)
+		}
+	}
+	maps.Copy(dirs, testsOnly)
+	for dir, sources := range dirs {
+		var documented []string
+		for _, f := range sources {
+			parsed, err := parser.ParseFile(token.NewFileSet(), f, read(t, f), parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Errorf("%s: %v", f, err)
+				continue
+			}
+			if parsed.Doc != nil && strings.TrimSpace(parsed.Doc.Text()) != "" {
+				documented = append(documented, f)
+			}
+		}
+		switch len(documented) {
+		case 0:
+			t.Errorf("package in %s has no package comment: say in doc.go what it promises", dir)
+		case 1:
+		default:
+			t.Errorf("package in %s has %d package comments, want one: %s", dir, len(documented), strings.Join(documented, ", "))
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	header := bytes.TrimSpace(read(t, "hack/boilerplate.go.txt"))
+	for _, f := range goFiles(t) {
+		content := read(t, f)
+		if bytes.HasPrefix(content, []byte("//go:build ")) { // a build constraint may come first
+			_, content, _ = bytes.Cut(content, []byte("\n"))
+		}
+		if !bytes.HasPrefix(bytes.TrimSpace(content), append(slices.Clip(header), '\n')) {
+			t.Errorf("%s does not start with the header of hack/boilerplate.go.txt", f)
+		}
+	}
+}
+
+// TestNoDumpingGrounds: a folder whose name says nothing collects everything.
+func TestNoDumpingGrounds(t *testing.T) {
+	vague := []string{"common", "helper", "helpers", "misc", "util", "utils"}
+	reported := map[string]bool{}
+	for _, f := range files(t) {
+		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
+			if slices.Contains(vague, path.Base(dir)) && !reported[dir] {
+				reported[dir] = true
+				t.Errorf("folder %s: name it after what its contents promise", dir)
+			}
+		}
+	}
+}
+
+// TestNoRegistryHosts: the ordinary clients know where their registries are, and whoever uses a mirror has told them.
+// A host written down here would go round that. The names are split so that this file passes its own test.
+func TestNoRegistryHosts(t *testing.T) {
+	hosts := []string{
+		"proxy.golang" + ".org", "sum.golang" + ".org", "index.golang" + ".org", "goproxy" + ".io", "goproxy" + ".cn",
+		"registry.npmjs" + ".org", "registry.yarnpkg" + ".com", "pypi" + ".org", "pythonhosted" + ".org", "crates" + ".io",
+		"repo1.maven" + ".org", "repo.maven.apache" + ".org", "search.maven" + ".org", "rubygems" + ".org",
+		"deb.debian" + ".org", "security.debian" + ".org", "ftp.debian" + ".org", "snapshot.debian" + ".org",
+		"gcr" + ".io", "ghcr" + ".io", "quay" + ".io", "docker" + ".io", "registry.k8s" + ".io", "mcr.microsoft" + ".com",
+	}
+	for _, f := range files(t) {
+		content := bytes.ToLower(read(t, f))
+		for _, host := range hosts {
+			if before, _, found := bytes.Cut(content, []byte(host)); found {
+				t.Errorf("%s:%d names the registry host %s: leave it to the client's own settings", f, 1+bytes.Count(before, []byte("\n")), host)
+			}
+		}
+	}
+}
