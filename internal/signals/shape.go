@@ -1,0 +1,91 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// ShapeKind says what a container's memory does over time.
+type ShapeKind string
+
+// The kinds of shape.
+const (
+	// Unknown: too little was seen, or it fits nothing.
+	Unknown ShapeKind = "Unknown"
+	// Flat: it stays where it is.
+	Flat ShapeKind = "Flat"
+	// Sawtooth: it rises and falls with collections; the trough is the live set.
+	Sawtooth ShapeKind = "Sawtooth"
+	// StepRetention: it jumps and never comes down.
+	StepRetention ShapeKind = "StepRetention"
+	// Climb: it drifts upwards without end.
+	Climb ShapeKind = "Climb"
+	// FollowsLimit: it fills a cap derived from the limit and stays there. That is no demand.
+	FollowsLimit ShapeKind = "FollowsLimit"
+	// Burst: short peaks, each coming down again.
+	Burst ShapeKind = "Burst"
+)
+
+// Point is one look at one instance. Load is any measure of work done (CPU cores, requests per second); negative means unknown.
+type Point struct {
+	Time time.Time
+	// RSS is anonymous memory.
+	RSS memory.Bytes
+	// Limit is the limit in force; 0: none or unknown.
+	Limit memory.Bytes
+	Load  float64
+}
+
+// Instance is one running container between its start and its end: a restart begins a new one.
+type Instance struct {
+	Container memory.ContainerRef
+	// Started is when it started, zero when unknown.
+	Started time.Time
+	// Points are in any order; duplicates and gaps are tolerated.
+	Points []Point
+}
+
+// ShapeInput is what Classify looks at: one container name of one workload.
+type ShapeInput struct {
+	Instances []Instance
+	// Limit is the limit in force now; 0: none.
+	Limit memory.Bytes
+	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or unknown.
+	Cap memory.Bytes
+	Now time.Time
+}
+
+// Step is one jump that stayed.
+type Step struct {
+	At time.Time
+	By memory.Bytes
+}
+
+// Shape is the verdict about a container's memory, with its numbers.
+type Shape struct {
+	Kind       ShapeKind
+	Confidence memory.Confidence
+	// RatePerDay is the climb per day; 0 unless Kind is Climb.
+	RatePerDay memory.Bytes
+	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (95 %); zero when not climbing or no limit.
+	TimeToLimit [2]time.Duration
+	// Trough is the live set: the median of the low points.
+	Trough memory.Bytes
+	// Peak is the highest point.
+	Peak memory.Bytes
+	// Steps are the jumps that stayed, oldest first, at most 8.
+	Steps []Step
+	// Sick names pods whose memory is far above their replicas', highest first, at most 5.
+	Sick []string
+	// NotDownAfterLoad is true when load fell and memory did not.
+	NotDownAfterLoad bool
+	// Summary says it in a sentence with numbers.
+	Summary string
+}
+
+// Classify says what the memory of one container of one workload does over time.
+func Classify(in ShapeInput) Shape { return Shape{Kind: Unknown, Confidence: memory.Low} }
