@@ -4,86 +4,285 @@
 package history
 
 import (
+	"math"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
 )
 
+// What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a benchmark hold it to that.
+const (
+	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen again.
+	DaysKept = 35
+	// HoursKept is the number of hourly peaks kept: a week.
+	HoursKept = 7 * 24
+	// lowHours is the number of hours whose low points are kept.
+	lowHours = 24
+	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas or a faster
+	// source than fits: points of one instance are then thinned, each kept one being the highest since the one before.
+	PointsKept = 96
+	RecentSpan = 90 * time.Minute
+	// slots is the number of instances followed one by one. Peaks of all replicas count; low points are taken from these.
+	slots = 6
+	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set.
+	warmUp = 10 * time.Minute
+)
+
 // Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty and ready.
+// Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred thousand of them cost the garbage
+// collector nothing.
 type Container struct {
-	first, last time.Time
+	first, last int64
 	samples     int64
-	peak        memory.Bytes
-	peakWS      memory.Bytes
+
+	peakRSS, peakWS       code
+	peakRSSDay, peakWSDay uint16
+
+	day  uint16 // newest day
+	hour int32  // newest hour
+	now  code   // highest demand of the newest hour so far
+
+	days  [DaysKept]dayCell
+	hours [HoursKept]code
+	lows  [lowHours]code
+	peaks histogram
+
+	slot      [slots]slot
+	seen      [32]uint8 // instances of this hour, a linear counter
+	replicas  uint16    // instances of the hour before
+	instances uint8     // number given to the newest instance
+	noRSS     bool      // some samples had the working set only
+	regime    regime    // under the limit in force
+	before    regime    // under the limit before it
+	recent    ring
 }
+
+// dayCell is one day; a zero peak means no samples.
+type dayCell struct{ peak, trough code }
+
+// slot follows one container instance.
+type slot struct {
+	id      uint32 // hash of the pod's name, UID and container; 0: free
+	low     code   // lowest demand in this hour; 0: none yet, or still warming up
+	full    bool   // it was up and warm when the hour began
+	number  uint8
+	last    int64
+	started int64 // when it started, or when it was first seen
+}
+
+// regime is what was seen under one limit: it tells use that follows the limit from demand that does not care.
+type regime struct{ limit, peak, low code }
 
 // New is an empty history.
 func New() *Container { return &Container{} }
 
-// Point is one recent look at one instance.
-type Point struct {
-	// Instance numbers container instances; the same pod after a restart has another number.
-	Instance int
-	Time     time.Time
-	// RSS is anonymous memory, or the working set when HasRSS is false for the whole history.
-	RSS memory.Bytes
-}
-
-// Day is one day (UTC) of the workload.
-type Day struct {
-	// Start is midnight UTC.
-	Start time.Time
-	// Peak is the highest demand seen in any replica.
-	Peak memory.Bytes
-	// Trough is the lowest of the low points of that day: the live set of a garbage collected runtime.
-	Trough memory.Bytes
-}
-
-// Add takes one sample, with the limit in force when it was taken (0: none or unknown). Samples may come twice or late.
+// Add takes one sample, with the limit in force when it was taken (0: none or unknown). Samples may come twice or late: a duplicate
+// changes nothing, a late one still counts for its hour and day. Samples older than the days kept are dropped, and so are empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
-	if c.samples == 0 || s.Time.Before(c.first) {
-		c.first = s.Time
+	demand := Demand(s)
+	at := s.Time.Unix()
+	if demand <= 0 || at <= 0 {
+		return
 	}
-	if s.Time.After(c.last) {
-		c.last = s.Time
+	hour, day := int32(at/3600), uint16(at/86400)
+	if c.samples > 0 && int(c.day)-int(day) >= DaysKept {
+		return
 	}
-	c.samples++
-	c.peak = max(c.peak, s.RSS)
-	c.peakWS = max(c.peakWS, s.WorkingSet)
+	c.advance(hour, day)
+	sl, fresh := c.slotFor(s, at)
+	if sl != nil && !fresh && sl.last == at {
+		return
+	}
+	v := encode(demand)
+	c.count(at, s)
+	c.markHour(v, hour)
+	c.markDay(v, day)
+	c.markPeaks(s, day)
+	c.noRSS = c.noRSS || !s.HasRSS
+	if sl == nil || at < sl.last {
+		return
+	}
+	sl.last = at
+	c.markRegime(v, limit)
+	if hour == c.hour && (sl.full || sl.warm()) && (sl.low == 0 || v < sl.low) {
+		sl.low = v
+	}
+	c.recent.add(v, at, sl.number, c.spacing())
 }
 
-// Restarted says that an instance of the container ended, for whatever reason: what follows is a new process.
-func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {}
+// Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working set, but of that
+// at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page cache, which the kernel takes back
+// when a container reaches its limit (research: VPA counts it in full and inflates file readers). What is not reclaimable there - tmpfs,
+// sockets, page tables - is usually small; where it is not, a kill says so and recommend then counts the working set in full.
+func Demand(s memory.Sample) memory.Bytes {
+	if !s.HasRSS {
+		return s.WorkingSet
+	}
+	beyond := s.WorkingSet.Minus(s.RSS)
+	return s.RSS.Plus(min(beyond, max(s.RSS/4, 16*memory.MiB)))
+}
 
-// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint; the current window is part of it.
-func (c *Container) MarshalBinary() ([]byte, error) { return []byte{1}, nil }
+// advance closes the hours and days between the newest seen and this one.
+func (c *Container) advance(hour int32, day uint16) {
+	if c.samples == 0 {
+		c.hour, c.day = hour, day
+		return
+	}
+	if hour <= c.hour {
+		return
+	}
+	c.closeHour()
+	for h := c.hour + 1; h <= hour && h <= c.hour+HoursKept; h++ {
+		c.hours[h%HoursKept] = 0
+		c.lows[h%lowHours] = 0
+	}
+	for d := c.day + 1; d <= day && d <= c.day+DaysKept; d++ {
+		c.days[d%DaysKept] = dayCell{}
+	}
+	c.hour, c.day, c.now = hour, day, 0
+}
 
-// UnmarshalBinary restores what MarshalBinary wrote. Damaged input is an error and leaves c unchanged.
-func (c *Container) UnmarshalBinary(data []byte) error { return nil }
+// closeHour moves the finished hour into the histogram, and the low points of its instances into the day.
+func (c *Container) closeHour() {
+	c.peaks.add(c.now, c.hour)
+	c.replicas = c.countSeen()
+	c.seen = [32]uint8{}
+	var low code
+	for i := range c.slot {
+		sl := &c.slot[i]
+		if sl.full {
+			low = max(low, sl.low)
+		}
+		sl.low = 0
+		sl.full = sl.id != 0 && sl.last/3600 == int64(c.hour) && (sl.full || sl.warm())
+	}
+	if low != 0 {
+		c.regime.low = max(c.regime.low, low)
+	}
+	c.lows[c.hour%lowHours] = low
+	cell := &c.days[c.day%DaysKept]
+	cell.trough = max(cell.trough, low)
+}
 
-// Recent is the last hours at the resolution the samples came in, oldest first.
-func (c *Container) Recent() []Point { return nil }
+// slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new instance.
+func (c *Container) slotFor(s memory.Sample, at int64) (sl *slot, fresh bool) {
+	id := instanceID(s.Container)
+	c.seen[id>>8%32] |= 1 << (id % 8)
+	var free *slot
+	for i := range c.slot {
+		sl := &c.slot[i]
+		switch {
+		case sl.id == id:
+			if started := s.Started.Unix(); !s.Started.IsZero() && started > sl.last {
+				c.occupy(sl, id, started)
+				return sl, true
+			}
+			return sl, false
+		case free == nil && (sl.id == 0 || at-sl.last > 2*3600):
+			free = sl
+		}
+	}
+	if free == nil {
+		return nil, false
+	}
+	started := at
+	if !s.Started.IsZero() && s.Started.Unix() > 0 {
+		started = min(at, s.Started.Unix())
+	}
+	c.occupy(free, id, started)
+	return free, true
+}
 
-// Days are up to 35 days with samples, oldest first.
-func (c *Container) Days() []Day { return nil }
+func (s *slot) warm() bool { return s.last-s.started >= int64(warmUp/time.Second) }
 
-// Samples is the number of samples taken in so far.
-func (c *Container) Samples() int64 { return c.samples }
+// markRegime starts a new regime when the limit changes by more than a twentieth; smaller steps teach nothing.
+func (c *Container) markRegime(v code, limit memory.Bytes) {
+	if l := encode(limit); l != 0 && l != c.regime.limit {
+		was := c.regime.limit.bytes()
+		if c.regime.limit != 0 && c.regime.peak != 0 && (limit > was.Percent(105) || limit < was.Percent(95)) {
+			c.before = c.regime
+			c.regime = regime{}
+		}
+		c.regime.limit = l
+	}
+	c.regime.peak = max(c.regime.peak, v)
+}
 
-// First is the time of the oldest sample; zero without samples.
-func (c *Container) First() time.Time { return c.first }
+// Restarted says that an instance of the container ended, for whatever reason: what follows is a new process, which warms up again.
+func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
+	id := instanceID(ref)
+	for i := range c.slot {
+		if sl := &c.slot[i]; sl.id == id && at.Unix() > sl.started {
+			c.occupy(sl, id, at.Unix())
+		}
+	}
+}
 
-// Last is the time of the newest sample; zero without samples.
-func (c *Container) Last() time.Time { return c.last }
+func (c *Container) occupy(sl *slot, id uint32, started int64) {
+	c.instances++
+	*sl = slot{id: id, started: started, number: c.instances, last: started - 1}
+}
 
-// Span is the time between the oldest and the newest sample.
-func (c *Container) Span() time.Duration { return c.last.Sub(c.first) }
+func (c *Container) count(at int64, s memory.Sample) {
+	if c.samples == 0 || at < c.first {
+		c.first = at
+	}
+	c.last = max(c.last, at)
+	if c.samples < math.MaxInt64 {
+		c.samples++
+	}
+}
 
-// Replicas is the number of container instances seen in the last hours.
-func (c *Container) Replicas() int { return 0 }
+func (c *Container) markHour(v code, hour int32) {
+	if c.hour-hour >= HoursKept {
+		return
+	}
+	cell := &c.hours[hour%HoursKept]
+	*cell = max(*cell, v)
+	if hour == c.hour {
+		c.now = max(c.now, v)
+	}
+}
 
-// PeakRSS is the highest anonymous memory in the days remembered; 0 when the source never said.
-func (c *Container) PeakRSS() memory.Bytes { return c.peak }
+func (c *Container) markDay(v code, day uint16) {
+	cell := &c.days[day%DaysKept]
+	cell.peak = max(cell.peak, v)
+}
 
-// PeakWorkingSet is the highest working set in the days remembered.
-func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS }
+func (c *Container) markPeaks(s memory.Sample, day uint16) {
+	if s.HasRSS {
+		mark(&c.peakRSS, &c.peakRSSDay, encode(s.RSS), day)
+	}
+	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
+}
+
+// mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
+func mark(peak *code, on *uint16, v code, day uint16) {
+	if v >= *peak || int(day)-int(*on) >= DaysKept {
+		*peak, *on = v, day
+	}
+}
+
+// spacing is the least time between two recent points of one instance, so that the ring reaches back about RecentSpan.
+func (c *Container) spacing() int64 {
+	var busy int64
+	for i := range c.slot {
+		if c.slot[i].id != 0 && c.last-c.slot[i].last <= 3600 {
+			busy++
+		}
+	}
+	return busy * int64(RecentSpan/time.Second) / PointsKept
+}
+
+// instanceID is FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.
+func instanceID(ref memory.ContainerRef) uint32 {
+	const offset, prime = 2166136261, 16777619
+	h := uint32(offset)
+	for _, part := range [...]string{ref.Namespace, ref.Pod, string(ref.UID), ref.Container} {
+		for i := range len(part) {
+			h = (h ^ uint32(part[i])) * prime
+		}
+		h = (h ^ 0xff) * prime
+	}
+	return max(h, 1)
+}

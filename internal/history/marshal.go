@@ -1,0 +1,236 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// version is the first byte of the encoding. A reader refuses versions it does not know: the history then starts anew.
+const version = 1
+
+// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours are alike.
+// The current window is part of it, so that a restart forgets nothing.
+func (c *Container) MarshalBinary() ([]byte, error) {
+	w := writer{buf: make([]byte, 0, 512)}
+	w.buf = append(w.buf, version)
+	c.code(&w)
+	return w.buf, nil
+}
+
+// UnmarshalBinary restores what MarshalBinary wrote. Damaged input is an error and leaves c unchanged.
+func (c *Container) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 {
+		return errors.New("history: empty input")
+	}
+	if data[0] != version {
+		return fmt.Errorf("history: version %d is not known, want %d", data[0], version)
+	}
+	var read Container
+	r := reader{buf: data[1:]}
+	read.code(&r)
+	if r.err == nil && len(r.buf) != 0 {
+		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
+	}
+	if r.err == nil {
+		r.err = read.valid()
+	}
+	if r.err != nil {
+		return r.err
+	}
+	*c = read
+	return nil
+}
+
+// coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.
+type coder interface {
+	int(v *int64)
+}
+
+// code visits every field in a fixed order.
+func (c *Container) code(w coder) {
+	for _, v := range []*int64{&c.first, &c.last, &c.samples} {
+		w.int(v)
+	}
+	num(w, &c.day)
+	num(w, &c.hour)
+	for _, v := range []*code{&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak, &c.before.low} {
+		num(w, v)
+	}
+	for _, v := range []*uint16{&c.peakRSSDay, &c.peakWSDay, &c.replicas} {
+		num(w, v)
+	}
+	flag(w, &c.noRSS)
+	num(w, &c.instances)
+	c.codeSeries(w)
+	c.peaks.code(w)
+	for i := range c.slot {
+		c.slot[i].code(w, c.last)
+	}
+	sparse(w, c.seen[:])
+	c.recent.code(w)
+}
+
+// codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
+func (c *Container) codeSeries(w coder) {
+	var peak, low, hour, lows code
+	for i := range c.days {
+		delta(w, &c.days[i].peak, &peak)
+		delta(w, &c.days[i].trough, &low)
+	}
+	for i := range c.hours {
+		delta(w, &c.hours[i], &hour)
+	}
+	for i := range c.lows {
+		delta(w, &c.lows[i], &lows)
+	}
+}
+
+func (h *histogram) code(w coder) {
+	num(w, &h.refHour)
+	num(w, &h.n)
+	h.n = min(h.n, maxBuckets)
+	var edge code
+	for i := range int(h.n) {
+		delta(w, &h.upper[i], &edge)
+		bits := math.Float32bits(h.weight[i])
+		num(w, &bits)
+		h.weight[i] = math.Float32frombits(bits)
+	}
+}
+
+func (s *slot) code(w coder, last int64) {
+	num(w, &s.id)
+	if s.id == 0 {
+		return
+	}
+	num(w, &s.low)
+	flag(w, &s.full)
+	num(w, &s.number)
+	since(w, &s.last, last)
+	since(w, &s.started, s.last)
+}
+
+func (r *ring) code(w coder) {
+	w.int(&r.newest)
+	num(w, &r.n)
+	r.n = min(r.n, PointsKept)
+	var value code
+	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
+	o := ring{newest: r.newest, n: r.n}
+	for i := range int(r.n) {
+		j := r.index(i)
+		o.gap[i], o.value[i], o.number[i] = r.gap[j], r.value[j], r.number[j]
+		num(w, &o.gap[i])
+		delta(w, &o.value[i], &value)
+		num(w, &o.number[i])
+	}
+	if _, reading := w.(*reader); reading {
+		*r = o
+	}
+}
+
+// valid refuses what no writer could have written and later code would trip over.
+func (c *Container) valid() error {
+	if c.samples < 0 || c.hour < 0 || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
+		return errors.New("history: times or counts out of range")
+	}
+	for i := range int(c.peaks.n) {
+		if w := c.peaks.weight[i]; !(w >= 0 && w <= math.MaxFloat32/maxBuckets) || i > 0 && c.peaks.upper[i] <= c.peaks.upper[i-1] {
+			return errors.New("history: histogram out of order")
+		}
+	}
+	return nil
+}
+
+type integer interface {
+	~uint8 | ~uint16 | ~uint32 | ~int32 | ~int64
+}
+
+func num[T integer](w coder, v *T) {
+	n := int64(*v)
+	w.int(&n)
+	*v = T(n)
+	if int64(*v) != n {
+		if r, ok := w.(*reader); ok {
+			r.fail("a number does not fit its field")
+		}
+	}
+}
+
+func delta[T integer](w coder, v, before *T) {
+	d := int64(*v) - int64(*before)
+	w.int(&d)
+	n := int64(*before) + d
+	*v = T(n)
+	if int64(*v) != n {
+		if r, ok := w.(*reader); ok {
+			r.fail("a difference leaves its field")
+		}
+	}
+	*before = *v
+}
+
+// since writes a time as seconds before another: three bytes instead of five.
+func since(w coder, v *int64, ref int64) {
+	d := ref - *v
+	w.int(&d)
+	*v = ref - d
+}
+
+func flag(w coder, v *bool) {
+	var n uint8
+	if *v {
+		n = 1
+	}
+	num(w, &n)
+	*v = n == 1
+}
+
+// sparse writes only the bytes that are not zero.
+func sparse(w coder, cells []uint8) {
+	var set uint32
+	for i, v := range cells {
+		if v != 0 {
+			set |= 1 << i
+		}
+	}
+	num(w, &set)
+	for i := range cells {
+		if set&(1<<i) != 0 {
+			num(w, &cells[i])
+		}
+	}
+}
+
+type writer struct{ buf []byte }
+
+func (w *writer) int(v *int64) { w.buf = binary.AppendVarint(w.buf, *v) }
+
+type reader struct {
+	buf []byte
+	err error
+}
+
+func (r *reader) int(v *int64) {
+	*v = 0
+	if r.err != nil {
+		return
+	}
+	n, size := binary.Varint(r.buf)
+	if size <= 0 {
+		r.fail("input ends in the middle of a number")
+		return
+	}
+	r.buf, *v = r.buf[size:], n
+}
+
+func (r *reader) fail(what string) {
+	if r.err == nil {
+		r.err = errors.New("history: " + what)
+	}
+}

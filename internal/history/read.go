@@ -1,0 +1,173 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Point is one recent look at one instance.
+type Point struct {
+	// Instance numbers container instances; the same pod after a restart has another number. Numbers wrap around at 256.
+	Instance int
+	Time     time.Time
+	// Demand is what [Demand] makes of the sample: RSS and a bounded part of the page cache.
+	Demand memory.Bytes
+}
+
+// Day is one day (UTC) of the workload.
+type Day struct {
+	// Start is midnight UTC.
+	Start time.Time
+	// Peak is the highest demand seen in any replica.
+	Peak memory.Bytes
+	// Trough is the low point of the day's highest hour: the live set of a garbage collected runtime at its busiest. 0: unknown,
+	// because no followed instance was up for a whole hour.
+	Trough memory.Bytes
+}
+
+// Hour is one hour that had samples.
+type Hour struct {
+	Start time.Time
+	Peak  memory.Bytes
+}
+
+// Recent is the last hours at the resolution the samples came in (see [RecentSpan]), oldest first.
+func (c *Container) Recent() []Point {
+	r := &c.recent
+	points := make([]Point, r.n)
+	at := r.newest
+	for i := int(r.n) - 1; i >= 0; i-- {
+		j := r.index(i)
+		points[i] = Point{int(r.number[j]), unix(at), r.value[j].bytes()}
+		at -= int64(r.gap[j])
+	}
+	return points
+}
+
+// Days are the up to 35 days that have samples, oldest first. The newest is not over yet.
+func (c *Container) Days() []Day { return c.AppendDays(nil) }
+
+// AppendDays is [Container.Days] into the caller's buffer.
+func (c *Container) AppendDays(days []Day) []Day {
+	if c.samples == 0 {
+		return days
+	}
+	for d := int(c.day) - DaysKept + 1; d <= int(c.day); d++ {
+		if d < 0 {
+			continue
+		}
+		if cell := c.days[d%DaysKept]; cell.peak != 0 {
+			days = append(days, Day{unix(int64(d) * 86400), cell.peak.bytes(), cell.trough.bytes()})
+		}
+	}
+	return days
+}
+
+// AppendHours appends the up to 168 hours that have samples, oldest first. The newest is not over yet.
+func (c *Container) AppendHours(hours []Hour) []Hour {
+	if c.samples == 0 {
+		return hours
+	}
+	for h := c.hour - HoursKept + 1; h <= c.hour; h++ {
+		if h < 0 {
+			continue
+		}
+		if peak := c.hours[h%HoursKept]; peak != 0 {
+			hours = append(hours, Hour{unix(int64(h) * 3600), peak.bytes()})
+		}
+	}
+	return hours
+}
+
+// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 when there is none.
+func (c *Container) Quantile(q float64) memory.Bytes {
+	h := c.peaks
+	h.add(c.now, c.hour)
+	return h.quantile(q)
+}
+
+// Trough is the live set: the highest low point of whole hours in the last day; before there is one, of the days kept. 0: unknown.
+func (c *Container) Trough() memory.Bytes {
+	var low code
+	for h := c.hour - lowHours + 1; h <= c.hour; h++ {
+		if h >= 0 {
+			low = max(low, c.lows[h%lowHours])
+		}
+	}
+	if low == 0 {
+		for _, d := range c.days {
+			low = max(low, d.trough)
+		}
+	}
+	return low.bytes()
+}
+
+// Samples is the number of samples taken in so far.
+func (c *Container) Samples() int64 { return c.samples }
+
+// First is the time of the oldest sample; zero without samples.
+func (c *Container) First() time.Time { return unix(c.first) }
+
+// Last is the time of the newest sample; zero without samples.
+func (c *Container) Last() time.Time { return unix(c.last) }
+
+// Span is the time between the oldest and the newest sample.
+func (c *Container) Span() time.Duration { return time.Duration(c.last-c.first) * time.Second }
+
+// PeakRSS is the highest anonymous memory in the days kept; 0 when the source never said.
+func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
+
+// PeakWorkingSet is the highest working set in the days kept.
+func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
+
+// WorkingSetOnly is true when some samples came without RSS, so that demand includes page cache.
+func (c *Container) WorkingSetOnly() bool { return c.noRSS }
+
+// Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate above, good to
+// about a tenth up to 300.
+func (c *Container) Replicas() int { return int(max(c.replicas, c.countSeen())) }
+
+// Regime is what was seen under one limit.
+type Regime struct {
+	// Limit is 0 when no regime was seen.
+	Limit memory.Bytes
+	// Peak is the highest demand under that limit, Low the highest low point of whole hours (0: unknown).
+	Peak, Low memory.Bytes
+}
+
+// Regimes are what was seen under the limit in force and under the one before it.
+func (c *Container) Regimes() (now, before Regime) {
+	see := func(r regime) Regime { return Regime{r.limit.bytes(), r.peak.bytes(), r.low.bytes()} }
+	return see(c.regime), see(c.before)
+}
+
+// countSeen is exact while every instance has a slot; beyond, linear counting over 256 bits.
+func (c *Container) countSeen() uint16 {
+	used, active := 0, 0
+	for _, b := range c.seen {
+		used += bits.OnesCount8(b)
+	}
+	for i := range c.slot {
+		if c.slot[i].id != 0 && c.slot[i].last/3600 == int64(c.hour) {
+			active++
+		}
+	}
+	if used <= slots {
+		return uint16(max(active, used))
+	}
+	free := max(256-used, 1)
+	return uint16(math.Round(256 * math.Log(256/float64(free))))
+}
+
+func unix(sec int64) time.Time {
+	if sec == 0 {
+		return time.Time{}
+	}
+	return time.Unix(sec, 0).UTC()
+}

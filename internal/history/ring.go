@@ -1,0 +1,46 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import "math"
+
+// ring holds the newest points of all followed instances. A point's time is kept as seconds after the point before it, so dropping
+// the oldest costs nothing. Points of different instances keep the order they came in: a stamp a few seconds behind another
+// instance's reads as equal to it.
+type ring struct {
+	newest int64
+	gap    [PointsKept]uint16
+	value  [PointsKept]code
+	number [PointsKept]uint8
+	head   uint8 // index of the oldest
+	n      uint8
+}
+
+// add appends a point; one that follows its instance's last within spacing seconds is merged into it, the higher value kept.
+func (r *ring) add(v code, at int64, number uint8, spacing int64) {
+	t := r.newest
+	for i := int(r.n) - 1; i >= 0 && at-t < spacing; i-- {
+		j := r.index(i)
+		if r.number[j] == number {
+			r.value[j] = max(r.value[j], v)
+			return
+		}
+		t -= int64(r.gap[j])
+	}
+	gap := max(at-r.newest, 0)
+	if r.n == 0 || gap > math.MaxUint16 {
+		*r = ring{newest: at}
+		gap = 0
+	}
+	j := r.index(int(r.n))
+	if r.n == PointsKept {
+		r.head = uint8(r.index(1))
+	} else {
+		r.n++
+	}
+	r.gap[j], r.value[j], r.number[j] = uint16(gap), v, number
+	r.newest += gap
+}
+
+func (r *ring) index(i int) int { return (int(r.head) + i) % PointsKept }

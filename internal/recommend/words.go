@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"fmt"
+	"time"
+)
+
+// ago is a duration as people say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min".
+func ago(d time.Duration) string {
+	d = max(d, 0)
+	day := 24 * time.Hour
+	switch {
+	case d >= 3*day:
+		return fmt.Sprintf("%d days", (d+day/2)/day)
+	case d >= 2*day:
+		return "2 days" + more(d-2*day)
+	case d >= day:
+		return "1 day" + more(d-day)
+	case d >= 10*time.Hour:
+		return fmt.Sprintf("%d h", (d+time.Hour/2)/time.Hour)
+	case d >= time.Hour:
+		if m := d % time.Hour / time.Minute; m > 0 {
+			return fmt.Sprintf("%d h %d min", d/time.Hour, m)
+		}
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+func more(rest time.Duration) string {
+	if h := rest / time.Hour; h > 0 {
+		return fmt.Sprintf(" %d h", h)
+	}
+	return ""
+}
+
+// count is a number of things as people say it: "412", "41k", "3.2M".
+func count(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("%dk", (n+500)/1000)
+	}
+	return fmt.Sprint(n)
+}
+
+// looks is what the evidence rests on: "3 replicas, 41k samples".
+func (e *evaluation) looks() string {
+	ev := e.rec.Evidence
+	replicas := "1 replica"
+	if ev.Replicas != 1 {
+		replicas = fmt.Sprintf("%d replicas", ev.Replicas)
+	}
+	return replicas + ", " + count(ev.Samples) + " samples"
+}
