@@ -52,14 +52,23 @@ generated() {
 	diff -ru "$copy.before" "$copy" || { echo "    mend with: make generate manifests"; return 1; }
 }
 
-# The lab is Linux-only code in a module of its own; hack/lab/modules holds other people's programs and is built, not checked.
-modules() { sources 'go.mod' '*/go.mod' | xargs -0 -n1 dirname | grep -v -e '^hack/tools' -e '^hack/lab/modules/' | sort; }
+# The modules with code of ours. hack/tools and hack/lab/modules only pin other people's programs.
+modules() {
+	local dir
+	sources 'go.mod' '*/go.mod' | xargs -0 -n1 dirname | grep -v -e '^hack/tools' -e '^hack/lab/modules/' | sort |
+		while read -r dir; do
+			if [ -n "$(git ls-files --cached --others --exclude-standard -- "$dir/*.go")" ]; then echo "$dir"; fi
+		done
+}
 
 vetted() { go -C "$1" vet -tags e2e ./...; }
 
 linted() { (cd "$1" && go tool -modfile="$tools" golangci-lint run --config "$root/.golangci.yml" --build-tags e2e ./...); }
 
-tidy() { go mod tidy -diff || { echo "    mend with: go mod tidy"; return 1; }; }
+tidy() {
+	local out
+	out=$(go mod tidy -diff 2>&1) || { grep -v '^go: downloading' <<<"$out" | head -n 40; echo "    mend with: go mod tidy"; return 1; }
+}
 
 started=$SECONDS
 step "gofmt" formatted

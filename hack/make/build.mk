@@ -15,7 +15,7 @@ generate: ## Write the DeepCopy methods of ./api.
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 # controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.
-RBAC_PATHS    = $(foreach d,controllers webhooks cmd,$(if $(shell find $(d) -name '*.go' 2>/dev/null | head -1),paths=./$(d)/...))
+RBAC_PATHS    = $(strip $(foreach d,controllers webhooks cmd,$(if $(shell find $(d) -name '*.go' 2>/dev/null),paths=./$(d)/...)))
 WEBHOOK_PATHS = $(if $(wildcard webhooks/*.go),paths=./webhooks/...)
 
 .PHONY: manifests

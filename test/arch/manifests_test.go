@@ -22,7 +22,7 @@ func manifests(t *testing.T) []string {
 }
 
 // byIndex is a JSON patch path that counts list items; "-" (append) is fine.
-var byIndex = regexp.MustCompile(`^[-\s]*path:\s*["']?/\S*/\d+(/|["']?\s*$)`)
+var byIndex = regexp.MustCompile(`(^|[-\s{,"'])path["']?:\s*["']?/[^\s,}"']*/\d+(/|["']?\s*([,}#]|$))`)
 
 // TestPatchesByName: a patch by list index edits whatever stands there after somebody added an item above it.
 func TestPatchesByName(t *testing.T) {
@@ -31,6 +31,24 @@ func TestPatchesByName(t *testing.T) {
 			if byIndex.MatchString(line) {
 				t.Errorf("%s:%d patches by list index; use a strategic merge patch that names the item: %s", f, i+1, strings.TrimSpace(line))
 			}
+		}
+	}
+}
+
+func TestByIndex(t *testing.T) {
+	for line, want := range map[string]bool{
+		"- path: /webhooks/0":                                   true,
+		"  path: /spec/template/spec/containers/0/args/-":       true,
+		"- {op: add, path: /spec/containers/0}":                 true,
+		`[{"op": "add", "path": "/spec/containers/12/args/-"}]`: true,
+		"path: /spec/template/spec/volumes/-":                   false,
+		"path: /healthz":                                        false,
+		"- path: manager_webhook_patch.yaml":                    false,
+		"mountPath: /certs/1":                                   false,
+		"path: /mutate--v1-pod":                                 false,
+	} {
+		if got := byIndex.MatchString(line); got != want {
+			t.Errorf("%q: patches by index = %t, want %t", line, got, want)
 		}
 	}
 }

@@ -86,23 +86,36 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
+		ours:    []string{"internal/memory"},
+		outside: cached,
+	},
+	{
+		name: "govern", dir: "internal/govern/...", noStd: ownsNoProcess, // reads caches, for the edges
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile"},
+		outside: cached,
+	},
+	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/history", "internal/inject", "internal/memory", "internal/profile", "internal/recommend",
-			"internal/runtimes", "internal/signals", "internal/usage",
+			"api/v1alpha1", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/owners",
+			"internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
 		},
 		outside: edge,
 	},
 	{
 		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
-		ours:    []string{"api/v1alpha1", "internal/inject", "internal/memory", "internal/profile"},
+		ours: []string{
+			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile",
+		},
 		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
 	},
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
-			"api/v1alpha1", "controllers", "internal/history", "internal/inject", "internal/memory", "internal/profile",
-			"internal/recommend", "internal/runtimes", "internal/signals", "internal/usage/...", "webhooks",
+			"api/v1alpha1", "controllers", "internal/govern", "internal/history", "internal/inject", "internal/memory",
+			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
+			"internal/usage/...", "webhooks",
 		},
 		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/..."}),
 	},
@@ -135,6 +148,11 @@ var (
 	// pods is what reading and editing a pod takes.
 	pods = []string{
 		"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/types",
+	}
+	// cached is what reading informer caches takes, and nothing that writes to the cluster by itself.
+	cached = []string{
+		"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/tools/cache",
+		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client",
 	}
 	// edge is what the rooms that talk to Kubernetes use.
 	edge = []string{"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/..."}
