@@ -152,7 +152,7 @@ var (
 	// cached is what reading informer caches takes, and nothing that writes to the cluster by itself.
 	cached = []string{
 		"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/tools/cache",
-		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client",
+		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/log",
 	}
 	// edge is what the rooms that talk to Kubernetes use.
 	edge = []string{"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/..."}
