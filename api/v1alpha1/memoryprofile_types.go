@@ -129,6 +129,8 @@ type TuningSpec struct {
 
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go: GOMEMLIMIT.
 	// JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit. Example: 256Mi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
 	// +optional
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
@@ -142,6 +144,8 @@ type TuningSpec struct {
 
 	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
 	// Default: not set. Example: 128Ki.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
 	// +optional
 	TrimThreshold *resource.Quantity `json:"trimThreshold,omitempty"`
@@ -224,6 +228,8 @@ type JVMTuning struct {
 type NodeJSTuning struct {
 	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older releases
 	// do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
 	// +optional
 	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
@@ -286,10 +292,16 @@ const (
 // Bounds keep a size within what its owner allows.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
 type Bounds struct {
-	// min is the smallest size memfit recommends. Default: 16Mi. Example: 64Mi.
+	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
-	// max is the largest size memfit recommends; it also stops growth after OOM kills. Default: none. Example: 4Gi.
+	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none. Example: 4Gi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	// +optional
 	Max *resource.Quantity `json:"max,omitempty"`
 }
@@ -352,8 +364,11 @@ type OOMSpec struct {
 	// +optional
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
-	// minIncrease is the smallest step, whatever the factor gives. Default: 64Mi.
+	// minIncrease is the smallest step, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
 	// +kubebuilder:default="64Mi"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
 }
