@@ -61,8 +61,8 @@ type RuntimeSpec struct {
 	// version is the runtime's own version as far as it is known, most significant part first ("20", "17.0.9", "1.22").
 	// It unlocks settings that older versions refuse, and version advisories. Default: unknown, which limits injection to what
 	// every supported version accepts. Example: "20".
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -111,11 +111,13 @@ const (
 
 // TuningSpec says which runtime settings to inject. Only the settings named here exist: a profile cannot carry free-form
 // environment variables, so writing a profile is not a way to run code in other people's pods.
+//
+// No field has a default in the schema: in spec.containers the API server would fill it in where the author said nothing, and
+// overrule what the profile says for all containers.
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
 	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing) or Off.
-	// +kubebuilder:default=Inject
 	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
@@ -158,7 +160,6 @@ type TuningSpec struct {
 
 	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the settings
 	// named in replace and no others.
-	// +kubebuilder:default=KeepUser
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
@@ -231,6 +232,7 @@ type NodeJSTuning struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	// +optional
 	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
 }
@@ -307,6 +309,7 @@ type Bounds struct {
 }
 
 // SizingSpec says how to size requests and limits.
+// +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 type SizingSpec struct {
 	// mode is Off, Recommend (default: write the number, change nothing), OnCreate (new pods get it), InPlace (running pods are
 	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
@@ -439,6 +442,7 @@ type DriftSpec struct {
 }
 
 // ContainerPolicy overrides the profile for one container.
+// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type ContainerPolicy struct {
 	// name is the container's name, or "*" for every container that no other entry names. Naming an init container opts it in:
 	// init containers that are not named are left alone, unless they are native sidecars.
@@ -470,6 +474,7 @@ type ContainerPolicy struct {
 }
 
 // MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
+// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
 	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted in by the
 	// memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every pod.
