@@ -3,7 +3,13 @@
 
 package profile
 
-import "github.com/memfit/memfit/api/v1alpha1"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
 
 // Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled in.
 type Container struct {
@@ -19,13 +25,98 @@ type Container struct {
 	Tuning v1alpha1.TuningSpec
 	// Sizing has the container's own bounds and all defaults of the API.
 	Sizing v1alpha1.SizingSpec
+	// Notes are things in the pod's annotations that could not be followed, in words.
+	Notes []string
 }
 
-// Container is the policy for the container called name.
-func (n *Named) Container(_ string, _ map[string]string) Container {
-	return Container{Managed: true, Runtime: n.Spec.Runtime, Tuning: n.Spec.Tuning, Sizing: n.Spec.Sizing}
+// Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers with
+// that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning.
+func (n *Named) Container(name string, podAnnotations map[string]string) Container {
+	entry, named := n.entry(name)
+	c := Container{
+		Managed: entry == nil || entry.Mode != "Ignored",
+		Named:   named,
+		Runtime: n.Spec.Runtime,
+		Tuning:  tuning(n.Spec.Tuning, entry),
+		Sizing:  sizing(n.Spec.Sizing, entry),
+	}
+	if entry != nil && entry.Runtime != nil {
+		c.Runtime = *entry.Runtime
+	}
+	c.declare(podAnnotations)
+	return c
 }
 
-// Unsupported names the fields of spec that ask for something this version of memfit does not do, each with what it does
-// instead. It is what the Supported condition and the validating webhook's warnings say.
-func Unsupported(_ *v1alpha1.MemoryProfileSpec) []string { return nil }
+func (n *Named) entry(name string) (entry *v1alpha1.ContainerPolicy, named bool) {
+	for i := range n.Spec.Containers {
+		switch e := &n.Spec.Containers[i]; e.Name {
+		case name:
+			return e, true
+		case "*":
+			entry = e
+		}
+	}
+	return entry, false
+}
+
+// declare settles who says what the container runs. The annotation speaks only where the profile leaves the type open.
+func (c *Container) declare(podAnnotations map[string]string) {
+	if c.Runtime.Libc == "" {
+		c.Runtime.Libc = v1alpha1.LibcAuto
+	}
+	if c.Runtime.Type != "" && c.Runtime.Type != v1alpha1.RuntimeAuto {
+		c.RuntimeDeclaredBy = "the profile"
+		return
+	}
+	c.Runtime.Type = v1alpha1.RuntimeAuto
+	text, ok := podAnnotations[v1alpha1.RuntimeAnnotation]
+	if !ok || strings.TrimSpace(text) == "" {
+		return
+	}
+	runtime, err := ParseRuntime(text)
+	if err != nil {
+		c.Notes = append(c.Notes, err.Error())
+		return
+	}
+	c.Runtime.Type = runtime.Type
+	if runtime.Version != "" {
+		c.Runtime.Version = runtime.Version
+	}
+	if runtime.Type != v1alpha1.RuntimeAuto {
+		c.RuntimeDeclaredBy = "annotation " + v1alpha1.RuntimeAnnotation
+	}
+}
+
+var runtimeTypes = []v1alpha1.RuntimeType{
+	v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimePython,
+	v1alpha1.RuntimeRuby, v1alpha1.RuntimeDotNet, v1alpha1.RuntimePHP, v1alpha1.RuntimeDeno, v1alpha1.RuntimeNative,
+}
+
+// versionPattern is the one of RuntimeSpec.version.
+var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
+
+// ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":" and a
+// version ("NodeJS", "jvm:17.0.9").
+func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
+	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
+	version = strings.TrimSpace(version)
+	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
+		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %q, but %q is no version: write numbers and dots, for example %q",
+			v1alpha1.RuntimeAnnotation, text, version, "JVM:17.0.9")
+	}
+	for _, t := range runtimeTypes {
+		if strings.EqualFold(string(t), strings.TrimSpace(name)) {
+			return v1alpha1.RuntimeSpec{Type: t, Version: version}, nil
+		}
+	}
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %q, which is no runtime memfit knows: write one of %s",
+		v1alpha1.RuntimeAnnotation, text, typeNames())
+}
+
+func typeNames() string {
+	names := make([]string, len(runtimeTypes))
+	for i, t := range runtimeTypes {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}

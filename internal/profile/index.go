@@ -3,7 +3,21 @@
 
 package profile
 
-import "github.com/memfit/memfit/api/v1alpha1"
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Kinds of profile, as in [v1alpha1.ProfileReference].
+const (
+	KindNamespaced = "MemoryProfile"
+	KindCluster    = "ClusterMemoryProfile"
+)
 
 // Named is one profile as it was read. It must not change after [NewIndex] has seen it.
 type Named struct {
@@ -17,43 +31,139 @@ type Named struct {
 	Spec *v1alpha1.MemoryProfileSpec
 }
 
-// Index finds the profile of a pod without looking at profiles of other namespaces. It is immutable: build a new one when a
-// profile changes. The zero value and nil govern nothing.
-type Index struct{}
-
-// NewIndex compiles the selectors of profiles. A selector that does not parse governs nothing.
-func NewIndex(_ []Named) *Index { return &Index{} }
-
-// Subject is what is known of a pod when it is about to be created or is looked at. Nil maps are empty.
-type Subject struct {
-	Namespace                                                            string
-	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations map[string]string
+// String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
+func (n *Named) String() string {
+	if n.Namespace == "" {
+		return n.Ref.Kind + " " + n.Ref.Name
+	}
+	return n.Ref.Kind + " " + n.Namespace + "/" + n.Ref.Name
 }
 
-// Problem says why a pod that asks for a profile, or is chosen by one, is not governed.
-type Problem string
-
-// The problems.
-const (
-	// NotFound: the annotation names a profile that does not exist.
-	NotFound Problem = "NotFound"
-	// Ambiguous: two profiles choose the pod by selector; none is applied.
-	Ambiguous Problem = "Ambiguous"
-	// OptedOut: memfit.dev/inject is "false" on the pod, its workload or its namespace.
-	OptedOut Problem = "OptedOut"
-)
-
-// Decision is the answer of [Index.Decide].
-type Decision struct {
-	// Profile governs the pod; nil when none does.
-	Profile *Named
-	// Why says what decided, in words for a status message: "annotation memfit.dev/profile on the Deployment".
-	// With a Problem it says what to mend.
-	Why string
-	// Problem is empty when a profile governs the pod, and when nobody asked for one.
-	Problem Problem
+// Index finds the profile of a pod without looking at profiles of other namespaces. It is immutable, so any number of
+// goroutines may share it: build a new one when a profile changes. The zero value and nil govern nothing.
+type Index struct {
+	// spaces holds each namespace's profiles; the cluster's own are under "".
+	spaces map[string]*space
 }
 
-// Decide finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
-// namespace, else chosen by selector. A MemoryProfile wins over a ClusterMemoryProfile.
-func (x *Index) Decide(_ Subject) Decision { return Decision{} }
+// space is the profiles of one namespace.
+type space struct {
+	byName map[string]*Named
+	// byLabel finds the selectors that can only match pods with that label; the rest ask for no exact label.
+	byLabel map[label][]chooser
+	rest    []chooser
+}
+
+type label struct{ key, value string }
+
+// chooser is a profile that chooses pods by label.
+type chooser struct {
+	profile  *Named
+	selector labels.Selector
+}
+
+// NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector that
+// does not parse chooses nothing; [Invalid] says why.
+func NewIndex(profiles []Named) *Index {
+	x := &Index{spaces: make(map[string]*space)}
+	for i := range profiles {
+		x.add(&profiles[i])
+	}
+	return x
+}
+
+func (x *Index) add(n *Named) {
+	s := x.spaces[n.Namespace]
+	if s == nil {
+		s = &space{byName: make(map[string]*Named), byLabel: make(map[label][]chooser)}
+		x.spaces[n.Namespace] = s
+	}
+	s.byName[n.Ref.Name] = n
+	if n.Spec == nil || n.Spec.Selector == nil {
+		return
+	}
+	selector, err := metav1.LabelSelectorAsSelector(n.Spec.Selector)
+	if err != nil {
+		return
+	}
+	s.choose(chooser{profile: n, selector: selector}, n.Spec.Selector)
+}
+
+// choose files c under the exact label it requires that fewest other selectors require, so that a label every profile asks
+// for (team=shop) does not put them all in one list.
+func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
+	var best label
+	found := false
+	for _, l := range required(spec) {
+		if !found || len(s.byLabel[l]) < len(s.byLabel[best]) {
+			best, found = l, true
+		}
+	}
+	if !found {
+		s.rest = append(s.rest, c)
+		return
+	}
+	s.byLabel[best] = append(s.byLabel[best], c)
+}
+
+// required are the exact labels a pod must have for spec to match, sorted, so that equal input builds an equal index.
+func required(spec *metav1.LabelSelector) []label {
+	var out []label
+	for k, v := range spec.MatchLabels {
+		out = append(out, label{k, v})
+	}
+	for _, e := range spec.MatchExpressions {
+		if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
+			out = append(out, label{e.Key, e.Values[0]})
+		}
+	}
+	slices.SortFunc(out, func(a, b label) int {
+		return strings.Compare(a.key+"="+a.value, b.key+"="+b.value)
+	})
+	return out
+}
+
+// Find returns the MemoryProfile of that name in namespace, else the ClusterMemoryProfile of that name, else nil.
+func (x *Index) Find(namespace, name string) *Named {
+	if n := x.space(namespace).named(name); n != nil || namespace == "" {
+		return n
+	}
+	return x.space("").named(name)
+}
+
+func (x *Index) space(namespace string) *space {
+	if x == nil {
+		return nil
+	}
+	return x.spaces[namespace]
+}
+
+func (s *space) named(name string) *Named {
+	if s == nil {
+		return nil
+	}
+	return s.byName[name]
+}
+
+// chosen are the profiles of this space whose selector matches; nil, without an allocation, for most pods.
+func (s *space) chosen(pod map[string]string) []*Named {
+	if s == nil {
+		return nil
+	}
+	var out []*Named
+	match := func(choosers []chooser) {
+		for i := range choosers {
+			if choosers[i].selector.Matches(labels.Set(pod)) {
+				out = append(out, choosers[i].profile)
+			}
+		}
+	}
+	match(s.rest)
+	if len(s.byLabel) > 0 {
+		for k, v := range pod {
+			match(s.byLabel[label{k, v}])
+		}
+	}
+	slices.SortFunc(out, func(a, b *Named) int { return strings.Compare(a.Ref.Name, b.Ref.Name) })
+	return out
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Unsupported names the fields of spec that ask for something this version of memfit does not do, each with what it does
+// instead. It is what the Supported condition and the validating webhook's warnings say.
+func Unsupported(spec *v1alpha1.MemoryProfileSpec) []string {
+	var out []string
+	if m := spec.Sizing.Mode; m == v1alpha1.SizingInPlace || m == v1alpha1.SizingInPlaceOrEvict {
+		out = append(out, fmt.Sprintf("sizing.mode: %s does not resize running pods yet; it sizes new pods, as OnCreate does", m))
+	}
+	if spec.Drift.Action == v1alpha1.DriftRestart {
+		out = append(out, "drift.action: Restart does not evict pods yet; it reports, as Report does")
+	}
+	return out
+}
+
+// Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer means
+// that the profile can be applied as it is.
+func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
+	var out []string
+	if spec.Selector != nil {
+		if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
+			out = append(out, fmt.Sprintf("spec.selector chooses no pod, because it cannot be read (%v): correct it, or remove it and use the %s annotation", err, v1alpha1.ProfileAnnotation))
+		}
+	}
+	if text := heapLimitForJVM(spec.Runtime, spec.Tuning); text != "" {
+		out = append(out, "spec.tuning."+text)
+	}
+	for _, e := range spec.Containers {
+		runtime := spec.Runtime
+		if e.Runtime != nil {
+			runtime = *e.Runtime
+		}
+		if e.Tuning == nil {
+			continue
+		}
+		if text := heapLimitForJVM(runtime, *e.Tuning); text != "" {
+			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
+		}
+	}
+	return out
+}
+
+func heapLimitForJVM(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
+	if r.Type != v1alpha1.RuntimeJVM || t.HeapLimit == nil {
+		return ""
+	}
+	return fmt.Sprintf("heapLimit: %s is not for the JVM, whose -Xmx belongs to the application: use heapPercent", t.HeapLimit)
+}

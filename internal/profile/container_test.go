@@ -1,0 +1,178 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+func quantity(s string) *resource.Quantity {
+	q := resource.MustParse(s)
+	return &q
+}
+
+func of(spec v1alpha1.MemoryProfileSpec) *Named {
+	return &Named{Ref: v1alpha1.ProfileReference{Kind: KindNamespaced, Name: "p"}, Namespace: "shop", Spec: &spec}
+}
+
+func TestContainerRuntime(t *testing.T) {
+	node := v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}
+	spec := v1alpha1.MemoryProfileSpec{Runtime: node, Containers: []v1alpha1.ContainerPolicy{
+		{Name: "*", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}},
+		{Name: "app"},
+		{Name: "gows", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
+		{Name: "logger", Mode: "Ignored"},
+	}}
+	says := func(text string) map[string]string { return map[string]string{v1alpha1.RuntimeAnnotation: text} }
+
+	for name, tc := range map[string]struct {
+		container   string
+		annotations map[string]string
+		want        v1alpha1.RuntimeSpec
+		wantBy      string
+		wantNote    string
+		wantIgnored bool
+		wantNamed   bool
+	}{
+		"the profile's":                             {container: "app", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
+		"the entry's":                               {container: "gows", want: v1alpha1.RuntimeSpec{Type: "Go", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
+		"an ignored container":                      {container: "logger", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantIgnored: true, wantNamed: true},
+		"star is for the rest":                      {container: "proxy", want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
+		"the annotation speaks where type is Auto":  {container: "proxy", annotations: says("jvm:17.0.9"), want: v1alpha1.RuntimeSpec{Type: "JVM", Version: "17.0.9", Libc: "Auto"}, wantBy: "annotation memfit.dev/runtime"},
+		"the annotation cannot overrule a profile":  {container: "app", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
+		"the annotation may say Auto":               {container: "proxy", annotations: says("Auto"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
+		"an unknown runtime is reported, not taken": {container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `says "Nodejs20", which is no runtime memfit knows: write one of Auto, NodeJS, JVM`},
+		"a bad version is reported, not taken":      {container: "proxy", annotations: says("JVM:latest"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `"latest" is no version`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := of(spec).Container(tc.container, tc.annotations)
+			if diff := cmp.Diff(tc.want, got.Runtime); diff != "" {
+				t.Errorf("runtime (-want +got):\n%s", diff)
+			}
+			if got.RuntimeDeclaredBy != tc.wantBy || got.Managed == tc.wantIgnored || got.Named != tc.wantNamed {
+				t.Errorf("declared by %q managed %v named %v, want %q %v %v", got.RuntimeDeclaredBy, got.Managed, got.Named, tc.wantBy, !tc.wantIgnored, tc.wantNamed)
+			}
+			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, tc.wantNote) || (tc.wantNote == "") != (notes == "") {
+				t.Errorf("notes %q, want %q", notes, tc.wantNote)
+			}
+		})
+	}
+}
+
+func TestContainerTuning(t *testing.T) {
+	base := v1alpha1.TuningSpec{
+		HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), Go: &v1alpha1.GoTuning{Cgo: "Used"},
+		TrimInterval: &metav1.Duration{Duration: 30 * time.Second},
+	}
+	replacing := base
+	replacing.ConflictPolicy, replacing.Replace = v1alpha1.Replace, []string{"GOMEMLIMIT"}
+	dry := base
+	dry.Mode = v1alpha1.TuningDryRun
+
+	for name, tc := range map[string]struct {
+		base  v1alpha1.TuningSpec
+		entry v1alpha1.TuningSpec
+		want  func(*v1alpha1.TuningSpec)
+	}{
+		"an empty entry changes nothing": {base: base, want: func(*v1alpha1.TuningSpec) {}},
+		"a field replaces that field and no other": {
+			base: base, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(0))}, want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(0)) },
+		},
+		"heapLimit replaces heapPercent: the two exclude each other": {
+			base: base, entry: v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")},
+			want: func(t *v1alpha1.TuningSpec) { t.HeapPercent, t.HeapLimit = nil, quantity("256Mi") },
+		},
+		"mode: Inject, which the API server fills in, does not undo the profile's DryRun": {
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}, want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningDryRun },
+		},
+		"an entry can be more careful": {
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningOff },
+		},
+		"an entry keeps the user's values unless it says Replace itself": {
+			base: replacing, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4)), ConflictPolicy: v1alpha1.KeepUser},
+			want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(4)) },
+		},
+		"an entry that says Replace inherits the names": {
+			base: replacing, entry: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace},
+			want: func(t *v1alpha1.TuningSpec) { t.ConflictPolicy, t.Replace = v1alpha1.Replace, []string{"GOMEMLIMIT"} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := of(v1alpha1.MemoryProfileSpec{Tuning: tc.base, Containers: []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &tc.entry}}}).Container("app", nil).Tuning
+			want := base
+			want.Mode, want.ConflictPolicy, want.ResizePolicy = v1alpha1.TuningInject, v1alpha1.KeepUser, v1alpha1.ResizeRestartContainer
+			tc.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("tuning (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestContainerSizingHasEveryDefault(t *testing.T) {
+	spec := v1alpha1.MemoryProfileSpec{
+		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate, Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
+		Containers: []v1alpha1.ContainerPolicy{{Name: "app", Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}}},
+	}
+	want := v1alpha1.SizingSpec{
+		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)), Posture: v1alpha1.PostureBalanced,
+		Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}, Request: &v1alpha1.Bounds{Min: quantity("16Mi")}, Decrease: v1alpha1.DecreaseAllowed,
+		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
+		Disruption: &v1alpha1.DisruptionSpec{
+			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)), SingleReplica: "Never",
+		},
+	}
+	if diff := cmp.Diff(want, of(spec).Container("app", nil).Sizing); diff != "" {
+		t.Errorf("sizing of app (-want +got):\n%s", diff)
+	}
+	want.Limit = &v1alpha1.Bounds{Min: quantity("16Mi"), Max: quantity("4Gi")}
+	if diff := cmp.Diff(want, of(spec).Container("other", nil).Sizing); diff != "" {
+		t.Errorf("sizing of other (-want +got):\n%s", diff)
+	}
+	if spec.Sizing.OOM != nil || spec.Sizing.Limit.Min != nil {
+		t.Error("filling defaults wrote into the shared spec")
+	}
+}
+
+func TestUnsupportedAndInvalidNameTheField(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec            v1alpha1.MemoryProfileSpec
+		wantUnsupported string
+		wantInvalid     string
+	}{
+		"an empty spec":       {},
+		"in place":            {spec: v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingInPlaceOrEvict}}, wantUnsupported: "sizing.mode: InPlaceOrEvict does not resize running pods yet"},
+		"restart on drift":    {spec: v1alpha1.MemoryProfileSpec{Drift: v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart}}, wantUnsupported: "drift.action: Restart"},
+		"unreadable selector": {spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, wantInvalid: "spec.selector chooses no pod"},
+		"heapLimit for a JVM": {
+			spec:        v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")}},
+			wantInvalid: "spec.tuning.heapLimit: 512Mi is not for the JVM",
+		},
+		"heapLimit for a JVM container": {
+			spec: v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{
+				Name: "api", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: &v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")},
+			}}},
+			wantInvalid: "spec.containers[api].tuning.heapLimit: 512Mi is not for the JVM",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for what, pair := range map[string][2]string{
+				"unsupported": {strings.Join(Unsupported(&tc.spec), "\n"), tc.wantUnsupported},
+				"invalid":     {strings.Join(Invalid(&tc.spec), "\n"), tc.wantInvalid},
+			} {
+				if got, want := pair[0], pair[1]; !strings.Contains(got, want) || (got == "") != (want == "") {
+					t.Errorf("%s: %q, want %q", what, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Subject is what is known of a pod when it is about to be created or is looked at. Nil maps are empty.
+type Subject struct {
+	Namespace string
+	// WorkloadKind names the workload in messages ("Deployment"); empty is "workload".
+	WorkloadKind string
+
+	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations map[string]string
+}
+
+// Problem says why a pod that asks for a profile, or is chosen by one, is not governed.
+type Problem string
+
+// The problems.
+const (
+	// NotFound: the annotation names a profile that does not exist.
+	NotFound Problem = "NotFound"
+	// Ambiguous: two profiles choose the pod by selector; none is applied.
+	Ambiguous Problem = "Ambiguous"
+	// OptedOut: memfit.dev/inject is "false" on the pod, its workload or its namespace.
+	OptedOut Problem = "OptedOut"
+)
+
+// Decision is the answer of [Index.Decide].
+type Decision struct {
+	// Profile governs the pod; nil when none does.
+	Profile *Named
+	// Why says what decided, in words for a status message: "annotation memfit.dev/profile on the Deployment".
+	// With a Problem it says what to mend.
+	Why string
+	// Problem is empty when a profile governs the pod, and when nobody asked for one.
+	Problem Problem
+}
+
+// Decide finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
+// namespace, else chosen by selector. memfit.dev/inject: "false" in any of the three places opts out. A MemoryProfile wins
+// over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the same level are a problem and none is
+// applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
+func (x *Index) Decide(s Subject) Decision {
+	if where := s.optedOut(); where != "" {
+		return Decision{Problem: OptedOut, Why: fmt.Sprintf("opted out by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where)}
+	}
+	if name, where := s.asked(); name != "" {
+		return x.byAnnotation(s.Namespace, name, where)
+	}
+	if chosen := x.space(s.Namespace).chosen(s.PodLabels); len(chosen) > 0 {
+		return bySelector(chosen)
+	}
+	if s.Namespace == "" {
+		return Decision{}
+	}
+	return bySelector(x.space("").chosen(s.PodLabels))
+}
+
+func (x *Index) byAnnotation(namespace, name, where string) Decision {
+	if n := x.Find(namespace, name); n != nil {
+		return Decision{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
+	}
+	return Decision{Problem: NotFound, Why: fmt.Sprintf(
+		"annotation %s on the %s names %q, but there is no MemoryProfile %q in namespace %q and no ClusterMemoryProfile of that name: create one or correct the annotation",
+		v1alpha1.ProfileAnnotation, where, name, name, namespace)}
+}
+
+func bySelector(chosen []*Named) Decision {
+	switch len(chosen) {
+	case 0:
+		return Decision{}
+	case 1:
+		return Decision{Profile: chosen[0], Why: "selector " + selectorText(chosen[0])}
+	}
+	both := make([]string, len(chosen))
+	for i, n := range chosen {
+		both[i] = fmt.Sprintf("%s (selector %s)", n, selectorText(n))
+	}
+	return Decision{Problem: Ambiguous, Why: fmt.Sprintf(
+		"%s both choose this pod, so none is applied: narrow a selector, or name one with annotation %s",
+		strings.Join(both, " and "), v1alpha1.ProfileAnnotation)}
+}
+
+func selectorText(n *Named) string {
+	if text := metav1.FormatLabelSelector(n.Spec.Selector); text != "" && text != "<none>" {
+		return text
+	}
+	return "{} (every pod)"
+}
+
+// asked is the profile name of the nearest annotation and where it stands. An empty value asks for nothing: templates that
+// render an unset variable produce it.
+func (s Subject) asked() (name, where string) {
+	for _, p := range s.places() {
+		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {
+			return name, p.name
+		}
+	}
+	return "", ""
+}
+
+// optedOut is the nearest place that says memfit.dev/inject: "false", or empty.
+func (s Subject) optedOut() string {
+	for _, p := range s.places() {
+		value, ok := p.annotations[v1alpha1.InjectAnnotation]
+		if !ok {
+			continue
+		}
+		if inject, err := strconv.ParseBool(strings.TrimSpace(value)); err == nil && !inject {
+			return p.name
+		}
+	}
+	return ""
+}
+
+type place struct {
+	name        string
+	annotations map[string]string
+}
+
+// places are where people write annotations, nearest to the pod first.
+func (s Subject) places() [3]place {
+	workload := s.WorkloadKind
+	if workload == "" {
+		workload = "workload"
+	}
+	return [3]place{{"pod template", s.PodAnnotations}, {workload, s.WorkloadAnnotations}, {"Namespace", s.NamespaceAnnotations}}
+}

@@ -1,0 +1,207 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+func named(namespace, name string, selector *metav1.LabelSelector) Named {
+	kind := KindNamespaced
+	if namespace == "" {
+		kind = KindCluster
+	}
+	return Named{
+		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace,
+		Spec: &v1alpha1.MemoryProfileSpec{Selector: selector},
+	}
+}
+
+func labelled(pairs ...string) *metav1.LabelSelector {
+	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for i := 0; i < len(pairs); i += 2 {
+		s.MatchLabels[pairs[i]] = pairs[i+1]
+	}
+	return s
+}
+
+func use(profile string) map[string]string {
+	return map[string]string{v1alpha1.ProfileAnnotation: profile}
+}
+
+func optOut(value string) map[string]string {
+	return map[string]string{v1alpha1.InjectAnnotation: value}
+}
+
+func TestDecide(t *testing.T) {
+	index := NewIndex([]Named{
+		named("shop", "web", labelled("app", "web")),
+		named("shop", "named-only", nil),
+		named("shop", "shared", nil),
+		named("shop", "tier-a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "edge"}},
+		}}),
+		named("shop", "tier-b", labelled("tier", "edge")),
+		named("shop", "broken", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}}),
+		named("all", "everything", &metav1.LabelSelector{}),
+		named("", "shared", nil),
+		named("", "cluster-web", labelled("app", "web")),
+		named("", "cluster-batch", labelled("kind", "batch", "app", "job")),
+	})
+
+	for name, tc := range map[string]struct {
+		subject     Subject
+		wantProfile string
+		wantProblem Problem
+		wantWhy     string
+	}{
+		"nobody asks": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"app": "db"}}},
+		"pod template names it": {
+			subject:     Subject{Namespace: "shop", PodAnnotations: use("named-only"), WorkloadAnnotations: use("web"), NamespaceAnnotations: use("shared")},
+			wantProfile: "MemoryProfile shop/named-only", wantWhy: "annotation memfit.dev/profile on the pod template",
+		},
+		"workload wins over namespace, and is called what it is": {
+			subject:     Subject{Namespace: "shop", WorkloadKind: "Deployment", WorkloadAnnotations: use("web"), NamespaceAnnotations: use("shared")},
+			wantProfile: "MemoryProfile shop/web", wantWhy: "annotation memfit.dev/profile on the Deployment",
+		},
+		"namespace names it": {
+			subject:     Subject{Namespace: "shop", NamespaceAnnotations: use("named-only")},
+			wantProfile: "MemoryProfile shop/named-only", wantWhy: "on the Namespace",
+		},
+		"an annotation wins over a selector": {
+			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}, NamespaceAnnotations: use("named-only")},
+			wantProfile: "MemoryProfile shop/named-only",
+		},
+		"an empty annotation asks for nothing": {
+			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}, PodAnnotations: use(" ")},
+			wantProfile: "MemoryProfile shop/web", wantWhy: "selector app=web",
+		},
+		"namespaced wins over cluster by name":     {subject: Subject{Namespace: "shop", PodAnnotations: use("shared")}, wantProfile: "MemoryProfile shop/shared"},
+		"cluster profile by name":                  {subject: Subject{Namespace: "other", PodAnnotations: use("shared")}, wantProfile: "ClusterMemoryProfile shared"},
+		"namespaced wins over cluster by selector": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}}, wantProfile: "MemoryProfile shop/web"},
+		"cluster profile by selector":              {subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "web"}}, wantProfile: "ClusterMemoryProfile cluster-web"},
+		"cluster selector needs all its labels":    {subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "job"}}},
+		"a profile of another namespace is none of ours": {
+			subject: Subject{Namespace: "other", PodAnnotations: use("named-only")}, wantProblem: NotFound,
+			wantWhy: `names "named-only", but there is no MemoryProfile "named-only" in namespace "other" and no ClusterMemoryProfile`,
+		},
+		"expression with several values": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "front"}}, wantProfile: "MemoryProfile shop/tier-a"},
+		"two selectors: none is applied, both are named": {
+			subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}}, wantProblem: Ambiguous,
+			wantWhy: "MemoryProfile shop/tier-a (selector tier in (edge,front)) and MemoryProfile shop/tier-b (selector tier=edge) both choose this pod",
+		},
+		"an annotation settles an ambiguity": {
+			subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}, WorkloadAnnotations: use("tier-b")}, wantProfile: "MemoryProfile shop/tier-b",
+		},
+		"an empty selector chooses every pod of its namespace": {subject: Subject{Namespace: "all"}, wantProfile: "MemoryProfile all/everything", wantWhy: "selector {} (every pod)"},
+		"opted out on the pod template": {
+			subject: Subject{Namespace: "shop", PodAnnotations: optOut("false"), NamespaceAnnotations: use("web")}, wantProblem: OptedOut,
+			wantWhy: `opted out by annotation memfit.dev/inject: "false" on the pod template`,
+		},
+		"opted out on the workload":  {subject: Subject{Namespace: "shop", PodAnnotations: use("web"), WorkloadAnnotations: optOut("False")}, wantProblem: OptedOut, wantWhy: "on the workload"},
+		"opted out on the namespace": {subject: Subject{Namespace: "shop", PodAnnotations: use("web"), NamespaceAnnotations: optOut("0")}, wantProblem: OptedOut, wantWhy: "on the Namespace"},
+		"inject: true opts nobody out": {
+			subject: Subject{Namespace: "shop", PodAnnotations: map[string]string{v1alpha1.InjectAnnotation: "true", v1alpha1.ProfileAnnotation: "web"}}, wantProfile: "MemoryProfile shop/web",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := index.Decide(tc.subject)
+			gotProfile := ""
+			if got.Profile != nil {
+				gotProfile = got.Profile.String()
+			}
+			if gotProfile != tc.wantProfile || got.Problem != tc.wantProblem {
+				t.Errorf("profile %q problem %q, want %q %q (why: %s)", gotProfile, got.Problem, tc.wantProfile, tc.wantProblem, got.Why)
+			}
+			if !strings.Contains(got.Why, tc.wantWhy) {
+				t.Errorf("why %q, want it to contain %q", got.Why, tc.wantWhy)
+			}
+		})
+	}
+}
+
+func TestNilAndEmptyIndexGovernNothing(t *testing.T) {
+	for name, index := range map[string]*Index{"nil": nil, "zero": {}, "no profiles": NewIndex(nil)} {
+		s := Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}}
+		if got := index.Decide(s); got != (Decision{}) {
+			t.Errorf("%s index decides %+v, want nothing", name, got)
+		}
+		s.PodAnnotations = use("web")
+		if got := index.Decide(s); got.Problem != NotFound || got.Profile != nil {
+			t.Errorf("%s index decides %+v, want NotFound", name, got)
+		}
+	}
+}
+
+// manyProfiles are 10k: one namespace holds half of them, all sharing one label, and a thousand belong to the cluster.
+func manyProfiles() []Named {
+	out := make([]Named, 0, 10_000)
+	for i := range 5_000 {
+		out = append(out, named("shop", fmt.Sprintf("p%d", i), labelled("app", fmt.Sprintf("app%d", i), "team", "shop")))
+	}
+	for i := range 1_000 {
+		out = append(out, named("", fmt.Sprintf("c%d", i), labelled("app", fmt.Sprintf("capp%d", i), "team", "shop")))
+	}
+	for i := range 4_000 {
+		out = append(out, named(fmt.Sprintf("ns%d", i), "web", labelled("app", "web")))
+	}
+	return out
+}
+
+func busyPod(app string) Subject {
+	return Subject{
+		Namespace: "shop",
+		PodLabels: map[string]string{
+			"app": app, "team": "shop", "pod-template-hash": "6d4cf56db6", "version": "v1", "app.kubernetes.io/name": "web",
+			"app.kubernetes.io/instance": "web-1", "app.kubernetes.io/managed-by": "Helm",
+		},
+		PodAnnotations: map[string]string{"prometheus.io/scrape": "true"},
+	}
+}
+
+func TestDecideAmongTenThousandProfiles(t *testing.T) {
+	index := NewIndex(manyProfiles())
+	if got := index.Decide(busyPod("app4999")); got.Profile == nil || got.Profile.Ref.Name != "p4999" {
+		t.Errorf("got %+v, want profile p4999", got)
+	}
+	if got := index.Decide(busyPod("capp7")); got.Profile == nil || got.Profile.String() != "ClusterMemoryProfile c7" {
+		t.Errorf("got %+v, want ClusterMemoryProfile c7", got)
+	}
+	ungoverned := busyPod("db")
+	if got := index.Decide(ungoverned); got != (Decision{}) {
+		t.Errorf("got %+v, want nothing", got)
+	}
+	// Nearly every pod of a cluster takes this path, for every CREATE: it must not feed the garbage collector.
+	if allocs := testing.AllocsPerRun(100, func() { index.Decide(ungoverned) }); allocs > 0 {
+		t.Errorf("deciding about a pod that nobody governs allocates %v times, want 0", allocs)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	index := NewIndex(manyProfiles())
+	named := busyPod("db")
+	named.WorkloadAnnotations = use("p77")
+	for name, subject := range map[string]Subject{"ungoverned": busyPod("db"), "selector": busyPod("app77"), "annotation": named} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				index.Decide(subject)
+			}
+		})
+	}
+}
+
+func BenchmarkNewIndex10k(b *testing.B) {
+	profiles := manyProfiles()
+	b.ReportAllocs()
+	for b.Loop() {
+		NewIndex(profiles)
+	}
+}
