@@ -1,0 +1,115 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Governor answers which profile governs a pod. Create it with [New]; it is safe for concurrent use.
+type Governor struct {
+	reader client.Reader
+	owners owners.Resolver
+	index  atomic.Pointer[profile.Index]
+	once   sync.Once
+	built  chan struct{}
+}
+
+// New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for owners that
+// the cache does not have yet, which happens to the first pod of a new workload; nil: never.
+func New(cached, live client.Reader) *Governor {
+	return &Governor{reader: cached, owners: owners.Resolver{Reader: cached, Live: live}, built: make(chan struct{})}
+}
+
+// Ruling is what is known of one pod.
+type Ruling struct {
+	profile.Decision
+	// Owner is the pod's workload: its topmost controller, or the pod itself.
+	owners.Owner
+	// Paused: memfit.dev/pause is "true" on the workload or its namespace. Paused workloads are watched and not changed.
+	Paused bool
+}
+
+// Rule decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody governs the pod;
+// with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
+func (g *Governor) Rule(ctx context.Context, pod metav1.Object) (Ruling, error) {
+	owner, err := g.owners.Owner(ctx, pod)
+	if err != nil {
+		return Ruling{Owner: owner}, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
+	}
+	onNamespace, err := g.namespaceAnnotations(ctx, pod.GetNamespace())
+	if err != nil {
+		return Ruling{Owner: owner}, err
+	}
+	return Ruling{
+		Owner:  owner,
+		Paused: owner.Annotations[v1alpha1.PauseAnnotation] == "true" || onNamespace[v1alpha1.PauseAnnotation] == "true",
+		Decision: g.index.Load().Decide(profile.Subject{
+			Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
+			WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
+		}),
+	}, nil
+}
+
+// Rebuild reads all profiles and makes them the ones in force.
+func (g *Governor) Rebuild(ctx context.Context) error {
+	var namespaced v1alpha1.MemoryProfileList
+	if err := g.reader.List(ctx, &namespaced); err != nil {
+		return fmt.Errorf("listing MemoryProfiles: %w", err)
+	}
+	var clusterWide v1alpha1.ClusterMemoryProfileList
+	if err := g.reader.List(ctx, &clusterWide); err != nil {
+		return fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
+	}
+	profiles := make([]profile.Named, 0, len(namespaced.Items)+len(clusterWide.Items))
+	for i := range namespaced.Items {
+		p := &namespaced.Items[i]
+		profiles = append(profiles, named(KindProfile, &p.ObjectMeta, &p.Spec))
+	}
+	for i := range clusterWide.Items {
+		p := &clusterWide.Items[i]
+		profiles = append(profiles, named(KindClusterProfile, &p.ObjectMeta, &p.Spec))
+	}
+	g.index.Store(profile.NewIndex(profiles))
+	g.once.Do(func() { close(g.built) })
+	return nil
+}
+
+// Built is closed when profiles have been read for the first time. Until then nobody governs anything.
+func (g *Governor) Built() <-chan struct{} { return g.built }
+
+// The kinds of profile, as they stand in references.
+const (
+	KindProfile        = "MemoryProfile"
+	KindClusterProfile = "ClusterMemoryProfile"
+)
+
+func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Named {
+	return profile.Named{
+		Ref:       v1alpha1.ProfileReference{Kind: kind, Name: meta.Name},
+		Namespace: meta.Namespace, Generation: meta.Generation, Spec: spec,
+	}
+}
+
+// namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted in by it.
+func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
+	var ns metav1.PartialObjectMetadata
+	ns.SetGroupVersionKind(namespaceKind)
+	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, &ns)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return ns.Annotations, nil
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+
+// Watcher keeps a [Governor] current. It is a manager Runnable that runs on every replica, leader or not: all of them serve
+// the webhook.
+type Watcher struct {
+	Governor *Governor
+	Cache    cache.Cache
+	// OnChange is called after each change of the profiles in force. It must not block. Nil: nobody is told.
+	OnChange func()
+}
+
+// NeedLeaderElection is false: every replica needs to know the profiles.
+func (w *Watcher) NeedLeaderElection() bool { return false }
+
+// Start reads the profiles and follows their changes until ctx ends.
+func (w *Watcher) Start(ctx context.Context) error {
+	dirty := make(chan struct{}, 1)
+	for _, obj := range []client.Object{&v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}} {
+		informer, err := w.Cache.GetInformer(ctx, obj)
+		if err != nil {
+			return fmt.Errorf("watching profiles: %w", err)
+		}
+		registration, err := informer.AddEventHandler(onSpecChange(func() {
+			select {
+			case dirty <- struct{}{}:
+			default: // a rebuild is due anyway
+			}
+		}))
+		if err != nil {
+			return fmt.Errorf("watching profiles: %w", err)
+		}
+		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			return ctx.Err()
+		}
+	}
+	w.rebuild(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-dirty:
+			w.rebuild(ctx)
+		}
+	}
+}
+
+// Ready is a readiness check: until profiles are known, owners are synced and namespaces are synced, pods would be admitted
+// without what they should get.
+func (w *Watcher) Ready(req *http.Request) error {
+	ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+	defer cancel()
+	if !w.Cache.WaitForCacheSync(ctx) {
+		return errors.New("informer caches are not synced")
+	}
+	select {
+	case <-w.Governor.Built():
+		return nil
+	default:
+		return errors.New("profiles are not read yet")
+	}
+}
+
+func (w *Watcher) rebuild(ctx context.Context) {
+	if err := w.Governor.Rebuild(ctx); err != nil {
+		// The old snapshot stays in force; the next profile event tries again.
+		logf.FromContext(ctx).Error(err, "Could not read profiles")
+		return
+	}
+	if w.OnChange != nil {
+		w.OnChange()
+	}
+}
+
+// Informers are the objects a Governor reads besides profiles, metadata only. Asking the cache for them before it starts makes
+// readiness wait for them, so that the first pod is not judged by an empty cache.
+func Informers() []client.Object {
+	return append(OwnerObjects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))
+}
+
+// onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many, change nothing here.
+func onSpecChange(f func()) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { f() },
+		DeleteFunc: func(any) { f() },
+		UpdateFunc: func(before, after any) {
+			a, okA := before.(client.Object)
+			b, okB := after.(client.Object)
+			if !okA || !okB || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() {
+				f()
+			}
+		},
+	}
+}

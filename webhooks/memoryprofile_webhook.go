@@ -1,0 +1,152 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
+// +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
+
+// SetupProfileValidators registers the validators of both kinds of profile.
+func SetupProfileValidators(mgr ctrl.Manager) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.MemoryProfile{}).WithValidator(profileValidator{}).Complete(); err != nil {
+		return fmt.Errorf("registering the MemoryProfile validator: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ClusterMemoryProfile{}).WithValidator(clusterProfileValidator{}).Complete(); err != nil {
+		return fmt.Errorf("registering the ClusterMemoryProfile validator: %w", err)
+	}
+	return nil
+}
+
+type profileValidator struct{}
+
+func (profileValidator) ValidateCreate(_ context.Context, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
+	return verdict("MemoryProfile", p.Name, &p.Spec)
+}
+
+func (profileValidator) ValidateUpdate(_ context.Context, _, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
+	return verdict("MemoryProfile", p.Name, &p.Spec)
+}
+
+func (profileValidator) ValidateDelete(context.Context, *v1alpha1.MemoryProfile) (admission.Warnings, error) {
+	return nil, nil
+}
+
+type clusterProfileValidator struct{}
+
+func (clusterProfileValidator) ValidateCreate(_ context.Context, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+	return clusterVerdict(p)
+}
+
+func (clusterProfileValidator) ValidateUpdate(_ context.Context, _, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+	return clusterVerdict(p)
+}
+
+func (clusterProfileValidator) ValidateDelete(context.Context, *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func clusterVerdict(p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+	warnings, err := verdict("ClusterMemoryProfile", p.Name, &p.Spec)
+	if s := p.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		warnings = append(warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
+	}
+	return warnings, err
+}
+
+// verdict refuses what cannot be meant, and warns of what memfit does not do yet. The schema and its CEL rules have passed already.
+func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.Warnings, error) {
+	root := field.NewPath("spec")
+	var errs field.ErrorList
+	if spec.Selector != nil {
+		errs = append(errs, metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, root.Child("selector"))...)
+	}
+	errs = append(errs, validateSizes(root.Child("sizing"), spec.Sizing.Limit, spec.Sizing.Request)...)
+	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		at := root.Child("containers").Key(c.Name)
+		errs = append(errs, validateSizes(at, or(c.Limit, spec.Sizing.Limit), or(c.Request, spec.Sizing.Request))...)
+		if c.Tuning != nil {
+			errs = append(errs, validateTuning(at.Child("tuning"), c.Tuning)...)
+		}
+	}
+	var warnings admission.Warnings
+	for _, w := range profile.Unsupported(spec) {
+		warnings = append(warnings, "memfit: "+w)
+	}
+	if len(errs) > 0 {
+		return warnings, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: kind}, name, errs)
+	}
+	return warnings, nil
+}
+
+func or(own, common *v1alpha1.Bounds) *v1alpha1.Bounds {
+	if own != nil {
+		return own
+	}
+	return common
+}
+
+// validateSizes refuses bounds that no size can satisfy, and amounts that are no memory: "512m" is half a byte.
+func validateSizes(at *field.Path, limit, request *v1alpha1.Bounds) field.ErrorList {
+	var errs field.ErrorList
+	if limit != nil {
+		errs = append(errs, validateAmount(at.Child("limit", "min"), limit.Min)...)
+		errs = append(errs, validateAmount(at.Child("limit", "max"), limit.Max)...)
+	}
+	if request != nil {
+		errs = append(errs, validateAmount(at.Child("request", "min"), request.Min)...)
+		errs = append(errs, validateAmount(at.Child("request", "max"), request.Max)...)
+	}
+	if request != nil && request.Min != nil && limit != nil && limit.Max != nil && request.Min.Cmp(*limit.Max) > 0 {
+		errs = append(errs, field.Invalid(at.Child("request", "min"), request.Min.String(),
+			fmt.Sprintf("is above limit.max %s, and a request above its limit is refused by Kubernetes: lower request.min or raise limit.max", limit.Max)))
+	}
+	return errs
+}
+
+// smallest is the least memory anything runs in; below it, a unit is missing.
+const smallest = memory.MiB
+
+func validateAmount(at *field.Path, q *resource.Quantity) field.ErrorList {
+	if q == nil || q.IsZero() || memory.FromQuantity(*q) >= smallest {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, q.String(), "is less than 1Mi: write memory with a unit, for example 512Mi (512M is megabytes, 512m is half a byte)")}
+}
+
+func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
+	var errs field.ErrorList
+	if s := t.NodeJS; s != nil && s.SemiSpace != nil && s.SemiSpace.Value()%int64(memory.MiB) != 0 {
+		errs = append(errs, field.Invalid(at.Child("nodejs", "semiSpace"), s.SemiSpace.String(), "must be whole MiB, which is the unit V8 takes: for example 16Mi"))
+	}
+	if d := t.TrimInterval; d != nil {
+		errs = append(errs, wholeMillis(at.Child("trimInterval"), *d)...)
+	}
+	return errs
+}
+
+func wholeMillis(at *field.Path, d metav1.Duration) field.ErrorList {
+	if d.Milliseconds()*1e6 == d.Nanoseconds() {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, d.Duration.String(), "must be whole milliseconds, which is the unit the JVM takes: for example 30s")}
+}
