@@ -6,6 +6,19 @@ package main
 // commands lists the subcommands in the order in which a newcomer meets them.
 func commands() []command {
 	return []command{
-		{"binaries", "[--only a,b] [--print-dir]", "build the programs of the node into the cache", runBinaries},
+		{"up", "[--crash-backoff-max 10s] [--port 16443]", "build what is missing and bring the node up; a healthy lab is kept", runUp},
+		{"status", "[-o json]", "say what runs and where", runStatus},
+		{"kubeconfig", "", "print the path of the lab's kubeconfig", runKubeconfig},
+		{"down", "", "end everything and clean up, also after a crash; the cache stays", runDown},
+		{"cluster-up", "", "use $KUBECONFIG, kind (KIND=1) or the lab, and print the path of its kubeconfig", runClusterUp},
+		{"load", "IMAGE.tar", "import an image tar into the lab (or into kind, with KIND=1)", runLoad},
+		{"image", "--binary FILE --name REF -o FILE", "make an image of one static binary without Docker", runImage},
+		{"forward", "NAMESPACE/POD:PORT | IP:PORT", "make an address of the lab reachable on the machine's loopback, and print where", runForward},
+		{"exec", "-- COMMAND", "run a command inside the lab's network namespace", runExec},
+		{"logs", "NAME", "print the log of a daemon", runLogs},
+		{"restart", "NAME", "kill a daemon and start it again", runRestart},
+		{"binaries", "[--only a,b] [--print-dir]", "only build the programs of the node into the cache", runBinaries},
+		{"images", "", "only build the workload images into the cache, and import them if the lab is up", runImages},
+		{"serve-forward", "", "", runServeForward},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
 )
 
 // Exit codes, so that scripts can tell "this machine cannot" from "this went wrong".
@@ -24,9 +25,6 @@ const (
 	exitFailed      = 1
 	exitUnsupported = 2
 )
-
-// errUnsupported marks what only another machine or another user can do.
-var errUnsupported = errors.New("the lab cannot run here")
 
 // command is one subcommand. Hidden ones (no summary) are run by the lab itself.
 type command struct {
@@ -42,7 +40,7 @@ func main() {
 	err := dispatch(ctx, os.Args[1:])
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUnsupported):
+	case errors.Is(err, machine.ErrUnsupported):
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitUnsupported)
 	default:

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -94,7 +95,63 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 			return err
 		}
 	}
+	for _, file := range c.Files {
+		if err := b.file(ctx, c, file, entry, m); err != nil {
+			return err
+		}
+		if err := link(filepath.Join(entry, file.Name), filepath.Join(view, file.Name)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// file copies files of a pinned module into the cache, so that a node starts without the Go module cache.
+func (b *Builder) file(ctx context.Context, c Component, file File, entry string, m manifest) error {
+	if m.holds(entry, file.Name) {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", file.Module)
+	cmd.Dir = filepath.Join(b.Modules, c.Name)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("downloading the module %s: %w", file.Module, err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return fmt.Errorf("finding the module %s: %w", file.Module, err)
+	}
+	paths, err := filepath.Glob(filepath.Join(module.Dir, filepath.FromSlash(file.Glob)))
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return fmt.Errorf("the module %s has no %s any more", file.Module, file.Glob)
+	}
+	var joined bytes.Buffer
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading a file of %s: %w", file.Module, err)
+		}
+		joined.WriteString("---\n")
+		joined.Write(data)
+	}
+	if err := os.WriteFile(filepath.Join(entry, file.Name), joined.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("caching %s: %w", file.Name, err)
+	}
+	return b.remember(entry, file.Name, m)
+}
+
+// remember writes down the checksum of what was just built.
+func (b *Builder) remember(entry, name string, m manifest) error {
+	sum, err := fileSHA256(filepath.Join(entry, name))
+	if err != nil {
+		return fmt.Errorf("hashing %s: %w", name, err)
+	}
+	m.GoVersion, m.SHA256[name] = b.toolchain.Version, sum
+	return m.write(entry)
 }
 
 func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry string, m manifest) error {
@@ -107,13 +164,7 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry 
 		step.Fail()
 		return err
 	}
-	sum, err := fileSHA256(filepath.Join(entry, binary.Name))
-	if err != nil {
-		step.Fail()
-		return err
-	}
-	m.GoVersion, m.SHA256[binary.Name] = b.toolchain.Version, sum
-	if err := m.write(entry); err != nil {
+	if err := b.remember(entry, binary.Name, m); err != nil {
 		step.Fail()
 		return err
 	}

@@ -21,9 +21,15 @@ const kubernetesVersion = "v1.36.3"
 type Component struct {
 	Name     string   // the folder below hack/lab/modules
 	Binaries []Binary // built in this order
+	Files    []File   // copied out of the pinned modules
 	LDFlags  string
 	Tags     string
 	CGO      bool
+}
+
+// File is what a node needs of a module besides its programs: the files that match Glob in Module, one after the other.
+type File struct {
+	Name, Module, Glob string
 }
 
 // Binary is one main package.
@@ -64,9 +70,12 @@ func All() []Component {
 		{
 			Name:     "runc",
 			Binaries: packages("github.com/opencontainers/runc"),
-			LDFlags:  "-s -w",
-			Tags:     "seccomp", // without it every pod fails with "seccomp: config provided but seccomp not supported"
-			CGO:      true,
+			// Static, so that a cached runc still runs on a machine without libseccomp.
+			LDFlags: "-s -w -linkmode external -extldflags -static",
+			// Without seccomp every pod fails with "seccomp: config provided but seccomp not supported". The other two keep
+			// the C library's resolver out of the static binary.
+			Tags: "seccomp netgo osusergo",
+			CGO:  true,
 		},
 		{
 			Name: "cni",
@@ -74,13 +83,13 @@ func All() []Component {
 				"github.com/containernetworking/plugins/plugins/ipam/host-local",
 				"github.com/containernetworking/plugins/plugins/main/bridge",
 				"github.com/containernetworking/plugins/plugins/main/loopback",
-				"github.com/containernetworking/plugins/plugins/meta/portmap",
 			),
 			LDFlags: "-s -w",
 		},
 		{
 			Name:     "cert-manager",
 			Binaries: []Binary{{Name: "cert-manager", Package: "."}},
+			Files:    []File{{Name: "cert-manager-crds.yaml", Module: "github.com/cert-manager/cert-manager", Glob: "deploy/crds/*.yaml"}},
 			LDFlags:  "-s -w",
 		},
 	}

@@ -1,4 +1,4 @@
-// The four plugins that the lab's pod network is made of.
+// The plugins that the lab's pod network is made of.
 module github.com/memfit/memfit/hack/lab/modules/cni
 
 go 1.26.0
@@ -7,7 +7,6 @@ tool (
 	github.com/containernetworking/plugins/plugins/ipam/host-local
 	github.com/containernetworking/plugins/plugins/main/bridge
 	github.com/containernetworking/plugins/plugins/main/loopback
-	github.com/containernetworking/plugins/plugins/meta/portmap
 )
 
 require (
@@ -15,7 +14,6 @@ require (
 	github.com/containernetworking/cni v1.3.0 // indirect
 	github.com/containernetworking/plugins v1.9.1 // indirect
 	github.com/coreos/go-iptables v0.8.0 // indirect
-	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/networkplumbing/go-nft v0.4.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/safchain/ethtool v0.6.2 // indirect

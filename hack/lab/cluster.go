@@ -1,0 +1,128 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/node"
+)
+
+// mode is where demo and end-to-end tests run.
+type mode string
+
+const (
+	modeLab      mode = "lab"      // the cluster of this program
+	modeKind     mode = "kind"     // a kind cluster that we make
+	modeExisting mode = "existing" // whatever $KUBECONFIG leads to
+)
+
+// kindCluster is the name of the kind cluster that we make and reuse.
+const kindCluster = "memfit"
+
+// chooseMode reads the environment. An existing cluster wins, because whoever sets KUBECONFIG means it; but the lab's own
+// kubeconfig, exported by somebody for kubectl, still means the lab.
+func chooseMode(getenv func(string) string, l layout.Layout) mode {
+	switch config := getenv("KUBECONFIG"); {
+	case config != "" && config != l.Kubeconfig() && config != kindKubeconfig(l):
+		return modeExisting
+	case getenv("KIND") != "" && getenv("KIND") != "0":
+		return modeKind
+	default:
+		return modeLab
+	}
+}
+
+func kindKubeconfig(l layout.Layout) string { return filepath.Join(l.Cache, "kind.kubeconfig") }
+
+func runClusterUp(ctx context.Context, l layout.Layout, args []string) error {
+	if err := flag.NewFlagSet("cluster-up", flag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	switch chooseMode(os.Getenv, l) {
+	case modeExisting:
+		fmt.Fprintln(os.Stderr, "Using the cluster of KUBECONFIG="+os.Getenv("KUBECONFIG"))
+		fmt.Println(os.Getenv("KUBECONFIG"))
+		return nil
+	case modeKind:
+		if err := kindUp(ctx, l); err != nil {
+			return err
+		}
+		fmt.Println(kindKubeconfig(l))
+		return nil
+	default:
+		if err := up(ctx, l, node.DefaultOptions()); err != nil {
+			return err
+		}
+		fmt.Println(l.Kubeconfig())
+		return nil
+	}
+}
+
+// kindUp makes the kind cluster unless it is there.
+func kindUp(ctx context.Context, l layout.Layout) error {
+	if _, err := exec.LookPath("kind"); err != nil {
+		return fmt.Errorf("%w: KIND=1 needs the kind command and Docker or Podman. Install kind, or as root on Linux leave KIND unset",
+			machine.ErrUnsupported)
+	}
+	out, err := exec.CommandContext(ctx, "kind", "get", "clusters").Output()
+	if err != nil {
+		return fmt.Errorf("asking kind for its clusters (does Docker or Podman run?): %w", err)
+	}
+	if err := os.MkdirAll(l.Cache, 0o755); err != nil {
+		return err
+	}
+	if slices.Contains(strings.Fields(string(out)), kindCluster) {
+		return passThrough(ctx, "kind", "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
+	}
+	return passThrough(ctx, "kind", "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
+}
+
+func runLoad(ctx context.Context, l layout.Layout, args []string) error {
+	if len(args) == 0 {
+		return errors.New("load what: lab load IMAGE.tar ...")
+	}
+	switch chooseMode(os.Getenv, l) {
+	case modeExisting:
+		return errors.New("images cannot be loaded into the cluster of KUBECONFIG: push them to a registry it can reach")
+	case modeKind:
+		for _, path := range args {
+			if err := passThrough(ctx, "kind", "load", "image-archive", path, "--name", kindCluster); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		n, err := running(l)
+		if err != nil {
+			return err
+		}
+		for _, path := range args {
+			if err := n.Import(ctx, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// passThrough runs another program's command and lets it talk, but not on stdout, which carries our answer.
+func passThrough(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("running `%s %s`: %w", name, strings.Join(args, " "), err)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/node"
+)
+
+func runDown(ctx context.Context, l layout.Layout, args []string) error {
+	if err := flag.NewFlagSet("down", flag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: only root can end what root started. Run it again with sudo -E", machine.ErrUnsupported)
+	}
+	unlock, err := lockLab(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := (&node.Node{Layout: l}).Down(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "The lab is down. Built programs and images stay in", l.Cache)
+	return nil
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+
+	"github.com/memfit/memfit/hack/lab/internal/images"
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/node"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+func runImages(ctx context.Context, l layout.Layout, args []string) error {
+	if err := flag.NewFlagSet("images", flag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	report := progress.New(os.Stderr, len(images.Workloads()))
+	built, err := buildImages(ctx, l, report)
+	if err != nil {
+		return err
+	}
+	if n, err := running(l); err == nil {
+		for _, image := range built {
+			if err := n.Import(ctx, image.Path); err != nil {
+				return err
+			}
+		}
+	}
+	report.Total("The images are ready in " + l.Images())
+	return nil
+}
+
+func buildImages(ctx context.Context, l layout.Layout, report *progress.Reporter) ([]node.Image, error) {
+	source, err := sourceDir("")
+	if err != nil {
+		return nil, err
+	}
+	builder := images.Builder{Source: source, Store: l.Images(), Report: report}
+	var built []node.Image
+	for _, recipe := range images.Workloads() {
+		path, err := builder.Ensure(ctx, recipe)
+		if err != nil {
+			return nil, err
+		}
+		built = append(built, node.Image{Ref: recipe.Ref, Path: path})
+	}
+	return built, nil
+}
+
+func runImage(_ context.Context, _ layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("image", flag.ContinueOnError)
+	var p images.Program
+	flags.StringVar(&p.Binary, "binary", "", "static binary to put into the image")
+	flags.StringVar(&p.Ref, "name", "", "name of the image, for example memfit.test/manager:dev")
+	flags.StringVar(&p.Entrypoint, "entrypoint", "/manager", "path of the binary in the image")
+	flags.StringVar(&p.CACerts, "ca-certificates", "", "PEM file of CA certificates to include; empty leaves them out")
+	out := flags.String("o", "image.tar", "file to write")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return images.WriteProgram(*out, p)
+}

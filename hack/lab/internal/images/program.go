@@ -1,0 +1,87 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// compile builds a static Go program of the lab's module.
+func (b *Builder) compile(ctx context.Context, folder, work string) (string, error) {
+	out := filepath.Join(work, filepath.Base(folder))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "./"+folder)
+	cmd.Dir = b.Source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compiling %s: %w: %s", folder, err, bytes.TrimSpace(output))
+	}
+	return out, nil
+}
+
+// nodeArchs are npm's names of processors.
+var nodeArchs = map[string]string{"amd64": "x64", "arm64": "arm64"}
+
+// nodeBinary gets the official Node.js binary: Debian 12 has version 18, and npm carries every version as a package. npm
+// checks its integrity.
+func nodeBinary(ctx context.Context, version, work string) (string, error) {
+	arch, ok := nodeArchs[runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("there is no Node.js binary for %s", runtime.GOARCH)
+	}
+	cmd := exec.CommandContext(ctx, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination="+work, fmt.Sprintf("node-linux-%s@%s", arch, version))
+	cmd.Dir = work // away from the .npmrc of whatever folder the lab was called from
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("fetching Node.js %s with npm: %w: %s", version, err, bytes.TrimSpace(output))
+	}
+	archives, err := filepath.Glob(filepath.Join(work, "node-linux-*.tgz"))
+	if err != nil || len(archives) != 1 {
+		return "", fmt.Errorf("npm left no archive of Node.js %s: %s", version, bytes.TrimSpace(output))
+	}
+	out := filepath.Join(work, "node")
+	return out, extract(archives[0], "/bin/node", out)
+}
+
+// extract copies the one file whose path ends in suffix out of a gzipped tar.
+func extract(archive, suffix, to string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	in := tar.NewReader(zr)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s holds no %s", filepath.Base(archive), suffix)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", filepath.Base(archive), err)
+		}
+		if h.Typeflag != tar.TypeReg || !strings.HasSuffix(h.Name, suffix) {
+			continue
+		}
+		out, err := os.Create(to)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, in) //nolint:gosec // the archive is pinned and npm checked its digest
+		return errors.Join(err, out.Close())
+	}
+}

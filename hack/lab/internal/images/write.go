@@ -1,0 +1,112 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Config is what an image says about how to run it.
+type Config struct {
+	Entrypoint []string
+	Env        []string
+}
+
+const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Write makes an image of layers, which are plain tar files, and saves it in the format that `ctr import`, `docker load`
+// and `kind load image-archive` read. The file appears only when it is complete.
+func Write(path, ref string, config Config, layers ...string) error {
+	tag, err := name.NewTag(ref, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("%q is no image name with a tag, like memfit.test/manager:dev: %w", ref, err)
+	}
+	image, err := assemble(config, layers)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if err := errors.Join(tarball.Write(tag, image, tmp), tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return fmt.Errorf("writing the image %s: %w", ref, err)
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+func assemble(config Config, layers []string) (v1.Image, error) {
+	image := empty.Image
+	for _, file := range layers {
+		// Images are made once and unpacked often, on the machine they are made on: fast compression is enough.
+		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(gzip.BestSpeed))
+		if err != nil {
+			return nil, fmt.Errorf("reading a layer: %w", err)
+		}
+		if image, err = mutate.AppendLayers(image, l); err != nil {
+			return nil, fmt.Errorf("adding a layer: %w", err)
+		}
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture = "linux", runtime.GOARCH
+	file.Created = v1.Time{Time: epoch}
+	file.Config.Entrypoint = config.Entrypoint
+	file.Config.Env = append([]string{defaultPath}, config.Env...)
+	file.Config.User = fmt.Sprintf("%d:%[1]d", User)
+	file.Config.WorkingDir = "/"
+	return mutate.ConfigFile(image, file)
+}
+
+// Program is an image with nothing but a static binary and what a Go program looks for: users, and optionally CA
+// certificates. It is how memfit's own images are made where there is no Docker.
+type Program struct {
+	Ref        string
+	Binary     string // on this machine
+	Entrypoint string // its path in the image
+	CACerts    string // a PEM file of this machine; empty leaves it out
+}
+
+// WriteProgram saves the image of a program.
+func WriteProgram(path string, p Program) error {
+	if !filepath.IsAbs(p.Entrypoint) {
+		return fmt.Errorf("the entrypoint %q is no absolute path", p.Entrypoint)
+	}
+	work, err := os.MkdirTemp("", "memfit-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	file := filepath.Join(work, "layer.tar")
+	err = writeLayer(file, func(l *layer) error {
+		if err := l.skeleton(); err != nil {
+			return err
+		}
+		if p.CACerts != "" {
+			if err := l.file("etc/ssl/certs/ca-certificates.crt", 0o644, p.CACerts); err != nil {
+				return err
+			}
+		}
+		return l.file(p.Entrypoint[1:], 0o755, p.Binary)
+	})
+	if err != nil {
+		return err
+	}
+	return Write(path, p.Ref, Config{Entrypoint: []string{p.Entrypoint}}, file)
+}

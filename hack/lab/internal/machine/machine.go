@@ -1,0 +1,138 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machine looks at the machine before the lab uses it: whether a node can run here at all, and which Debian
+// packages are missing. It installs those when it may, and says which and why.
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// minFree is what a cold start leaves on disk, rounded up: 2.5 GB of Go module and build cache, 0.7 GB of binaries,
+// 0.6 GB of packages and images, 1 GB of unpacked containers.
+const minFree = 6 << 30
+
+// ErrUnsupported marks machines and users that cannot run the lab. What it wraps says what to do instead.
+var ErrUnsupported = errors.New("the lab cannot run here")
+
+const useKind = "On such a machine use kind instead, which needs Docker or Podman and no root:\n" +
+	"  KIND=1 make demo\n" +
+	"or any cluster you have:\n" +
+	"  KUBECONFIG=/path/to/kubeconfig make demo"
+
+// Check says whether a node can run on this machine.
+func Check(l dirs) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("%w: a Kubernetes node needs Linux, this is %s.\n%s", ErrUnsupported, runtime.GOOS, useKind)
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: namespaces, mounts and cgroups need root. Run it again with sudo -E.\n%s", ErrUnsupported, useKind)
+	}
+	for _, dir := range l {
+		if err := checkSpace(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirs are the directories that will grow.
+type dirs []string
+
+// Dirs names the directories that will grow, for Check.
+func Dirs(paths ...string) dirs { return paths }
+
+func checkSpace(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return fmt.Errorf("measuring the free space of %s: %w", dir, err)
+	}
+	if free := fs.Bavail * uint64(fs.Bsize); free < minFree {
+		return fmt.Errorf("%s has %d MiB free and the lab needs %d: free some, or set MEMFIT_CACHE and MEMFIT_LAB_STATE to another disk",
+			dir, free>>20, uint64(minFree)>>20)
+	}
+	return nil
+}
+
+// Need is something that a Debian package provides.
+type Need struct {
+	Package string
+	Why     string
+	Present func() bool
+}
+
+// Needs lists what the lab uses of the machine.
+func Needs() []Need {
+	return []Need{
+		{"iproute2", "`ip` makes the network namespace", command("ip")},
+		{"gcc", "runc is partly C", command("gcc")},
+		{"pkg-config", "finds libseccomp when runc is built", command("pkg-config")},
+		{"npm", "carries the Node.js 20 binary of the Node.js workload image", command("npm")},
+		{"libseccomp-dev", "runc filters system calls with it", file("/usr/include/seccomp.h")},
+	}
+}
+
+// Install installs the packages of what is missing. On a machine without apt it says what to install by hand.
+func Install(ctx context.Context, out io.Writer, needs []Need) error {
+	var missing []string
+	for _, n := range needs {
+		if n.Present() {
+			continue
+		}
+		missing = append(missing, n.Package)
+		fmt.Fprintf(out, "Installing the Debian package %s: %s\n", n.Package, n.Why)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if !command("apt-get")() {
+		return fmt.Errorf("this machine has no apt-get: install what your distribution calls %s", strings.Join(missing, ", "))
+	}
+	if err := AptUpdate(ctx); err != nil {
+		return err
+	}
+	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+}
+
+// AptUpdate refreshes the package lists: on a new machine there are none, and old ones name files that are gone.
+func AptUpdate(ctx context.Context) error {
+	return apt(ctx, "update", "-q")
+}
+
+func apt(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("running `apt-get %s`: %w\n%s", strings.Join(args, " "), err, output.String())
+	}
+	return nil
+}
+
+func command(name string) func() bool {
+	return func() bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	}
+}
+
+func file(path string) func() bool {
+	return func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+}

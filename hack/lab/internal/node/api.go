@@ -1,0 +1,158 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+// api is the little that the lab itself asks the API server, so that it needs no Kubernetes client library.
+type api struct {
+	url    string
+	client *http.Client
+}
+
+// kubeconfig is what we wrote and read back.
+type kubeconfig struct {
+	Clusters []struct {
+		Cluster struct {
+			Server string `json:"server"`
+			CA     string `json:"certificate-authority-data"`
+		} `json:"cluster"`
+	} `json:"clusters"`
+	Users []struct {
+		User struct {
+			Cert string `json:"client-certificate-data"`
+			Key  string `json:"client-key-data"`
+		} `json:"user"`
+	} `json:"users"`
+}
+
+// newAPI connects with the administrator's kubeconfig, by the way every other process of the machine takes.
+func newAPI(path string) (*api, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	var config kubeconfig
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, fmt.Errorf("parsing %s: %w", path, err)
+	}
+	if len(config.Clusters) == 0 || len(config.Users) == 0 {
+		return nil, fmt.Errorf("%s names no cluster: `lab down` and `lab up` make a new one", path)
+	}
+	var decodeErr error
+	decode := func(text string) []byte {
+		out, err := base64.StdEncoding.DecodeString(text)
+		decodeErr = errors.Join(decodeErr, err)
+		return out
+	}
+	cluster, user := config.Clusters[0].Cluster, config.Users[0].User
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(decode(cluster.CA))
+	cert, err := tls.X509KeyPair(decode(user.Cert), decode(user.Key))
+	if err := errors.Join(decodeErr, err); err != nil {
+		return nil, fmt.Errorf("reading the certificates in %s: %w", path, err)
+	}
+	return &api{url: cluster.Server, client: &http.Client{
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		},
+	}}, nil
+}
+
+func (a *api) get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", path, resp.Status)
+	}
+	return body, nil
+}
+
+// ready says why the API server does not serve yet, or nil.
+func (a *api) ready(ctx context.Context) error {
+	_, err := a.get(ctx, "/readyz")
+	return err
+}
+
+// nodeReady says why the node takes no pods yet, or nil.
+func (a *api) nodeReady(ctx context.Context) error {
+	body, err := a.get(ctx, "/api/v1/nodes/"+layout.NodeName)
+	if err != nil {
+		return err
+	}
+	return parseNodeReady(body)
+}
+
+func parseNodeReady(body []byte) error {
+	var node struct {
+		Spec struct {
+			Taints []struct{ Key string }
+		}
+		Status struct {
+			Conditions []struct{ Type, Status, Message string }
+		}
+	}
+	if err := json.Unmarshal(body, &node); err != nil {
+		return fmt.Errorf("parsing the node: %w", err)
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type != "Ready" {
+			continue
+		}
+		if c.Status != "True" {
+			return errors.New("the node is not ready: " + c.Message)
+		}
+		// The taint goes a moment after the condition comes; until then no pod is scheduled.
+		for _, taint := range node.Spec.Taints {
+			if taint.Key == "node.kubernetes.io/not-ready" {
+				return errors.New("the node is ready, its taint not yet gone")
+			}
+		}
+		return nil
+	}
+	return errors.New("the node has not reported yet")
+}
+
+// waitFor repeats check until it is satisfied, and returns its last complaint when time is up.
+func waitFor(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("still failing after %s: %w", limit, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

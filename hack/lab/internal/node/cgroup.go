@@ -1,0 +1,160 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+// cgroupMount is where both cgroup versions are mounted by convention: one hierarchy per controller in version 1, a single
+// one in version 2.
+const cgroupMount = "/sys/fs/cgroup"
+
+// cgroupHierarchies returns the root directory of every hierarchy that a kubelet uses.
+func cgroupHierarchies() ([]string, error) {
+	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
+		return []string{cgroupMount}, nil // version 2
+	}
+	entries, err := os.ReadDir(cgroupMount)
+	if err != nil {
+		return nil, fmt.Errorf("listing the cgroup hierarchies: %w", err)
+	}
+	var dirs []string
+	for _, e := range entries {
+		dir := filepath.Join(cgroupMount, e.Name())
+		// Links like cpu,cpuacct lead to a hierarchy that is listed anyway; `unified` is version 2 without controllers.
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.clone_children")); err == nil && e.IsDir() {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("no cgroup hierarchy is mounted in %s: a node cannot run here", cgroupMount)
+	}
+	return dirs, nil
+}
+
+// makeCgroups creates the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but insists
+// that this one is there.
+func makeCgroups() error {
+	dirs, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	for _, root := range dirs {
+		if err := os.MkdirAll(filepath.Join(root, layout.CgroupRoot), 0o755); err != nil {
+			return fmt.Errorf("making the lab's cgroup: %w", err)
+		}
+		if err := delegateControllers(root); err != nil {
+			return err
+		}
+		// A new cpuset is empty in version 1, and no process may enter an empty one.
+		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+			value, err := os.ReadFile(filepath.Join(root, file))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("reading the machine's cpuset: %w", err)
+			}
+			if err := os.WriteFile(filepath.Join(root, layout.CgroupRoot, file), value, 0o644); err != nil {
+				return fmt.Errorf("opening the lab's cpuset: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// delegateControllers lets the lab's cgroup use what the machine offers. Version 1 has no such file and needs nothing.
+func delegateControllers(root string) error {
+	offered, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the machine's cgroup controllers: %w", err)
+	}
+	for _, controller := range strings.Fields(string(offered)) {
+		// One at a time: a kernel may refuse one of them, and the kubelet then names the one it misses.
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
+	}
+	return nil
+}
+
+// cgroupPIDs returns every process in the lab's cgroups: the containers, whoever started them.
+func cgroupPIDs() ([]int, error) {
+	dirs, err := cgroupHierarchies()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, root := range dirs {
+		err := walkCgroups(filepath.Join(root, layout.CgroupRoot), func(dir string) error {
+			data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+			if err != nil {
+				return nil // removed meanwhile
+			}
+			for _, field := range strings.Fields(string(data)) {
+				if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
+					pids = append(pids, pid)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// removeCgroups removes the lab's cgroups, which must hold no process any more.
+func removeCgroups() error {
+	dirs, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	for _, root := range dirs {
+		var below []string
+		err := walkCgroups(filepath.Join(root, layout.CgroupRoot), func(dir string) error {
+			below = append(below, dir)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, dir := range slices.Backward(below) { // children before their parents
+			if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("removing the lab's cgroup: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// walkCgroups visits dir and what is below it, parents first. A missing dir has nothing to visit.
+func walkCgroups(dir string, visit func(dir string) error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a container ended while we looked
+		}
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return visit(path)
+	})
+	if err != nil {
+		return fmt.Errorf("walking the lab's cgroups: %w", err)
+	}
+	return nil
+}

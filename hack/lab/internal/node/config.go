@@ -1,0 +1,75 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// settings is what the templates see.
+type settings struct {
+	Bin, Run, State, PKI, Config string
+	Socket, PauseImage           string
+	NodeIP, PodCIDR, CgroupRoot  string
+	CrashBackoffMax              string
+}
+
+func (n *Node) settings() settings {
+	s := settings{
+		Bin: n.Bin, Run: n.Layout.Run, State: n.Layout.State, PKI: n.Layout.PKI(), Config: n.Layout.Config(),
+		Socket: n.Layout.ContainerdSocket(),
+		NodeIP: layout.NodeIP, PodCIDR: layout.PodCIDR, CgroupRoot: layout.CgroupRoot,
+		CrashBackoffMax: n.Options.CrashBackoffMax.String(),
+	}
+	if len(n.Images) > 0 {
+		s.PauseImage = n.Images[0].Ref
+	}
+	return s
+}
+
+// configFiles are the rendered templates and where they go below the configuration directory.
+var configFiles = map[string]string{
+	"containerd.toml": "containerd.toml",
+	"kubelet.yaml":    "kubelet.yaml",
+	"cni.json":        "cni/10-lab.conflist",
+}
+
+func (n *Node) writeConfig() error {
+	for name, target := range configFiles {
+		data, err := render(name, n.settings())
+		if err != nil {
+			return err
+		}
+		path := n.config(target)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return fmt.Errorf("writing the configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+func render(name string, s settings) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").ParseFS(templates, "templates/"+name)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, s); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}

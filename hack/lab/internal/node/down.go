@@ -1,0 +1,208 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/netns"
+	"github.com/memfit/memfit/hack/lab/internal/process"
+)
+
+// Down ends everything that belongs to a lab on this machine and removes what it left, whether it was healthy, crashed
+// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays.
+//
+// The order matters: what restarts others goes first (the kubelet), then containers, then their shims, then the daemons;
+// mounts only when nobody uses them, cgroups only when they are empty.
+func (n *Node) Down(ctx context.Context) error {
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"ending the kubelet", func() error { return n.stop("kubelet") }},
+		{"ending the containers", n.stopContainers},
+		{"ending the container shims", func() error { return n.sweep(n.isShim) }},
+		{"ending the daemons", n.stopAll},
+		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
+		{"ending late containers", n.stopContainers},
+		{"unmounting", n.unmount},
+		{"removing the network namespace", func() error { return netns.Delete(ctx, layout.NetNS()) }},
+		{"removing the cgroups", func() error { return retry(removeCgroups) }},
+		{"restoring the machine's settings", func() error { return machine.RestoreSysctls(n.sysctls()) }},
+		{"removing files", n.removeFiles},
+	}
+	var failed error
+	for _, step := range steps {
+		// Go on after a failure: the more is gone, the less the next try has to do.
+		if err := step.do(); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", step.what, err))
+		}
+	}
+	return failed
+}
+
+func (n *Node) stop(name string) error {
+	r, err := n.store().Get(name)
+	if err != nil {
+		return nil // not remembered, so nothing to stop by name; the sweep looks for it
+	}
+	return r.Stop(0)
+}
+
+// stopContainers ends whatever runs in the lab's cgroups. Containers of a lab that goes away get no grace: nothing they
+// could save outlives it.
+func (n *Node) stopContainers() error {
+	for range 10 { // a process that forks while we list is found in the next round
+		pids, err := cgroupPIDs()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		var failed error
+		for _, pid := range pids {
+			if r, ok := process.ByPID(pid); ok {
+				failed = errors.Join(failed, r.Stop(0))
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return errors.New("the lab's cgroups fill up again as fast as they are emptied")
+}
+
+// stopAll ends what was written down, last started first. Nothing is asked politely: a draining API server takes up to a
+// minute, and all its data is about to be deleted.
+func (n *Node) stopAll() error {
+	records, err := n.store().List()
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, r := range slices.Backward(records) {
+		if err := r.Stop(0); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		failed = errors.Join(failed, n.store().Forget(r.Name))
+	}
+	return failed
+}
+
+// isShim knows the lab's own shims: they carry the address of the containerd that started them.
+func (n *Node) isShim(args []string) bool {
+	return filepath.Base(args[0]) == "containerd-shim-runc-v2" && slices.Contains(args, n.Layout.ContainerdSocket())
+}
+
+// isStray knows daemons whose record was lost: they are started from the cache or the state directory and their arguments
+// lead into the state directory or the namespace.
+func (n *Node) isStray(args []string) bool {
+	ours := strings.HasPrefix(args[0], n.Layout.Bin()+"/") || strings.HasPrefix(args[0], n.Layout.State+"/")
+	return ours && slices.ContainsFunc(args[1:], func(arg string) bool {
+		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") || arg == "--netns="+layout.NetNS()
+	})
+}
+
+func (n *Node) sweep(match func(args []string) bool) error {
+	var failed error
+	for _, p := range process.Find(match) {
+		if r, ok := p.Record(); ok {
+			failed = errors.Join(failed, r.Stop(0))
+		}
+	}
+	return failed
+}
+
+// unmount removes every mount below the lab's own directories, the deepest first.
+func (n *Node) unmount() error {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("listing mounts: %w", err)
+	}
+	var failed error
+	for _, point := range slices.Backward(mountsBelow(data, n.Layout.State, n.Layout.Run)) {
+		err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			failed = errors.Join(failed, fmt.Errorf("unmounting %s: %w", point, err))
+		}
+	}
+	return failed
+}
+
+// mountsBelow reads /proc/PID/mountinfo and returns the mount points below the directories, in the order they were mounted.
+func mountsBelow(mountinfo []byte, dirs ...string) []string {
+	var points []string
+	for lines := bufio.NewScanner(bytes.NewReader(mountinfo)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		point := unescape(fields[4])
+		if slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(point, dir+"/") }) {
+			points = append(points, point)
+		}
+	}
+	return points
+}
+
+// unescape undoes the kernel's octal escapes: a space in a path is written \040.
+func unescape(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(s[i])
+	}
+	return out.String()
+}
+
+// removeFiles removes the state. A mount that is still there would turn this into deleting what is mounted, so it refuses.
+func (n *Node) removeFiles() error {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("listing mounts: %w", err)
+	}
+	if left := mountsBelow(data, n.Layout.State, n.Layout.Run); len(left) > 0 {
+		return fmt.Errorf("%s is still mounted: unmount it and run `lab down` again", left[0])
+	}
+	leftovers := []string{n.Layout.Run, n.Layout.State}
+	// The CNI library keeps the result of every ADD in a directory that all its users share.
+	results, _ := filepath.Glob("/var/lib/cni/results/" + layout.Namespace + "-*") // a well-formed pattern
+	for _, path := range append(leftovers, results...) {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// retry gives the kernel time to let go of what processes used a moment ago.
+func retry(do func() error) error {
+	var err error
+	for range 50 {
+		if err = do(); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}

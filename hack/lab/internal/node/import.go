@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// criNamespace is where the kubelet's images and containers are in containerd.
+const criNamespace = "k8s.io"
+
+func (n *Node) importAll(ctx context.Context) error {
+	err := n.wait(ctx, time.Minute, []string{"containerd"}, func(ctx context.Context) error {
+		_, err := n.ctr(ctx, "version")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, image := range n.Images {
+		if err := n.Import(ctx, image.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Import loads a docker-archive or OCI tar into the node. The names it gives are those in the tar.
+func (n *Node) Import(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("reading the image: %w", err)
+	}
+	if _, err := n.ctr(ctx, "images", "import", "--local", path); err != nil {
+		return fmt.Errorf("importing %s: %w", path, err)
+	}
+	return nil
+}
+
+// ImageRefs lists the names of the images the node has.
+func (n *Node) ImageRefs(ctx context.Context) ([]string, error) {
+	out, err := n.ctr(ctx, "images", "list", "--quiet")
+	if err != nil {
+		return nil, fmt.Errorf("listing the node's images: %w", err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, n.binary("ctr"), append([]string{"--address", n.Layout.ContainerdSocket(), "--namespace", criNamespace}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.Bytes(), nil
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package node runs the one node of the lab: it renders the configuration of every daemon, starts them in the network
+// namespace, tells whether they are well, and takes everything down again, also after a crash.
+//
+// What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`, which
+// works, or a pod's address) and kube-proxy (other ClusterIPs answer nobody; webhook Services still work, because the API
+// server resolves those to endpoints by itself).
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/process"
+)
+
+// Options are what a lab can be asked for. A running lab with other options is replaced.
+type Options struct {
+	// CrashBackoffMax bounds how long the kubelet waits before it starts a crashed container again. Kubernetes doubles 10 s
+	// up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the whole node.
+	CrashBackoffMax time.Duration `json:"crashBackoffMax"`
+	// ForwardPort is where the API server is reached on the machine's loopback; 0 picks a free port.
+	ForwardPort int `json:"forwardPort"`
+}
+
+// DefaultOptions are those of `lab up` without flags.
+func DefaultOptions() Options {
+	return Options{CrashBackoffMax: 10 * time.Second, ForwardPort: layout.ForwardPort}
+}
+
+// Node is the lab's node, running or not.
+type Node struct {
+	Layout  layout.Layout
+	Bin     string // the directory of the binaries
+	Options Options
+	Images  []Image // imported at start; the first one holds the pods' network namespaces (the pause image)
+}
+
+// Image is a container image in a tar file.
+type Image struct {
+	Ref  string // the name pods use
+	Path string // a docker-archive or OCI tar
+}
+
+func (n *Node) store() process.Store { return process.Store{Dir: n.Layout.Records()} }
+
+func (n *Node) binary(name string) string { return filepath.Join(n.Bin, name) }
+
+func (n *Node) pki(file string) string { return filepath.Join(n.Layout.PKI(), file) }
+
+func (n *Node) config(file string) string { return filepath.Join(n.Layout.Config(), file) }
+
+func (n *Node) data(dir string) string { return filepath.Join(n.Layout.State, dir) }
+
+// sysctls is kept beside the state, not in it: if the state directory is lost, the machine's settings still come back.
+func (n *Node) sysctls() string { return filepath.Join(n.Layout.Run, "sysctls.json") }
+
+// logTail returns the end of a daemon's log, for error messages.
+func logTail(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "(no log: " + err.Error() + ")"
+	}
+	end := len(data)
+	for end > 0 && data[end-1] == '\n' {
+		end--
+	}
+	start := end
+	for ; start > 0; start-- {
+		if data[start-1] == '\n' {
+			if lines--; lines == 0 {
+				break
+			}
+		}
+	}
+	return string(data[start:end])
+}

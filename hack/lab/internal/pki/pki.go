@@ -1,0 +1,143 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pki makes the certificates of a one-node cluster and the kubeconfigs that carry them. Everything is signed by a
+// cluster CA that is made for this lab alone and dies with it; keys are ECDSA P-256, which take microseconds to make.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// validity is longer than any lab lives, and still a date that a forgotten one reaches.
+const validity = 365 * 24 * time.Hour
+
+// Pair is a certificate with its key, PEM-encoded.
+type Pair struct {
+	Cert, Key []byte
+}
+
+// Authority signs certificates.
+type Authority struct {
+	Pair
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// Subject is what a certificate says of its holder. Servers have hosts; clients have a name and groups, by which
+// Kubernetes authorizes them.
+type Subject struct {
+	Name   string
+	Groups []string
+	Hosts  []string // names and IP addresses
+}
+
+// NewAuthority makes a CA.
+func NewAuthority(name string) (*Authority, error) {
+	template := certificate(Subject{Name: name})
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = nil
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key of %s: %w", name, err)
+	}
+	pair, err := sign(template, template, key, key)
+	if err != nil {
+		return nil, fmt.Errorf("making the CA %s: %w", name, err)
+	}
+	return &Authority{Pair: pair, cert: template, key: key}, nil
+}
+
+// Issue makes a certificate for a server, a client or both.
+func (a *Authority) Issue(s Subject) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("making the key of %s: %w", s.Name, err)
+	}
+	pair, err := sign(certificate(s), a.cert, key, a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("issuing the certificate of %s: %w", s.Name, err)
+	}
+	return pair, nil
+}
+
+// Write stores NAME.crt and NAME.key.
+func (p Pair) Write(dir, name string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o644); err != nil {
+		return fmt.Errorf("writing the certificate of %s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600); err != nil {
+		return fmt.Errorf("writing the key of %s: %w", name, err)
+	}
+	return nil
+}
+
+// Kubeconfig renders a kubeconfig with everything inlined, so that it can be copied anywhere. JSON is YAML.
+func Kubeconfig(name, server string, caCert []byte, client Pair) ([]byte, error) {
+	type object = map[string]any
+	return json.MarshalIndent(object{
+		"apiVersion":      "v1",
+		"kind":            "Config",
+		"current-context": name,
+		"clusters":        []object{{"name": name, "cluster": object{"server": server, "certificate-authority-data": caCert}}},
+		"users":           []object{{"name": name, "user": object{"client-certificate-data": client.Cert, "client-key-data": client.Key}}},
+		"contexts":        []object{{"name": name, "context": object{"cluster": name, "user": name}}},
+	}, "", "  ")
+}
+
+func certificate(s Subject) *x509.Certificate {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		panic(err) // crypto/rand does not fail: it ends the program itself
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: s.Name, Organization: s.Groups},
+		NotBefore:    now.Add(-time.Hour), // clocks that differ a little
+		NotAfter:     now.Add(validity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range s.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	if len(s.Hosts) > 0 {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	return template
+}
+
+func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer crypto.Signer) (Pair, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return Pair{}, err
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}),
+	}, nil
+}

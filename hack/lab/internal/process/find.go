@@ -1,0 +1,57 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Running is a process of the machine, as far as the lab needs to know it.
+type Running struct {
+	PID  int
+	Args []string
+}
+
+// Find returns the processes whose command line satisfies match. Processes that end meanwhile are left out.
+func Find(match func(args []string) bool) []Running {
+	var found []Running
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed, which is all that Glob can complain about
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || len(data) == 0 {
+			continue // gone, or a kernel thread
+		}
+		args := strings.Split(string(bytes.TrimRight(data, "\x00")), "\x00")
+		if match(args) {
+			found = append(found, Running{PID: pid, Args: args})
+		}
+	}
+	return found
+}
+
+// Record turns a found process into one that can be stopped safely; ok is false when it is gone already.
+func (p Running) Record() (r Record, ok bool) {
+	ticks, _, err := stat(p.PID)
+	if err != nil {
+		return Record{}, false
+	}
+	boot, err := bootID()
+	if err != nil {
+		return Record{}, false
+	}
+	return Record{Spec: Spec{Name: filepath.Base(p.Args[0])}, PID: p.PID, Start: ticks, Boot: boot}, true
+}
+
+// ByPID makes a stoppable record of a process known by its pid alone; ok is false when it is gone already.
+func ByPID(pid int) (r Record, ok bool) {
+	return Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}}.Record()
+}

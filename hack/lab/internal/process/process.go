@@ -1,0 +1,161 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process starts the lab's daemons, remembers them and ends them.
+//
+// A daemon outlives the command that started it. It is remembered by pid, start time and boot, so that a pid that the
+// kernel gave to another program since is never taken for ours, and never signalled.
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/netns"
+)
+
+// Spec says how to run a daemon.
+type Spec struct {
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	Args  []string `json:"args"`
+	Env   []string `json:"env,omitempty"`   // added to PATH and HOME
+	NetNS string   `json:"netns,omitempty"` // the network namespace to run in; empty is the machine's own
+	Log   string   `json:"log"`
+}
+
+// Record is a started daemon.
+type Record struct {
+	Spec
+	PID     int       `json:"pid"`
+	Start   uint64    `json:"startTicks"` // clock ticks since boot, from /proc/PID/stat
+	Boot    string    `json:"boot"`
+	Started time.Time `json:"started"`
+}
+
+// Start runs the daemon in a session of its own, with its output appended to its log.
+func Start(spec Spec) (Record, error) {
+	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
+		return Record{}, err
+	}
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return Record{}, fmt.Errorf("opening the log of %s: %w", spec.Name, err)
+	}
+	defer log.Close()
+	cmd := exec.Command(spec.Path, spec.Args...)
+	cmd.Dir = "/"
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}, spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	start := cmd.Start
+	if spec.NetNS != "" {
+		// A child inherits the namespaces of the thread that forks it. `ip netns exec` would also remount /sys, and the
+		// kubelet would no longer see the cgroups.
+		start = func() error { return netns.Do(spec.NetNS, cmd.Start) }
+	}
+	if err := start(); err != nil {
+		return Record{}, fmt.Errorf("starting %s: %w", spec.Name, err)
+	}
+	go cmd.Wait() //nolint:errcheck // only so that a daemon that dies while we run is no zombie
+	ticks, _, err := stat(cmd.Process.Pid)
+	if err != nil {
+		return Record{}, fmt.Errorf("%s ended at once, see %s: %w", spec.Name, spec.Log, err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		return Record{}, err
+	}
+	return Record{Spec: spec, PID: cmd.Process.Pid, Start: ticks, Boot: boot, Started: time.Now().UTC()}, nil
+}
+
+// Alive says whether the daemon still runs: the same process, not another one with its pid, and not a zombie.
+func (r Record) Alive() bool {
+	boot, err := bootID()
+	if err != nil || boot != r.Boot {
+		return false
+	}
+	ticks, state, err := stat(r.PID)
+	return err == nil && ticks == r.Start && state != 'Z' && state != 'X'
+}
+
+// Stop asks the daemon to end, and after grace ends it. No grace means no asking.
+func (r Record) Stop(grace time.Duration) error {
+	p, err := os.FindProcess(r.PID) // holds a pidfd: from here on, the pid cannot come to mean another process
+	if err != nil {
+		return err
+	}
+	defer p.Release() //nolint:errcheck // nothing to do about it
+	if !r.Alive() {
+		return nil
+	}
+	if grace > 0 {
+		if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("asking %s (pid %d) to end: %w", r.Name, r.PID, err)
+		}
+		if r.gone(grace) {
+			return nil
+		}
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending %s (pid %d): %w", r.Name, r.PID, err)
+	}
+	// The kernel needs a moment to free a big process; minutes would mean it hangs in an uninterruptible call.
+	if !r.gone(20 * time.Second) {
+		return fmt.Errorf("%s (pid %d) does not end even when killed", r.Name, r.PID)
+	}
+	return nil
+}
+
+func (r Record) gone(within time.Duration) bool {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if !r.Alive() {
+			return true
+		}
+	}
+	return !r.Alive()
+}
+
+// stat reads when a process started and what state it is in.
+func stat(pid int) (startTicks uint64, state byte, err error) {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, 0, err
+	}
+	return parseStat(data)
+}
+
+// parseStat reads fields 3 and 22 of /proc/PID/stat. Field 2 is the program's name in parentheses and may itself hold
+// spaces and parentheses, so counting starts after the last one.
+func parseStat(data []byte) (startTicks uint64, state byte, err error) {
+	end := bytes.LastIndexByte(data, ')')
+	if end < 0 {
+		return 0, 0, fmt.Errorf("no program name in %q", data)
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return 0, 0, fmt.Errorf("too few fields in %q", data)
+	}
+	startTicks, err = strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the start time: %w", err)
+	}
+	return startTicks, fields[0][0], nil
+}
+
+// bootID tells one boot of the machine from the next, after which pids and start times begin anew.
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("telling which boot this is: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}

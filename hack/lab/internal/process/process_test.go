@@ -1,0 +1,96 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestParseStat(t *testing.T) {
+	const rest = " S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3"
+	tests := map[string]struct {
+		in        string
+		wantTicks uint64
+		wantState byte
+		wantErr   bool
+	}{
+		"a plain name":               {in: "42 (etcd)" + rest, wantTicks: 987654, wantState: 'S'},
+		"a name made to confuse us":  {in: "42 (a) Z 1 (b))" + rest, wantTicks: 987654, wantState: 'S'},
+		"no name":                    {in: "42 etcd S 1", wantErr: true},
+		"cut short":                  {in: "42 (etcd) S 1 2 3", wantErr: true},
+		"a start time without sense": {in: "42 (x) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 soon 1", wantErr: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ticks, state, err := parseStat([]byte(tc.in))
+			if (err != nil) != tc.wantErr {
+				t.Fatalf("error = %v, want an error: %v", err, tc.wantErr)
+			}
+			if ticks != tc.wantTicks || state != tc.wantState {
+				t.Errorf("got %d %c, want %d %c", ticks, state, tc.wantTicks, tc.wantState)
+			}
+		})
+	}
+}
+
+func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
+	dir := t.TempDir()
+	store := Store{Dir: filepath.Join(dir, "processes")}
+	// A shell that ignores SIGTERM has to be killed.
+	started, err := store.Run(Spec{Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo hello; while :; do sleep 0.1; done"}, Log: filepath.Join(dir, "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = started.Stop(0) })
+
+	remembered, err := store.Get("stubborn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !remembered.Alive() {
+		t.Fatal("the daemon was started, but counts as dead")
+	}
+	recycled := remembered
+	recycled.Start--
+	if recycled.Alive() {
+		t.Error("a process that started at another time was taken for ours")
+	}
+	otherBoot := remembered
+	otherBoot.Boot = "another"
+	if otherBoot.Alive() {
+		t.Error("a process of another boot was taken for ours")
+	}
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if data, _ := os.ReadFile(filepath.Join(dir, "log")); string(data) == "hello\n" {
+			break
+		}
+	}
+	if err := remembered.Stop(100 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if remembered.Alive() {
+		t.Error("the daemon was stopped, but counts as alive")
+	}
+	if err := store.Forget("stubborn"); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := store.List(); err != nil || len(records) != 0 {
+		t.Errorf("List() = %v, %v after Forget", records, err)
+	}
+}
+
+func TestFindSeesItself(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := Find(func(args []string) bool { return args[0] == self })
+	if i := slices.IndexFunc(mine, func(p Running) bool { return p.PID == os.Getpid() }); i >= 0 {
+		t.Error("Find returned the process that asked, which would then end itself")
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/node"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+func runStatus(ctx context.Context, l layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("status", flag.ContinueOnError)
+	output := flags.String("o", "", "json, or empty for a table")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	status, err := (&node.Node{Layout: l}).Status(ctx)
+	if err != nil {
+		return err
+	}
+	if *output == "json" {
+		return json.NewEncoder(os.Stdout).Encode(status)
+	}
+	printStatus(status)
+	return nil
+}
+
+func printStatus(s node.Status) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	defer w.Flush()
+	if len(s.Processes) == 0 {
+		fmt.Fprintln(w, "No lab is up: `make lab-up` starts one.")
+		return
+	}
+	fmt.Fprintln(w, "NAME\tPID\tSTATE\tUPTIME")
+	for _, p := range s.Processes {
+		state, uptime := "running", progress.Round(time.Since(p.Started)).String()
+		if !p.Running {
+			state, uptime = "DEAD", "-"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.PID, state, uptime)
+	}
+	health := "well"
+	if s.Problem != "" {
+		health = "NOT WELL: " + s.Problem + ". `make lab-up` repairs it"
+	}
+	fmt.Fprintf(w, "\nLab\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health, s.APIServer, s.Kubeconfig, s.Logs)
+}
+
+func runKubeconfig(_ context.Context, l layout.Layout, args []string) error {
+	if err := flag.NewFlagSet("kubeconfig", flag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	if _, err := os.Stat(l.Kubeconfig()); err != nil {
+		return errors.New("no lab is up: `make lab-up` starts one")
+	}
+	fmt.Println(l.Kubeconfig())
+	return nil
+}
+
+// running returns the node of a lab that is up, with the directory of its programs.
+func running(l layout.Layout) (*node.Node, error) {
+	n := &node.Node{Layout: l}
+	return n, n.Attach()
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memfit/memfit/hack/lab/internal/component"
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/images"
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/node"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+func runUp(ctx context.Context, l layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("up", flag.ContinueOnError)
+	options := node.DefaultOptions()
+	flags.DurationVar(&options.CrashBackoffMax, "crash-backoff-max", options.CrashBackoffMax,
+		"longest pause before a crashed container is started again (Kubernetes: 5m). For labs only")
+	flags.IntVar(&options.ForwardPort, "port", options.ForwardPort, "port of the API server on the machine's loopback; a taken one is replaced by a free one")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return up(ctx, l, options)
+}
+
+// up makes sure that a healthy lab with these options runs.
+func up(ctx context.Context, l layout.Layout, options node.Options) error {
+	if err := machine.Check(machine.Dirs(l.Cache, l.State)); err != nil {
+		return err
+	}
+	if err := machine.Install(ctx, os.Stderr, machine.Needs()); err != nil {
+		return err
+	}
+	unlock, err := lockLab(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	report := progress.New(os.Stderr, component.Count(component.All())+len(images.Workloads())+node.StartSteps)
+	n, err := build(ctx, l, options, report)
+	if err != nil {
+		return err
+	}
+	if reason := n.Reusable(ctx); reason == nil {
+		report.Total("The lab is up already. Kubeconfig: " + l.Kubeconfig())
+		return nil
+	} else if _, err := os.Stat(l.Records()); err == nil {
+		report.Note("Replacing the lab: %v", reason)
+	}
+	if err := n.Down(ctx); err != nil {
+		return fmt.Errorf("cleaning up after a predecessor: %w", err)
+	}
+	if err := n.Start(ctx, report); err != nil {
+		return fmt.Errorf("%w\n`lab status` says what runs, logs are in %s, `lab down` cleans up", err, l.Logs())
+	}
+	report.Total("The lab is up. Kubeconfig: " + l.Kubeconfig())
+	return nil
+}
+
+// build builds what the cache lacks: programs and images at the same time, because images mostly wait for downloads.
+func build(ctx context.Context, l layout.Layout, options node.Options, report *progress.Reporter) (*node.Node, error) {
+	n := &node.Node{Layout: l, Options: options}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		n.Bin, err = buildBinaries(ctx, l, component.All(), report)
+		return err
+	})
+	group.Go(func() (err error) {
+		n.Images, err = buildImages(ctx, l, report)
+		return err
+	})
+	return n, group.Wait()
+}
+
+// lockLab makes labs on one machine take turns. The lock is outside the directories that `down` removes.
+func lockLab(ctx context.Context) (unlock func(), err error) {
+	return flock.Lock(ctx, "/run/lock/memfit-lab.lock")
+}
