@@ -37,7 +37,7 @@ var listFiles = sync.OnceValues(func() ([]string, error) {
 				found = append(found, name)
 			}
 		}
-		return found, nil
+		return found, openFolders(found)
 	}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -49,6 +49,21 @@ var listFiles = sync.OnceValues(func() ([]string, error) {
 	})
 	return found, err
 })
+
+// openFolders opens every folder that leads to a file. go test replays a cached result as long as what a test opened is
+// unchanged, and it does not see what git opened: without this a new file would go unchecked.
+func openFolders(names []string) error {
+	opened := map[string]bool{}
+	for _, name := range names {
+		for dir := path.Dir(name); !opened[dir]; dir = path.Dir(dir) {
+			opened[dir] = true
+			if _, err := os.ReadDir(filepath.Join(root, dir)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // goFiles returns the Go files that people wrote, apart from test data.
 func goFiles(t *testing.T) []string {
