@@ -1,0 +1,143 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+const namespace = "memfit-demo"
+
+// story prints what it does and reads the cluster to say what became of it.
+type story struct {
+	kubectlPath string
+	client.Client
+	clientset kubernetes.Interface
+}
+
+func newStory(ctx context.Context, kubectl string) (*story, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding a cluster (run make demo, or set KUBECONFIG): %w", err)
+	}
+	if err := v1alpha1.AddToScheme(clientgoscheme.Scheme); err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, err
+	}
+	cs, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	version, err := cs.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("reaching the cluster at %s: %w", config.Host, err)
+	}
+	fmt.Printf("Kubernetes %s at %s\n", version.GitVersion, config.Host)
+	return &story{kubectlPath: kubectl, Client: c, clientset: cs}, ctx.Err()
+}
+
+func (s *story) heading(n int, title string) {
+	fmt.Printf("\n=== %d/7  %s\n\n", n, title)
+}
+
+// say prints one line of narration with the time, so that a log shows how long things took.
+func (s *story) say(format string, args ...any) {
+	fmt.Printf("%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
+}
+
+// show runs kubectl, prints the command as a person would type it and its real output, and returns that output.
+func (s *story) show(ctx context.Context, args ...string) (string, error) {
+	fmt.Printf("$ kubectl %s\n", quoted(args))
+	out, err := s.kubectl(ctx, args...)
+	fmt.Print(indent(out))
+	return out, err
+}
+
+func (s *story) kubectl(ctx context.Context, args ...string) (string, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.kubectlPath, append([]string{"-n", namespace}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", quoted(args), err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), nil
+}
+
+func quoted(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a
+		if strings.ContainsAny(a, " {\"") {
+			words[i] = "'" + a + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func indent(text string) string {
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return ""
+	}
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+}
+
+// await asks check every second until it says done, and fails with what it last said when the time is up.
+func (s *story) await(ctx context.Context, what string, atMost time.Duration, check func(context.Context) (done bool, state string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	var last string
+	for {
+		done, state, err := check(ctx)
+		if err != nil {
+			state = err.Error()
+		}
+		if done {
+			return nil
+		}
+		if state != "" && state != last {
+			s.say("waiting for %s: %s", what, state)
+			last = state
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w", atMost, what, last, context.Cause(ctx))
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// newestPod is the youngest pod of an app that is not on its way out.
+func (s *story) newestPod(ctx context.Context, app string) (*corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": app}); err != nil {
+		return nil, err
+	}
+	var newest *corev1.Pod
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.DeletionTimestamp == nil && (newest == nil || newest.CreationTimestamp.Before(&p.CreationTimestamp)) {
+			newest = p
+		}
+	}
+	if newest == nil {
+		return nil, fmt.Errorf("no pod of %s yet", app)
+	}
+	return newest, nil
+}

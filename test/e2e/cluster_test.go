@@ -1,0 +1,191 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Images of the lab's workloads.
+const (
+	nodeImage = "memfit.test/node:20"
+	jdkImage  = "memfit.test/jdk:17"
+	goImage   = "memfit.test/goprobe:dev"
+)
+
+func profile(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
+	return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+}
+
+// workload is a Deployment of one container with a memory limit and the given change.
+func workload(namespace, image, limit string, command []string, change func(*appsv1.Deployment)) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	one, grace := int32(1), int64(1)
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &one,
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: &grace,
+					Containers: []corev1.Container{{
+						Name: "app", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Command: command,
+						Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}},
+					}},
+				},
+			},
+		},
+	}
+	if change != nil {
+		change(d)
+	}
+	return d
+}
+
+func annotated(d *appsv1.Deployment) {
+	d.Annotations = map[string]string{v1alpha1.ProfileAnnotation: "p"}
+}
+
+// pods are the live pods of the workload, oldest first.
+func pods(ctx context.Context, namespace string) []corev1.Pod {
+	var list corev1.PodList
+	Expect(k8s.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app": "web"})).To(Succeed())
+	live := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	slices.SortFunc(live, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return live
+}
+
+// runningPod waits for exactly one live pod that runs.
+func runningPod(ctx context.Context, namespace string) *corev1.Pod {
+	GinkgoHelper()
+	var pod corev1.Pod
+	Eventually(func(g Gomega) {
+		live := pods(ctx, namespace)
+		g.Expect(live).To(HaveLen(1))
+		pod = live[0]
+		g.Expect(pod.Status.Phase).To(Equal(corev1.PodRunning))
+	}).WithContext(ctx).Should(Succeed())
+	return &pod
+}
+
+// replacePod deletes the pod and waits for the one that comes instead.
+func replacePod(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
+	GinkgoHelper()
+	Expect(k8s.Delete(ctx, pod)).To(Succeed())
+	var next *corev1.Pod
+	Eventually(func(g Gomega) {
+		live := pods(ctx, pod.Namespace)
+		g.Expect(live).To(HaveLen(1))
+		g.Expect(live[0].UID).NotTo(Equal(pod.UID))
+		next = &live[0]
+	}).WithContext(ctx).Should(Succeed())
+	return next
+}
+
+func env(pod *corev1.Pod) map[string]string {
+	values := map[string]string{}
+	for _, e := range pod.Spec.Containers[0].Env {
+		values[e.Name] = e.Value
+	}
+	return values
+}
+
+func limitOf(pod *corev1.Pod) string {
+	return pod.Spec.Containers[0].Resources.Limits.Memory().String()
+}
+
+func logs(ctx context.Context, pod *corev1.Pod) string {
+	stream, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Stream(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	defer stream.Close() //nolint:errcheck // read to the end
+	text, err := io.ReadAll(stream)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// recommendation is the workload's, or an error while there is none.
+func recommendation(ctx context.Context, namespace string) (*v1alpha1.MemoryRecommendation, error) {
+	var rec v1alpha1.MemoryRecommendation
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &rec)
+	return &rec, err
+}
+
+func condition(conditions []metav1.Condition, kind string) metav1.Condition {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+func managersReady(ctx context.Context) (int, error) {
+	var d appsv1.Deployment
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: managerName}, &d)
+	return int(d.Status.ReadyReplicas), err
+}
+
+func managerPods(ctx context.Context) []corev1.Pod {
+	var list corev1.PodList
+	Expect(k8s.List(ctx, &list, client.InNamespace(systemNamespace), client.MatchingLabels{"control-plane": "controller-manager"})).To(Succeed())
+	return list.Items
+}
+
+// killManagers ends every memfit pod without giving it time to write anything.
+func killManagers(ctx context.Context) {
+	GinkgoHelper()
+	now := client.GracePeriodSeconds(0)
+	for _, p := range managerPods(ctx) {
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, &p, now))).To(Succeed())
+	}
+}
+
+// dump prints what a person would ask for first when a spec fails.
+func dump(ctx context.Context, namespace string) {
+	var recs v1alpha1.MemoryRecommendationList
+	var events corev1.EventList
+	var list corev1.PodList
+	inside := client.InNamespace(namespace)
+	for _, l := range []client.ObjectList{&recs, &events, &list} {
+		if err := k8s.List(ctx, l, inside); err != nil {
+			GinkgoWriter.Println(err)
+		}
+	}
+	for _, p := range list.Items {
+		GinkgoWriter.Printf("pod %s: %s annotations=%v env=%v status=%+v\n", p.Name, p.Status.Phase, p.Annotations, env(&p), p.Status.ContainerStatuses)
+		GinkgoWriter.Println(logs(ctx, &p))
+	}
+	for _, r := range recs.Items {
+		GinkgoWriter.Printf("recommendation %s: %+v\n", r.Name, r.Status)
+	}
+	for _, e := range events.Items {
+		GinkgoWriter.Printf("event %s %s/%s: %s\n", e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+	}
+	for _, p := range managerPods(ctx) {
+		tail := strings.Split(logs(ctx, &p), "\n")
+		GinkgoWriter.Printf("memfit %s:\n%s\n", p.Name, strings.Join(tail[max(0, len(tail)-60):], "\n"))
+	}
+}

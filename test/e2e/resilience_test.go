@@ -1,0 +1,73 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// waitUntilKnown waits until memfit has seen the profile, so that a pod created next is governed by it.
+func waitUntilKnown(ctx context.Context, namespace, name string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var p v1alpha1.MemoryProfile
+		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p)).To(Succeed())
+		g.Expect(condition(p.Status.Conditions, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// getFrom asks a pod over HTTP through the API server.
+func getFrom(ctx context.Context, pod *corev1.Pod, port int, path string) (string, error) {
+	raw, err := clientset.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, fmt.Sprint(port), path, nil).DoRaw(ctx)
+	return string(raw), err
+}
+
+func scaleManager(ctx context.Context, replicas int32) {
+	GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	_, err := clientset.AppsV1().Deployments(systemNamespace).Patch(ctx, managerName, "application/merge-patch+json", patch, metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// Serial: nobody else is served while memfit is away.
+var _ = Describe("while memfit is away", Serial, func() {
+	namespace := inNamespace()
+
+	It("pods start as if it did not exist, and it says so when it is back", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, "p", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}))).To(Succeed())
+		waitUntilKnown(ctx, *namespace, "p")
+		DeferCleanup(func(ctx context.Context) {
+			scaleManager(ctx, 2)
+			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
+		})
+		scaleManager(ctx, 0)
+		Eventually(func() []corev1.Pod { return managerPods(ctx) }).WithContext(ctx).Should(BeEmpty())
+
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, annotated))).To(Succeed())
+		Expect(env(runningPod(ctx, *namespace))).NotTo(HaveKey("GOMEMLIMIT"))
+
+		scaleManager(ctx, 2)
+		Eventually(func(g Gomega) {
+			var p v1alpha1.MemoryProfile
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: *namespace, Name: "p"}, &p)).To(Succeed())
+			g.Expect(p.Status.Coverage).NotTo(BeNil())
+			g.Expect(p.Status.Coverage.Missed).To(BeEquivalentTo(1))
+			up := condition(p.Status.Conditions, v1alpha1.ConditionInjectionUpToDate)
+			g.Expect(up.Status).To(Equal(metav1.ConditionFalse))
+			g.Expect(up.Message).To(ContainSubstring("1"))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	}, SpecTimeout(later*3))
+})
