@@ -115,7 +115,7 @@ var _ = Describe("a MemoryProfile that cannot be meant", func() {
 
 	DescribeTable("is refused with a message that names the fix",
 		func(ctx SpecContext, manifest, want string) {
-			_, err := clientset.RESTClient().Post().AbsPath("/apis/memfit.dev/v1alpha1/namespaces", *namespace, "memoryprofiles").
+			_, err := clientset.CoreV1().RESTClient().Post().AbsPath("/apis/memfit.dev/v1alpha1/namespaces", *namespace, "memoryprofiles").
 				SetHeader("Content-Type", "application/yaml").
 				Body([]byte("apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: bad}\nspec: " + strings.TrimSpace(manifest))).DoRaw(ctx)
 			Expect(err).To(MatchError(ContainSubstring(want)))
