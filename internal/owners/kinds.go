@@ -3,24 +3,90 @@
 
 package owners
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"strings"
 
-// Kind is a kind of owner whose metadata must be cached.
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kind is a kind of owner whose metadata is cached.
 type Kind struct {
 	GVK schema.GroupVersionKind
 	// Resource is the plural, for RBAC: get, list, watch.
 	Resource string
-	// Passes is true when the kind's own controller, if it has one, is the workload: people edit the Deployment, not its ReplicaSets.
+	// Passes is true for kinds that others create and nobody edits: their own controller, if they have one, is the workload.
+	// The rest carry the pod template that people edit, so the search ends there, also when an operator owns them:
+	// one Kafka resource has several StatefulSets, and their containers must not share a recommendation.
 	Passes bool
+
+	apiVersion string // GVK as an owner reference writes it
 }
 
-// Kinds is the table of owners that need a metadata-only cache.
+// Kinds is the table of owners that need a metadata-only cache. Everything else is known by reference only.
 var Kinds = []Kind{
-	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, Resource: "replicasets", Passes: true},
-	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Resource: "deployments"},
-	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Resource: "statefulsets"},
-	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}, Resource: "daemonsets"},
-	{GVK: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Resource: "jobs", Passes: true},
-	{GVK: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Resource: "cronjobs"},
-	{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ReplicationController"}, Resource: "replicationcontrollers"},
+	kind("apps", "v1", "ReplicaSet", "replicasets", true), // owned by a Deployment, an Argo Rollout, ... or written by hand
+	kind("apps", "v1", "Deployment", "deployments", false),
+	kind("apps", "v1", "StatefulSet", "statefulsets", false),
+	kind("apps", "v1", "DaemonSet", "daemonsets", false),
+	kind("batch", "v1", "Job", "jobs", true), // owned by a CronJob, a JobSet, ... or written by hand
+	kind("batch", "v1", "CronJob", "cronjobs", false),
+	kind("", "v1", "ReplicationController", "replicationcontrollers", false), // DeploymentConfigs own theirs, but only OpenShift has them
+}
+
+// Objects returns one empty object per kind of the table, as a manager's cache wants them in ByObject.
+func Objects() []client.Object {
+	objects := make([]client.Object, 0, len(Kinds))
+	for i := range Kinds {
+		objects = append(objects, Kinds[i].object())
+	}
+	return objects
+}
+
+// Strip returns a cache transform that keeps of an owner only what a Resolver reads: name, UID, its controller and the annotations for which
+// keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would hold.
+func Strip(keep func(annotation string) bool) func(any) (any, error) {
+	return func(object any) (any, error) {
+		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			m.ObjectMeta = stripped(&m.ObjectMeta, keep)
+		}
+		return object, nil
+	}
+}
+
+func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	if c := metav1.GetControllerOfNoCopy(m); c != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*c}
+	}
+	for key, value := range m.Annotations {
+		if !keep(key) {
+			continue
+		}
+		if kept.Annotations == nil {
+			kept.Annotations = map[string]string{}
+		}
+		kept.Annotations[key] = value
+	}
+	return kept
+}
+
+func kind(group, version, name, resource string, passes bool) Kind {
+	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+	return Kind{GVK: gvk, Resource: resource, Passes: passes, apiVersion: gvk.GroupVersion().String()}
+}
+
+// object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each time.
+func (k *Kind) object() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
+}
+
+// is tells whether an owner reference is of this kind; the version does not matter, the API server serves every object in each.
+func (k *Kind) is(apiVersion, kind string) bool {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	return k.GVK.Kind == kind && k.GVK.Group == group
 }

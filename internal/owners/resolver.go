@@ -17,16 +17,19 @@ import (
 )
 
 // ErrNotSeen means that an owner is not in the cache (yet) and could not be read live, so that its annotations are unknown - which is
-// not the same as none. The Owner returned with it is the best name there is.
+// not the same as none. The Owner returned with it has the best name there is.
 var ErrNotSeen = errors.New("owner not seen yet")
+
+// maxHops is how many owners are followed. Two are the longest chain Kubernetes makes; the rest is for operators that stack.
+const maxHops = 4
 
 // Resolver finds the workload of a pod. The zero value with a Reader works.
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
 	Reader client.Reader
-	// Live is an uncached reader, asked only for owners the cache does not have yet. Nil: never.
+	// Live is an uncached reader, asked only for owners the cache does not have yet, in the first moments of a rollout. Nil: never.
 	Live client.Reader
-	// LiveTimeout bounds each live read, besides ctx. Default 500ms: a webhook has 2s in all.
+	// LiveTimeout bounds one live read, besides ctx; a pod takes two at most in any chain Kubernetes makes. Default 500ms: a webhook has 2s in all.
 	LiveTimeout time.Duration
 	// Also are further kinds that Reader has a metadata cache for, such as Argo's Rollout.
 	Also []schema.GroupVersionKind
@@ -37,8 +40,11 @@ type Owner struct {
 	Ref memory.WorkloadRef
 	// UID is that of the workload; empty when only its name could be inferred, and for pods that are not created yet.
 	UID types.UID
-	// Annotations are the workload's own; nil when it is known by reference only. Read-only: they belong to the cache.
+	// Annotations are the workload's own; a bare pod's are the pod's. Read-only: they belong to the cache.
 	Annotations map[string]string
+	// ByReference is true when the workload itself was not read, because its kind has no cache here or because it is gone;
+	// an annotation on it is not seen.
+	ByReference bool
 }
 
 // Workload returns the workload of pod and that workload's own annotations. See [Resolver.Owner].
@@ -47,11 +53,36 @@ func (r Resolver) Workload(ctx context.Context, pod metav1.Object) (memory.Workl
 	return o.Ref, o.Annotations, err
 }
 
-// Owner returns the workload of pod, whose namespace must be set.
-func (r Resolver) Owner(_ context.Context, pod metav1.Object) (Owner, error) {
-	return Owner{
+// Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod only.
+// A pod without a controller is its own workload, and so is a static pod, which its Node owns; while such a pod is only being created
+// and has no name yet, its generateName stands in. With an error, the Owner is still the best there is, and its annotations may be missing.
+func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
+	at := Owner{
 		Ref:         memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: pod.GetNamespace(), Name: pod.GetName()},
 		UID:         pod.GetUID(),
 		Annotations: pod.GetAnnotations(),
-	}, nil
+	}
+	if at.Ref.Name == "" {
+		at.Ref.Name = pod.GetGenerateName()
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind == "Node" && ref.APIVersion == "v1" {
+		return at, nil
+	}
+	return r.follow(ctx, pod, ref)
+}
+
+// kindOf finds the line of the table for an owner reference; nil means by reference only.
+func (r Resolver) kindOf(apiVersion, name string) *Kind {
+	for i := range Kinds {
+		if Kinds[i].is(apiVersion, name) {
+			return &Kinds[i]
+		}
+	}
+	for _, gvk := range r.Also {
+		if k := kind(gvk.Group, gvk.Version, gvk.Kind, "", false); k.is(apiVersion, name) {
+			return &k
+		}
+	}
+	return nil
 }

@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owners
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// follow walks controllers upwards from the pod's own until one carries the pod template that people edit.
+func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, error) {
+	namespace := pod.GetNamespace()
+	visited := make([]*metav1.OwnerReference, 0, maxHops)
+	for {
+		k := r.kindOf(ref.APIVersion, ref.Kind)
+		at := byReference(k, ref, namespace)
+		if k == nil {
+			return at, nil
+		}
+		owner, err := r.cached(ctx, k, namespace, ref)
+		if owner == nil && len(visited) == 0 {
+			if skipped, ok := r.inferred(ctx, pod, ref); ok {
+				return skipped, nil
+			}
+		}
+		if owner == nil {
+			owner, err = r.live(ctx, k, namespace, ref, err)
+		}
+		if owner == nil {
+			if guess, ok := guessed(pod, ref); ok && len(visited) == 0 {
+				at = guess
+			}
+			return at, err
+		}
+		at.Annotations, at.ByReference = owner.Annotations, false
+		visited = append(visited, ref)
+		above := metav1.GetControllerOfNoCopy(owner)
+		if !k.Passes || above == nil || len(visited) == maxHops || circular(visited, above) {
+			return at, nil
+		}
+		ref = above
+	}
+}
+
+// circular tells whether an owner was met before: nothing stops anybody from writing owner references in a ring.
+func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name })
+}
+
+// cached reads an owner from the cache. Nil without an error: it is not there yet, or what is there is another one of the same name.
+func (r Resolver) cached(ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	m := k.object()
+	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !same(m, ref):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	return m, nil
+}
+
+// live reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is gone for good.
+func (r Resolver) live(ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error) (*metav1.PartialObjectMetadata, error) {
+	if r.Live == nil {
+		if cacheErr != nil {
+			return nil, cacheErr
+		}
+		return nil, fmt.Errorf("%w: %s %s/%s is not in the cache", ErrNotSeen, ref.Kind, namespace, ref.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.liveTimeout())
+	defer cancel()
+	m := k.object()
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), err == nil && !same(m, ref):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w: reading %s %s/%s from the API server: %w", ErrNotSeen, ref.Kind, namespace, ref.Name, err)
+	}
+	return m, nil
+}
+
+func (r Resolver) liveTimeout() time.Duration {
+	if r.LiveTimeout > 0 {
+		return r.LiveTimeout
+	}
+	return 500 * time.Millisecond
+}
+
+// same tells an owner from a later or earlier one of the same name: only the UID is identity.
+func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
+	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
+}
+
+// byReference is what the reference alone says. Known kinds get the API version of the table, so that a workload has one name whoever wrote the reference.
+func byReference(k *Kind, ref *metav1.OwnerReference, namespace string) Owner {
+	apiVersion := ref.APIVersion
+	if k != nil {
+		apiVersion = k.apiVersion
+	}
+	return Owner{
+		Ref:         memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},
+		UID:         ref.UID,
+		ByReference: true,
+	}
+}

@@ -1,0 +1,56 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owners
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestStripKeepsWhatAResolverReads(t *testing.T) {
+	full := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 3,
+		Labels:          map[string]string{"app": "web"},
+		Annotations:     map[string]string{"memfit.dev/profile": "web", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+		OwnerReferences: ownedBy("example.com/v1 Web/web"),
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		Finalizers:      []string{"example.com/wait"},
+	}}
+	want := metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7",
+		Annotations:     map[string]string{"memfit.dev/profile": "web"},
+		OwnerReferences: full.OwnerReferences[1:],
+	}
+	got, err := Strip(func(a string) bool { return strings.HasPrefix(a, "memfit.dev/") })(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.(*metav1.PartialObjectMetadata).ObjectMeta); diff != "" {
+		t.Errorf("stripped (-want +got):\n%s", diff)
+	}
+}
+
+func TestStripLeavesOtherThingsAlone(t *testing.T) {
+	for _, in := range []any{nil, "a string", &metav1.Status{Message: "kept"}} {
+		got, err := Strip(func(string) bool { return true })(in)
+		if err != nil || got != in {
+			t.Errorf("Strip(%v) = %v, %v", in, got, err)
+		}
+	}
+}
+
+func TestObjectsAreWhatACacheIsKeyedBy(t *testing.T) {
+	objects := Objects()
+	if len(objects) != len(Kinds) {
+		t.Fatalf("%d objects for %d kinds", len(objects), len(Kinds))
+	}
+	for i, o := range objects {
+		if got := o.GetObjectKind().GroupVersionKind(); got != Kinds[i].GVK {
+			t.Errorf("object %d is a %s, want %s", i, got, Kinds[i].GVK)
+		}
+	}
+}

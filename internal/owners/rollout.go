@@ -1,0 +1,55 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owners
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// hashes are the labels with which a controller marks the pods of its ReplicaSets, each named "<controller>-<hash>".
+// Deployments have done so since Kubernetes 1.2; Argo Rollouts has a label of its own, so the two are never mixed up.
+var hashes = []struct{ label, apiVersion, kind string }{
+	{"pod-template-hash", "apps/v1", "Deployment"},
+	{"rollouts-pod-template-hash", "argoproj.io/v1alpha1", "Rollout"},
+}
+
+// guessed names the owner of a ReplicaSet that is not in the cache yet: in the first moments of a rollout the webhook sees pods
+// before the watch has brought their ReplicaSet.
+func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
+	if ref.Kind != "ReplicaSet" {
+		return Owner{}, false
+	}
+	labels := pod.GetLabels()
+	for _, h := range hashes {
+		hash := labels[h.label]
+		name, ok := strings.CutSuffix(ref.Name, "-"+hash)
+		if hash == "" || !ok || name == "" {
+			continue
+		}
+		above := metav1.OwnerReference{APIVersion: h.apiVersion, Kind: h.kind, Name: name}
+		return byReference(nil, &above, pod.GetNamespace()), true
+	}
+	return Owner{}, false
+}
+
+// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind.
+func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
+	o, ok := guessed(pod, ref)
+	if !ok {
+		return Owner{}, false
+	}
+	k := r.kindOf(o.Ref.APIVersion, o.Ref.Kind)
+	if k == nil {
+		return o, true
+	}
+	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name})
+	if err != nil || m == nil {
+		return Owner{}, false
+	}
+	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
+	return o, true
+}
