@@ -1,0 +1,72 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// ledgerDetail is the number of kills the OOM ledger keeps in detail; Evaluate never sees more in a cluster, so neither does it here.
+const ledgerDetail = 20
+
+// memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger, Evaluate on both.
+type memfit struct {
+	policy  recommend.Policy
+	history history.Container
+	kills   []memory.OOMKill
+	peak    memory.Bytes // of this process
+	started time.Time
+	// last is the newest recommendation, for reports.
+	last recommend.Recommendation
+}
+
+var theContainer = memory.ContainerRef{Namespace: "trace", Pod: "pod", UID: "1", Container: "c"}
+
+// newMemfit sizes with the defaults of an empty profile, at one posture.
+func newMemfit(posture recommend.Posture) *memfit {
+	return &memfit{policy: recommend.Policy{Posture: posture}}
+}
+
+func (m *memfit) Observe(at time.Time, use, limit int64) {
+	if m.started.IsZero() {
+		m.started = at
+	}
+	m.peak = max(m.peak, memory.Bytes(use))
+	m.history.Add(memory.Sample{
+		Container: theContainer, Time: at, Started: m.started,
+		RSS: memory.Bytes(use), HasRSS: true, WorkingSet: memory.Bytes(use),
+	}, memory.Bytes(limit))
+}
+
+func (m *memfit) Killed(at time.Time, limit int64) {
+	kill := memory.OOMKill{
+		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Peak: m.peak,
+		Confidence: memory.High, Evidence: "simulated",
+	}
+	if !m.started.IsZero() {
+		kill.Uptime = at.Sub(m.started)
+	}
+	m.kills = append(m.kills, kill)
+	if len(m.kills) > ledgerDetail {
+		m.kills = m.kills[1:]
+	}
+	m.history.Restarted(theContainer, at)
+	m.started, m.peak = at, 0
+}
+
+func (m *memfit) Limit(at time.Time, limit int64) int64 {
+	now := memory.Bytes(limit)
+	m.last = recommend.Evaluate(recommend.Input{
+		History: &m.history, Kills: m.kills, Policy: m.policy,
+		Current: recommend.Size{Request: now, Limit: now}, Now: at,
+	})
+	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {
+		return 0
+	}
+	return int64(m.last.Size.Limit)
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/logic"
+	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/model"
+)
+
+// vpa is the Vertical Pod Autoscaler's recommender: its own histogram, OOM handling and estimators, fed sample by sample.
+type vpa struct {
+	container   *model.ContainerState
+	aggregate   *model.AggregateContainerState
+	recommender logic.PodResourceRecommender
+}
+
+// vpaDefaults are the recommender's flag defaults in v1.8.1 (main.go and config.go of its recommender).
+func vpaDefaults() logic.RecommendationConfig {
+	return logic.RecommendationConfig{
+		SafetyMarginFraction: 0.15, PodMinCPUMillicores: 25, PodMinMemoryMb: 250,
+		TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95, ConfidenceIntervalCPU: 24 * time.Hour,
+		TargetMemoryPercentile: 0.9, LowerBoundMemoryPercentile: 0.5, UpperBoundMemoryPercentile: 0.95, ConfidenceIntervalMemory: 24 * time.Hour,
+	}
+}
+
+// newVPA builds a recommender with defaults but for the floor, in MiB per pod.
+func newVPA(floorMiB float64) *vpa {
+	config := vpaDefaults()
+	config.PodMinMemoryMb = floorMiB
+	aggregate := model.NewAggregateContainerState()
+	return &vpa{
+		container:   model.NewContainerState(model.Resources{}, aggregate),
+		aggregate:   aggregate,
+		recommender: logic.CreatePodResourceRecommender(config),
+	}
+}
+
+// Observe feeds memory and, because VPA counts confidence in CPU samples, a small steady CPU use.
+func (v *vpa) Observe(at time.Time, use, _ int64) {
+	v.container.AddSample(&model.ContainerUsageSample{MeasureStart: at, Usage: model.ResourceAmount(use), Resource: model.ResourceMemory})
+	v.container.AddSample(&model.ContainerUsageSample{MeasureStart: at, Usage: model.CPUAmountFromCores(0.01), Resource: model.ResourceCPU})
+}
+
+// Killed records the OOM as VPA's observer does, with the request; here request and limit are the same.
+func (v *vpa) Killed(at time.Time, limit int64) {
+	_ = v.container.RecordOOM(at, model.ResourceAmount(limit)) // refused only when older than a day, which cannot happen in order
+}
+
+// Limit is VPA's target. Before its first sample it has no recommendation.
+func (v *vpa) Limit(time.Time, int64) int64 {
+	if v.aggregate.AggregateMemoryPeaks.IsEmpty() {
+		return 0
+	}
+	const name = "c"
+	out := v.recommender.GetRecommendedPodResources(model.ContainerNameToAggregateStateMap{name: v.aggregate})
+	return int64(out[name].Target[model.ResourceMemory])
+}
