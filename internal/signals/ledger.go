@@ -4,6 +4,10 @@
 package signals
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,53 +15,278 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// KillsKept is the number of kills a ledger keeps in detail for each container name; older ones live on in the counters.
-const KillsKept = 20
+// Bounds of a ledger.
+const (
+	// KillsKept is the number of kills kept in detail for each container name; older ones live on in the counters.
+	KillsKept = 20
+	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in five minutes,
+	// so a thousand is more than three days without a look.
+	hiddenAtMost = 1000
+	// quietKept is the number of pods remembered although they never restarted, because they are older than the ledger.
+	quietKept = 256
+	// podsKept bounds the cursors; beyond it the pods gone for longest are forgotten early.
+	podsKept = 1000
+	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
+	goneFor = time.Hour
+)
 
 // Ledger remembers the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and ready. It marshals
 // to compact JSON and continues from there as if nothing had happened. It is not safe for concurrent use.
-type Ledger struct{}
+//
+// What makes a kill one kill: pod UID, container, and the instance's number and ID. A pod without restarts needs no cursor: it is
+// enough that it was born after the ledger.
+type Ledger struct {
+	namespace string
+	// since is the first Update: what happened to a pod before it, nobody saw.
+	since time.Time
+	// limits are the limits containers were last seen with in pods nobody edited.
+	limits map[string]memory.Bytes
+	pods   map[types.UID]*pod
+	kills  map[string][]memory.OOMKill
+	totals map[string]map[memory.OOMKind]int64
+}
+
+type pod struct {
+	gone       time.Time // when it was first missing; zero while it lives
+	containers map[string]*cursor
+}
+
+// cursor says how far one container of one pod has been accounted for.
+type cursor struct {
+	next     int32  // the first instance whose end is not accounted for
+	id       string // tail of the ID of the instance accounted for last
+	finished time.Time
+	// limit is what instance limitOf was last seen with; limited is false before that.
+	limited bool
+	limit   memory.Bytes
+	limitOf int32
+	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it.
+	count     int64
+	counterID string
+	counterOf int32
+	countedAt time.Time
+}
 
 // Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any order, twice,
 // late, or after looks were missed. peak says the highest RSS seen in a container instance (0: none); nil means nobody knows.
 func (l *Ledger) Update(obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time) []memory.OOMKill {
-	return nil
+	l.begin(now)
+	if peak == nil {
+		peak = func(memory.ContainerRef) memory.Bytes { return 0 }
+	}
+	podPeaks := map[types.UID]memory.Bytes{}
+	for _, o := range obs {
+		if o.PodLimit != 0 {
+			podPeaks[o.Container.UID] = podPeaks[o.Container.UID].Plus(peak(o.Container))
+		}
+	}
+	var found []memory.OOMKill
+	for _, o := range obs {
+		found = append(found, l.look(o, peak, podPeaks[o.Container.UID])...)
+	}
+	return l.record(found)
 }
 
-// Counter is one reading of container_oom_events_total: the kernel's count of kills inside one living container instance.
-type Counter struct {
-	Container memory.ContainerRef
-	// ContainerID is the instance the series belongs to; empty when the source does not say.
-	ContainerID string
-	Count       int64
-	// Time is when the kubelet took the reading.
-	Time time.Time
+func (l *Ledger) begin(now time.Time) {
+	l.make()
+	if l.since.IsZero() {
+		l.since = now.UTC().Truncate(time.Second)
+	}
 }
 
-// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters that fall
-// were reset by a kubelet restart and count from there.
-func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRef) memory.Bytes, now time.Time) []memory.OOMKill {
-	return nil
+// make turns the zero value into one that can be written to.
+func (l *Ledger) make() {
+	if l.pods == nil {
+		l.pods = map[types.UID]*pod{}
+	}
+	if l.limits == nil {
+		l.limits = map[string]memory.Bytes{}
+	}
+	if l.kills == nil {
+		l.kills = map[string][]memory.OOMKill{}
+	}
+	if l.totals == nil {
+		l.totals = map[string]map[memory.OOMKind]int64{}
+	}
 }
 
-// Forget drops the cursors of pods that are not in live and have not been for an hour, so that a late event about a deleted pod is
-// still recognised. Kills and counters stay.
-func (l *Ledger) Forget(live map[types.UID]bool, now time.Time) {}
+// look accounts for everything one observation shows of one container.
+func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes) []memory.OOMKill {
+	if l.namespace == "" {
+		l.namespace = o.Container.Namespace
+	}
+	if !o.Edited {
+		l.limits[o.Container.Container] = o.Limit
+	}
+	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
+	c := l.cursor(o.Container)
+	if c == nil && len(o.Ended) == 0 && o.Restarts == 0 {
+		l.quiet(o, watched)
+		return nil
+	}
+	watched = watched || c != nil
+	if c == nil {
+		c = l.newCursor(o.Container)
+		c.recall(l.kills[o.Container.Container], o)
+	}
+	var found []memory.OOMKill
+	for _, t := range o.Ended {
+		if c.accounted(t) {
+			continue
+		}
+		found = append(found, l.died(o, t, c, watched, peak(o.Container), podPeak)...)
+		c.advance(t)
+		watched = true
+	}
+	c.next = max(c.next, o.Restarts) // ends nobody can see any more are no evidence
+	c.sawLimit(o)
+	return found
+}
+
+// quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
+func (l *Ledger) quiet(o Observation, watched bool) {
+	switch {
+	case o.Edited && l.limits[o.Container.Container] != o.Limit:
+		l.newCursor(o.Container).sawLimit(o)
+	case !watched && len(l.pods) < quietKept:
+		l.newCursor(o.Container)
+	}
+}
+
+// died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
+func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
+	d := death{
+		Termination: t, class: o.Class, runtime: o.Runtime, limit: l.limitOf(o, c, t.Index), podLimit: o.PodLimit,
+		peak: peak, podPeak: podPeak, counted: c.counts(t),
+	}
+	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
+		d.stopping = o.Stopping
+	}
+	v := judge(d)
+	if v.kind == "" {
+		return nil
+	}
+	kill := memory.OOMKill{
+		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: d.limit, Peak: peak, Uptime: d.uptime(),
+		Confidence: v.confidence, Evidence: v.evidence,
+	}
+	if l.sameAsCounted(kill, c, t) {
+		return nil
+	}
+	hidden := t.Index - c.next
+	if hidden <= 0 {
+		return []memory.OOMKill{kill}
+	}
+	if !watched {
+		kill.Evidence += fmt.Sprintf("; %d earlier restarts, before memfit looked, are not counted", hidden)
+		return []memory.OOMKill{kill}
+	}
+	return append(l.hidden(kill, o, t, c), kill)
+}
+
+// hidden are the kills between two looks that only restartCount shows: the instances that ended since the last look and before the one
+// whose end is visible. They died as it did, or nobody can know.
+func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
+	switch visible.Kind {
+	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:
+	default:
+		return nil
+	}
+	first := max(c.next, t.Index-hiddenAtMost)
+	var out []memory.OOMKill
+	for i := first; i < t.Index; i++ {
+		limit := l.limitOf(o, c, i)
+		if limit != o.Limit {
+			continue // the limit changed between the looks: that instance was restarted to be resized
+		}
+		kill := visible
+		kill.Limit = limit
+		kill.Peak, kill.Uptime = 0, 0
+		kill.Confidence = lower(visible.Confidence)
+		if !t.Started.IsZero() {
+			kill.Time = t.Started // it ended before its successor began
+		}
+		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two looks, and restart %d was %s, exit %d",
+			i, t.Index-c.next+1, t.Index, t.Reason, t.ExitCode)
+		out = append(out, kill)
+	}
+	return out
+}
+
+// lower is one step less sure.
+func lower(c memory.Confidence) memory.Confidence {
+	if c == memory.High {
+		return memory.Medium
+	}
+	return memory.Low
+}
+
+// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today may already show
+// the resize that was the answer to the kill.
+func (l *Ledger) limitOf(o Observation, c *cursor, index int32) memory.Bytes {
+	if c.limited {
+		if c.limitOf == index {
+			return c.limit
+		}
+		return o.Limit
+	}
+	if usual, ok := l.limits[o.Container.Container]; ok && o.Edited && index == 0 {
+		return usual
+	}
+	return o.Limit
+}
+
+// record files the new kills, drops those that are already on file, and returns the rest, oldest first.
+func (l *Ledger) record(found []memory.OOMKill) []memory.OOMKill {
+	slices.SortStableFunc(found, byTime)
+	for i := range found {
+		k := &found[i]
+		k.Time = k.Time.UTC().Truncate(time.Second)
+		k.Uptime = k.Uptime.Truncate(time.Second)
+		name := k.Container.Container
+		if l.totals[name] == nil {
+			l.totals[name] = map[memory.OOMKind]int64{}
+		}
+		l.totals[name][k.Kind]++
+		kept := append(l.kills[name], *k)
+		slices.SortStableFunc(kept, byTime)
+		l.kills[name] = slices.Clone(kept[max(0, len(kept)-KillsKept):])
+	}
+	return found
+}
+
+func byTime(a, b memory.OOMKill) int {
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Container.Pod, b.Container.Pod))
+}
 
 // Kills are the last kills of a container, oldest first, at most [KillsKept].
-func (l *Ledger) Kills(container string) []memory.OOMKill { return nil }
+func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.kills[container]) }
 
 // All are the kills kept in detail of all containers, oldest first.
-func (l *Ledger) All() []memory.OOMKill { return nil }
+func (l *Ledger) All() []memory.OOMKill {
+	var all []memory.OOMKill
+	for _, name := range l.Containers() {
+		all = append(all, l.kills[name]...)
+	}
+	slices.SortStableFunc(all, byTime)
+	return all
+}
 
-// Total counts all kills of a container ever seen, also those no longer kept in detail.
-func (l *Ledger) Total(container string) int64 { return 0 }
+// Total counts all kills of a container ever seen, also those no longer kept in detail. Suspected ones are not in it.
+func (l *Ledger) Total(container string) int64 {
+	var n int64
+	for kind, count := range l.totals[container] {
+		if kind != memory.OOMSuspected {
+			n += count
+		}
+	}
+	return n
+}
 
 // Count counts the kills of one kind.
-func (l *Ledger) Count(container string, kind memory.OOMKind) int64 { return 0 }
+func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
+	return l.totals[container][kind]
+}
 
-// Containers are the names of the containers with at least one kill, sorted.
-func (l *Ledger) Containers() []string { return nil }
-
-// Advice says in words what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty).
-func Advice(kind memory.OOMKind, runtime string) string { return "" }
+// Containers are the names of the containers with at least one entry, suspected ones included, sorted.
+func (l *Ledger) Containers() []string { return slices.Sorted(maps.Keys(l.totals)) }

@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,13 +43,18 @@ type Observation struct {
 	Limit memory.Bytes
 	// PodLimit is the pod-level memory limit in force; 0: none.
 	PodLimit memory.Bytes
+	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above 1): its
+	// first instance may have run under another limit than the one in force now.
+	Edited bool
 	// Stopping says why somebody is ending the pod ("deleted", "Evicted", ...); empty when nobody is. A SIGKILL is then no riddle.
 	Stopping string
+	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before everything.
+	StoppingSince time.Time
 }
 
 // Termination is one end of one container instance.
 type Termination struct {
-	// Index counts instances from 0: restart 0 is the first one.
+	// Index counts instances from 0, as the kubelet's restartCount does.
 	Index       int32
 	ContainerID string
 	Reason      string
@@ -62,4 +68,128 @@ type Termination struct {
 
 // Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a status.
 // Ephemeral containers are left out: they have no limit of their own and never restart.
-func Observe(pod *corev1.Pod) []Observation { return nil }
+func Observe(pod *corev1.Pod) []Observation {
+	if pod == nil {
+		return nil
+	}
+	out := make([]Observation, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
+	for i := range pod.Status.InitContainerStatuses {
+		out = append(out, observe(pod, &pod.Status.InitContainerStatuses[i], pod.Spec.InitContainers, Init))
+	}
+	for i := range pod.Status.ContainerStatuses {
+		out = append(out, observe(pod, &pod.Status.ContainerStatuses[i], pod.Spec.Containers, App))
+	}
+	return out
+}
+
+func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Container, class Class) Observation {
+	o := Observation{
+		Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: cs.Name},
+		Class:       class,
+		PodCreated:  pod.CreationTimestamp.UTC(),
+		Restarts:    cs.RestartCount,
+		ContainerID: cs.ContainerID,
+		PodLimit:    podLimit(pod),
+		Edited:      pod.Generation > 1,
+	}
+	o.Stopping, o.StoppingSince = stopping(pod)
+	for i := range specs {
+		if specs[i].Name != cs.Name {
+			continue
+		}
+		o.Limit = limitOf(specs[i].Resources.Limits)
+		if always := specs[i].RestartPolicy; class == Init && always != nil && *always == corev1.ContainerRestartPolicyAlways {
+			o.Class = Sidecar
+		}
+	}
+	if cs.Resources != nil { // what the kubelet has put in force, which trails the spec while a resize is pending
+		o.Limit = limitOf(cs.Resources.Limits)
+	}
+	if r := cs.State.Running; r != nil {
+		o.Running = r.StartedAt.UTC()
+	}
+	if t := cs.LastTerminationState.Terminated; t != nil {
+		o.Ended = append(o.Ended, termination(t, lastIndex(cs, t)))
+	}
+	if t := cs.State.Terminated; t != nil {
+		o.Ended = append(o.Ended, termination(t, cs.RestartCount))
+	}
+	return o
+}
+
+// lastIndex is the number of the instance in lastState. It is the one before restartCount, except in CrashLoopBackOff: there the kubelet
+// moves the newest instance's end from state to lastState before the next instance, and so before restartCount rises.
+func lastIndex(cs *corev1.ContainerStatus, last *corev1.ContainerStateTerminated) int32 {
+	if cs.State.Waiting != nil && (cs.RestartCount == 0 || cs.ContainerID != "" && cs.ContainerID == last.ContainerID) {
+		return cs.RestartCount
+	}
+	return max(cs.RestartCount-1, 0)
+}
+
+func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
+	return Termination{
+		Index:       index,
+		ContainerID: t.ContainerID,
+		Reason:      t.Reason,
+		ExitCode:    t.ExitCode,
+		Signal:      t.Signal,
+		Started:     t.StartedAt.UTC(),
+		Finished:    t.FinishedAt.UTC(),
+		HeapWords:   heapWords(t.Message),
+	}
+}
+
+// stopping is the reason the control plane gives for ending the pod, or "deleted", and when that began.
+func stopping(pod *corev1.Pod) (string, time.Time) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c.Reason, c.LastTransitionTime.UTC()
+		}
+	}
+	if pod.Status.Reason != "" { // Evicted, Preempting, Shutdown, NodeLost
+		return pod.Status.Reason, time.Time{}
+	}
+	if d := pod.DeletionTimestamp; d != nil { // the deadline: when it was asked for plus the grace period
+		since := d.UTC()
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+			since = since.Add(-time.Duration(*grace) * time.Second)
+		}
+		return "deleted", since
+	}
+	return "", time.Time{}
+}
+
+// podLimit prefers what the kubelet put in force over what the spec asks for.
+func podLimit(pod *corev1.Pod) memory.Bytes {
+	if pod.Status.Resources != nil {
+		return limitOf(pod.Status.Resources.Limits)
+	}
+	if pod.Spec.Resources != nil {
+		return limitOf(pod.Spec.Resources.Limits)
+	}
+	return 0
+}
+
+func limitOf(limits corev1.ResourceList) memory.Bytes {
+	if q, ok := limits[corev1.ResourceMemory]; ok {
+		return memory.FromQuantity(q)
+	}
+	return 0
+}
+
+// heapSayings are what runtimes write when their own heap cap is reached; terminationMessagePolicy FallbackToLogsOnError brings them here.
+var heapSayings = []string{
+	"JavaScript heap out of memory",
+	"java.lang.OutOfMemoryError",
+	"OutOfMemoryException",
+	"Allowed memory size of", // PHP's memory_limit
+}
+
+func heapWords(message string) string {
+	for _, saying := range heapSayings {
+		if strings.Contains(message, saying) {
+			return saying
+		}
+	}
+	return ""
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Counter is one reading of container_oom_events_total: the kernel's count of kills inside one living container instance.
+type Counter struct {
+	Container memory.ContainerRef
+	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does not say.
+	ContainerID string
+	Count       int64
+	// Time is when the kubelet took the reading.
+	Time time.Time
+}
+
+// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters that fall
+// were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for adds nothing: the series
+// lives on for a while, and its last count is the end itself.
+func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRef) memory.Bytes, now time.Time) []memory.OOMKill {
+	l.begin(now)
+	var found []memory.OOMKill
+	for _, r := range readings {
+		n := l.count(r)
+		if n == 0 {
+			continue
+		}
+		kill := memory.OOMKill{
+			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: l.limitNow(r.Container), Confidence: memory.High,
+			Evidence: fmt.Sprintf("the kernel's counter rose by %d to %d while the container lived", n, r.Count),
+		}
+		if peak != nil {
+			kill.Peak = peak(r.Container)
+		}
+		for range min(n, hiddenAtMost) {
+			found = append(found, kill)
+		}
+	}
+	return l.record(found)
+}
+
+// count returns by how much the counter rose, and remembers the reading.
+func (l *Ledger) count(r Counter) int64 {
+	c := l.cursor(r.Container)
+	if r.Count <= 0 && (c == nil || c.count == 0) {
+		return 0
+	}
+	if c == nil {
+		c = l.newCursor(r.Container)
+	}
+	id := shortID(r.ContainerID)
+	switch {
+	case id != "" && id == c.id, r.Time.Before(c.countedAt), r.Time.Before(c.finished): // the dead, and the past
+		return 0
+	case id != c.counterID, id == "" && c.counterOf != c.next, r.Count < c.count:
+		c.counterID, c.counterOf, c.count = id, c.next, 0
+	}
+	n := r.Count - c.count
+	if n > 0 {
+		c.count, c.countedAt = r.Count, r.Time.UTC().Truncate(time.Second)
+	}
+	return n
+}
+
+func (l *Ledger) limitNow(ref memory.ContainerRef) memory.Bytes {
+	if c := l.cursor(ref); c != nil && c.limited {
+		return c.limit
+	}
+	return l.limits[ref.Container]
+}
+
+// sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that showed it was
+// taken between the kill and the end of the series. The entry then becomes what it was.
+func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bool {
+	if !c.counts(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
+		return false
+	}
+	name := kill.Container.Container
+	for i := len(l.kills[name]) - 1; i >= 0; i-- {
+		k := &l.kills[name][i]
+		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {
+			continue
+		}
+		l.totals[name][memory.OOMChildProcess]--
+		l.totals[name][kill.Kind]++
+		*k = kill
+		return true
+	}
+	return true
+}

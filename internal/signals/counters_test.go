@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// TestCounters tells how container_oom_events_total, which only lives as long as the container and the kubelet, becomes kills.
+func TestCounters(t *testing.T) {
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	read := func(minute float64, instance int32, count int64) func(*Ledger) []memory.OOMKill {
+		r := Counter{Container: ref, ContainerID: id(instance), Count: count, Time: at(minute)}
+		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, at(minute)) }
+	}
+	anonymous := func(minute float64, count int64) func(*Ledger) []memory.OOMKill {
+		r := Counter{Container: ref, Count: count, Time: at(minute)}
+		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, at(minute)) }
+	}
+	see := func(minute float64, cs corev1.ContainerStatus) func(*Ledger) []memory.OOMKill {
+		obs := Observe(makePod("web-1", "u1").container("app", "256Mi", cs).pod)
+		return func(l *Ledger) []memory.OOMKill { return l.Update(obs, nil, at(minute)) }
+	}
+	type counts map[memory.OOMKind]int64
+
+	for name, tc := range map[string]struct {
+		steps []func(*Ledger) []memory.OOMKill
+		want  counts
+	}{
+		"children die while the container lives": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 0), read(2, 0, 2), read(3, 0, 2), read(4, 0, 3)},
+			want:  counts{memory.OOMChildProcess: 3},
+		},
+		"first reading is not 0: those kills happened in this instance": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(2, 0, 2)},
+			want:  counts{memory.OOMChildProcess: 2},
+		},
+		"a kubelet restart resets the counter": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 5), read(2, 0, 0), read(3, 0, 1)},
+			want:  counts{memory.OOMChildProcess: 6},
+		},
+		"a kubelet restart and new kills before the next reading": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 5), read(3, 0, 2)},
+			want:  counts{memory.OOMChildProcess: 7},
+		},
+		"readings out of order": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(3, 0, 2), read(2, 0, 1), read(4, 0, 2)},
+			want:  counts{memory.OOMChildProcess: 2},
+		},
+		"a new instance starts at 0": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), read(1, 0, 2), see(10, after(running(1, 9), end(0, "Error", 1, 0, 8))), read(11, 1, 2)},
+			want: counts{memory.OOMChildProcess: 4},
+		},
+		"a child's kill, then a normal stop labelled OOMKilled: one kill, not two": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), read(1, 0, 1), see(10, ended(0, end(0, "OOMKilled", 143, 0, 8)))},
+			want: counts{memory.OOMChildProcess: 1},
+		},
+		"a child's kill, then the main process's": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), read(1, 0, 1), see(10, ended(0, oom(0, 0, 8)))},
+			want: counts{memory.OOMChildProcess: 1, memory.OOMMainProcess: 1},
+		},
+		"the counter shows the main process's kill before status does: one kill, and it gets its right name": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), read(8, 0, 1), see(10, ended(0, oom(0, 0, 8)))},
+			want: counts{memory.OOMMainProcess: 1},
+		},
+		"status first, then the dying series: one kill": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), see(10, ended(0, oom(0, 0, 8))), read(8.5, 0, 1), read(9, 0, 1)},
+			want: counts{memory.OOMMainProcess: 1},
+		},
+		"a source without container IDs": {
+			steps: []func(*Ledger) []memory.OOMKill{
+				see(0, running(0, 0)), anonymous(1, 1), see(10, after(running(1, 9), oom(0, 0, 8))), anonymous(10, 0), anonymous(12, 2)},
+			want: counts{memory.OOMChildProcess: 3, memory.OOMMainProcess: 1},
+		},
+		"a SIGKILL after counted kills is explained": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 1), see(10, ended(0, end(0, "Error", 137, 0, 8)))},
+			want:  counts{memory.OOMChildProcess: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, crash := range []bool{false, true} {
+				l, told := &Ledger{}, 0
+				for _, step := range tc.steps {
+					told += len(step(l))
+					if crash {
+						l = reborn(t, l)
+					}
+					if again := step(l); len(again) > 0 {
+						t.Errorf("the same reading twice counted again: %+v", again)
+					}
+				}
+				got := counts{}
+				for kind, n := range l.totals["app"] {
+					if n != 0 {
+						got[kind] = n
+					}
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("crash=%v (-want +got):\n%s", crash, diff)
+				}
+				if int64(told) != l.Total("app") {
+					t.Errorf("crash=%v: told %d kills, counted %d", crash, told, l.Total("app"))
+				}
+			}
+		})
+	}
+}

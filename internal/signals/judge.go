@@ -1,0 +1,203 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// startWindow is how long "at start" lasts when no sample was taken: the kubelet measures every 10 s and memfit asks every 60 s at most.
+	startWindow = time.Minute
+	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected. Below, there is
+	// always another explanation: a liveness probe, the grace period, a person.
+	nearLimitPercent = 90
+	// sureOfLimitPercent is where a suspicion becomes a medium one.
+	sureOfLimitPercent = 97
+	// podShareGapPercent: a container this far below its own limit was not killed by it.
+	podShareGapPercent = 90
+)
+
+// Exit codes. 128+n is death by signal n.
+const (
+	exitJVMOutOfMemory = 3 // ExitOnOutOfMemoryError
+	exitTrap           = 133
+	exitAbort          = 134
+	exitKill           = 137
+)
+
+const (
+	reasonOOMKilled = "OOMKilled"
+	reasonUnknown   = "ContainerStatusUnknown"
+)
+
+// death is one termination with what else is known about it.
+type death struct {
+	Termination
+	class    Class
+	runtime  string
+	stopping string
+	// limit and podLimit were in force; peak is the highest RSS seen of this container, podPeak that of all containers of the pod.
+	limit, podLimit, peak, podPeak memory.Bytes
+	// counted is true when the kernel's counter already showed kills in this instance.
+	counted bool
+}
+
+// verdict is what a death was. An empty kind is no OOM.
+type verdict struct {
+	kind       memory.OOMKind
+	confidence memory.Confidence
+	evidence   string
+}
+
+// noOOM is a verdict too: it ends the search.
+var noOOM = verdict{}
+
+// rules are tried in this order; the first one that knows decides. Every row of the table in docs/signals.md is one of them.
+var rules = []func(death) (verdict, bool){
+	lostTrack,       // the kubelet does not know how it ended
+	heapSaidSo,      // the runtime wrote why it gave up
+	killedByKernel,  // OOMKilled, 137: the ordinary case
+	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
+	heapExit,        // 134, 133, 3: the runtime gave up
+	killedOnPurpose, // 137 while the pod is being ended
+	killedNearLimit, // 137 without a reason, close to the limit
+}
+
+func judge(d death) verdict {
+	for _, rule := range rules {
+		if v, known := rule(d); known {
+			return v
+		}
+	}
+	return noOOM
+}
+
+func (d death) uptime() time.Duration {
+	if d.Started.IsZero() || d.Finished.Before(d.Started) {
+		return 0
+	}
+	return d.Finished.Sub(d.Started)
+}
+
+func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
+
+// facts is how every piece of evidence begins: "OOMKilled, exit 137, restart 4".
+func (d death) facts() string {
+	s := fmt.Sprintf("%s, exit %d, restart %d", d.Reason, d.ExitCode, d.Index)
+	if d.class != App {
+		s += fmt.Sprintf(", %s container", map[Class]string{Init: "init", Sidecar: "native sidecar"}[d.class])
+	}
+	return s
+}
+
+func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
+
+func heapSaidSo(d death) (verdict, bool) {
+	if d.HeapWords == "" || d.ExitCode == 0 || d.Reason == reasonOOMKilled {
+		return noOOM, false
+	}
+	return verdict{memory.OOMHeapAbort, memory.High, fmt.Sprintf("%s; the container's last words: %q", d.facts(), d.HeapWords)}, true
+}
+
+func killedByKernel(d death) (verdict, bool) {
+	if d.Reason != reasonOOMKilled || !d.sigkill() {
+		return noOOM, false
+	}
+	v := verdict{memory.OOMMainProcess, memory.High, d.facts()}
+	started := !d.Started.IsZero() && !d.Finished.IsZero()
+	switch {
+	case d.counted && d.stopping != "": // the label may come from the child's kill, the SIGKILL from the grace period
+		return noOOM, true
+	case d.stopping != "":
+		v.confidence = memory.Medium
+		v.evidence += fmt.Sprintf("; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's", d.stopping)
+	case d.hitPodLimit():
+		v.kind = memory.OOMPodLimit
+		v.evidence += d.podEvidence()
+		if d.limit != 0 {
+			v.confidence = memory.Medium
+		}
+	case d.peak == 0 && started && d.uptime() <= startWindow:
+		v.kind = memory.OOMAtStart
+		v.evidence += fmt.Sprintf("; killed %s after its start, before memory was ever measured", d.uptime())
+	}
+	return v, true
+}
+
+// hitPodLimit is true when the pod's limit must have been the one: the container has none, cannot reach its own, or was seen far below
+// its own while the pod as a whole was close to the pod's.
+func (d death) hitPodLimit() bool {
+	switch {
+	case d.podLimit == 0:
+		return false
+	case d.limit == 0 || d.limit >= d.podLimit && d.peak == 0:
+		return true
+	case d.peak == 0 || d.peak >= d.limit.Percent(podShareGapPercent):
+		return false
+	default:
+		return d.podPeak >= d.podLimit.Percent(podShareGapPercent)
+	}
+}
+
+func (d death) podEvidence() string {
+	if d.limit == 0 {
+		return fmt.Sprintf("; the container has no limit of its own, the pod's is %s", d.podLimit)
+	}
+	if d.peak == 0 {
+		return fmt.Sprintf("; the container's limit of %s is not below the pod's %s", d.limit, d.podLimit)
+	}
+	return fmt.Sprintf("; seen at %s of its own %s, while the pod's containers together were at %s of the pod's %s",
+		d.peak, d.limit, d.podPeak, d.podLimit)
+}
+
+func childWasKilled(d death) (verdict, bool) {
+	if d.Reason != reasonOOMKilled {
+		return noOOM, false
+	}
+	if d.counted {
+		return noOOM, true
+	}
+	evidence := d.facts() + "; the kubelet's label is cumulative: a child was killed earlier, the main process ended by itself"
+	if d.class == Init {
+		evidence += " (the kubelet counts the init container as failed)"
+	}
+	return verdict{memory.OOMChildProcess, memory.High, evidence}, true
+}
+
+// heapCodes are the exit codes with which runtimes give up at their own heap cap.
+var heapCodes = map[string][]int32{
+	"NodeJS": {exitAbort, exitTrap},
+	"JVM":    {exitJVMOutOfMemory, exitAbort},
+	"DotNet": {exitAbort},
+	"Deno":   {exitAbort, exitTrap},
+}
+
+func heapExit(d death) (verdict, bool) {
+	switch codes := heapCodes[d.runtime]; {
+	case slices.Contains(codes, d.ExitCode):
+		return verdict{memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime)}, true
+	case d.ExitCode == exitAbort && (d.runtime == "" || d.runtime == "Auto"):
+		return verdict{memory.OOMSuspected, memory.Low,
+			d.facts() + "; an abort, which is a full heap if it runs Node.js, a JVM or .NET: declare the runtime in the profile"}, true
+	}
+	return noOOM, false
+}
+
+func killedOnPurpose(d death) (verdict, bool) { return noOOM, d.sigkill() && d.stopping != "" }
+
+func killedNearLimit(d death) (verdict, bool) {
+	if !d.sigkill() || d.counted || d.limit == 0 || d.peak < d.limit.Percent(nearLimitPercent) {
+		return noOOM, false
+	}
+	v := verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s without OOMKilled, but seen at %s of its %s", d.facts(), d.peak, d.limit)}
+	if d.peak >= d.limit.Percent(sureOfLimitPercent) {
+		v.confidence = memory.Medium
+	}
+	return v, true
+}

@@ -1,0 +1,224 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// TestTruthTable is the table of docs/signals.md, row by row: one pod whose container "app" (limit 256Mi) is looked at once.
+func TestTruthTable(t *testing.T) {
+	const limit = "256Mi"
+	app := func(cs corev1.ContainerStatus) *corev1.Pod {
+		return makePod("web-1", "u1").container("app", limit, cs).pod
+	}
+	deleted := func(p *corev1.Pod, minute float64, grace int64) *corev1.Pod {
+		when := metav1.NewTime(at(minute).Add(time.Duration(grace) * time.Second))
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &when, &grace
+		return p
+	}
+	evicted := func(p *corev1.Pod) *corev1.Pod { p.Status.Reason = "Evicted"; return p }
+	says := func(cs corev1.ContainerStatus, message string) corev1.ContainerStatus {
+		cs.State.Terminated.Message = message
+		return cs
+	}
+	podLimited := func(p *corev1.Pod, limit string) *corev1.Pod {
+		r := memoryLimit(limit)
+		p.Spec.Resources = &r
+		return p
+	}
+
+	for name, tc := range map[string]struct {
+		pod      *corev1.Pod
+		runtime  string
+		peak     map[string]memory.Bytes
+		want     memory.OOMKind // "" is no OOM
+		wantSure memory.Confidence
+		wantSays string
+	}{
+		"lastState OOMKilled 137: the main process": {
+			pod: app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "OOMKilled, exit 137, restart 0",
+		},
+		"OOMKilled 137 in CrashLoopBackOff, restartCount not yet raised": {
+			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"OOMKilled by signal 9 instead of exit code": {
+			pod:  app(ended(0, &corev1.ContainerStateTerminated{ContainerID: id(0), Reason: "OOMKilled", Signal: 9, StartedAt: stamp(0), FinishedAt: stamp(60)})),
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"OOMKilled 143: stopped normally, but a child was killed earlier": {
+			pod:  app(ended(0, end(0, "OOMKilled", 143, 0, 60))),
+			want: memory.OOMChildProcess, wantSure: memory.High, wantSays: "a child was killed earlier",
+		},
+		"OOMKilled 0: ended normally, but a child was killed earlier": {
+			pod:  app(ended(0, end(0, "OOMKilled", 0, 0, 60))),
+			want: memory.OOMChildProcess, wantSure: memory.High, wantSays: "OOMKilled, exit 0",
+		},
+		"OOMKilled 1: the main process gave up after its child was killed": {
+			pod:  app(ended(0, end(0, "OOMKilled", 1, 0, 60))),
+			want: memory.OOMChildProcess, wantSure: memory.High,
+		},
+		"Error 137 far below the limit: a liveness probe": {
+			pod: app(after(running(1, 61), end(0, "Error", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 100 * memory.MiB},
+		},
+		"Error 137 and nobody knows the usage: not an OOM": {
+			pod: app(after(running(1, 61), end(0, "Error", 137, 0, 60))),
+		},
+		"Error 137 at 93 % of the limit: suspected": {
+			pod: app(after(running(1, 61), end(0, "Error", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 238 * memory.MiB},
+			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "seen at 238Mi of its 256Mi",
+		},
+		"Error 137 at 99 % of the limit: suspected, and more so": {
+			pod: app(after(running(1, 61), end(0, "Error", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+			want: memory.OOMSuspected, wantSure: memory.Medium,
+		},
+		"Error 137 at the limit, but the pod was deleted and did not stop in time": {
+			pod:  deleted(app(ended(0, end(0, "Error", 137, 0, 60))), 59.5, 30),
+			peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+		},
+		"Error 137 at the limit in an evicted pod: the node was short of memory": {
+			pod: evicted(app(ended(0, end(0, "Error", 137, 0, 60)))), peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+		},
+		"OOMKilled 137, deleted right after: as sure as any": {
+			pod:  deleted(app(ended(0, end(0, "OOMKilled", 137, 0, 60))), 61, 30),
+			peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"OOMKilled 137 at the end of the grace period: maybe only a child": {
+			pod:  deleted(app(ended(0, end(0, "OOMKilled", 137, 0, 60))), 59.5, 30),
+			want: memory.OOMMainProcess, wantSure: memory.Medium, wantSays: "grace period",
+		},
+		"Error 143: stopped": {pod: app(ended(0, end(0, "Error", 143, 0, 60)))},
+		"Completed":          {pod: app(ended(0, end(0, "Completed", 0, 0, 60)))},
+		"Error 1":            {pod: app(ended(0, end(0, "Error", 1, 0, 60)))},
+		"the kubelet lost track of the container": {
+			pod:  app(after(running(1, 61), &corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137})),
+			peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+		},
+		"Job pod, restartPolicy Never: state.terminated is final": {
+			pod: app(ended(0, end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 254 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"init container OOMKilled 137": {
+			pod:  makePod("web-1", "u1").init("app", limit, false, ended(0, end(0, "OOMKilled", 137, 0, 5))).pod,
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "init container",
+		},
+		"init container OOMKilled 0: the kubelet counts it as failed": {
+			pod:  makePod("web-1", "u1").init("app", limit, false, ended(0, end(0, "OOMKilled", 0, 0, 5))).pod,
+			want: memory.OOMChildProcess, wantSure: memory.High, wantSays: "counts the init container as failed",
+		},
+		"native sidecar OOMKilled 137": {
+			pod:  makePod("web-1", "u1").init("app", limit, true, after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).pod,
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "native sidecar",
+		},
+		"killed 4 seconds after its start, never measured": {
+			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))),
+			want: memory.OOMAtStart, wantSure: memory.High, wantSays: "killed 4s after its start",
+		},
+		"killed within the second it started": {
+			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 1, 1))),
+			want: memory.OOMAtStart, wantSure: memory.High,
+		},
+		"killed early, but it was measured: an ordinary kill": {
+			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.5))), peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"never measured, but it ran for an hour: memfit was not there": {
+			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))),
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"Node.js 134":                    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 133":                    {pod: app(ended(0, end(0, "Error", 133, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"JVM ExitOnOutOfMemoryError":     {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"JVM CrashOnOutOfMemoryError":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		".NET 134":                       {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 3 means something else": {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "NodeJS"},
+		"exit 3 of who knows what":       {pod: app(ended(0, end(0, "Error", 3, 0, 60)))},
+		"Go 134: an abort of its own":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Go"},
+		"134 of who knows what: a hint, and what to declare": {
+			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
+			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "declare the runtime",
+		},
+		"exit 134, and the last words say why": {
+			pod:  app(says(ended(0, end(0, "Error", 134, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory")),
+			want: memory.OOMHeapAbort, wantSure: memory.High, wantSays: "JavaScript heap out of memory",
+		},
+		"exit 1, and the last words say why": {
+			pod:  app(says(ended(0, end(0, "Error", 1, 0, 60)), `Exception in thread "main" java.lang.OutOfMemoryError: Java heap space`)),
+			want: memory.OOMHeapAbort, wantSure: memory.High,
+		},
+		"exit 0 with such words in its log is no abort": {
+			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from java.lang.OutOfMemoryError")),
+		},
+		"pod-level limit, the container has none": {
+			pod:  podLimited(makePod("web-1", "u1").container("app", "", ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "512Mi"),
+			want: memory.OOMPodLimit, wantSure: memory.High, wantSays: "the pod's is 512Mi",
+		},
+		"pod-level limit, the container far below its own and the pod full": {
+			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).
+				container("proxy", limit, running(0, 0)).pod, "320Mi"),
+			peak: map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 190 * memory.MiB},
+			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "together were at 310Mi of the pod's 320Mi",
+		},
+		"pod-level limit, but the container was at its own": {
+			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).
+				container("proxy", limit, running(0, 0)).pod, "320Mi"),
+			peak: map[string]memory.Bytes{"app": 250 * memory.MiB, "proxy": 60 * memory.MiB},
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l Ledger
+			obs := Observe(tc.pod)
+			for i := range obs {
+				obs[i].Runtime = tc.runtime
+			}
+			kills := l.Update(obs, peaks(tc.peak), at(70))
+			if tc.want == "" {
+				if len(kills) > 0 {
+					t.Fatalf("got %+v, want no OOM", kills)
+				}
+				return
+			}
+			if len(kills) != 1 {
+				t.Fatalf("got %d kills, want one of kind %s: %+v", len(kills), tc.want, kills)
+			}
+			k := kills[0]
+			if k.Kind != tc.want || k.Confidence != tc.wantSure {
+				t.Errorf("got %s with %s confidence, want %s with %s (%s)", k.Kind, k.Confidence, tc.want, tc.wantSure, k.Evidence)
+			}
+			if !strings.Contains(k.Evidence, tc.wantSays) {
+				t.Errorf("evidence %q does not say %q", k.Evidence, tc.wantSays)
+			}
+			if Advice(k.Kind, tc.runtime) == "" {
+				t.Errorf("no advice for %s", k.Kind)
+			}
+			wantTotal := int64(1)
+			if tc.want == memory.OOMSuspected {
+				wantTotal = 0
+			}
+			if got := l.Total("app"); got != wantTotal {
+				t.Errorf("Total is %d, want %d: a suspicion is no kill, all else is", got, wantTotal)
+			}
+		})
+	}
+}
+
+func TestAdviceForAHeapAbortIsAboutTheCap(t *testing.T) {
+	for runtime, want := range map[string]string{"NodeJS": "--max-old-space-size", "JVM": "MaxRAMPercentage", "DotNet": "HeapHardLimitPercent"} {
+		got := Advice(memory.OOMHeapAbort, runtime)
+		if !strings.Contains(got, want) || !strings.Contains(got, "not the limit") {
+			t.Errorf("%s: %q should name %s and say that it is not the limit", runtime, got, want)
+		}
+	}
+}

@@ -1,0 +1,374 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// look is one moment at which memfit sees pods.
+type look struct {
+	at   float64
+	pods []podMaker
+	peak map[string]memory.Bytes
+}
+
+// killLine is what the stories below compare: restart-proof and short.
+type killLine struct {
+	Pod, Kind string
+	At        string
+	Limit     string
+	Sure      memory.Confidence
+}
+
+func lines(kills []memory.OOMKill) []killLine {
+	var out []killLine
+	for _, k := range kills {
+		out = append(out, killLine{k.Container.Pod, string(k.Kind), k.Time.Format("15:04"), k.Limit.String(), k.Confidence})
+	}
+	return out
+}
+
+func (lk look) observations() []Observation {
+	var obs []Observation
+	for _, p := range lk.pods {
+		obs = append(obs, Observe(p.pod)...)
+	}
+	return obs
+}
+
+func oom(instance int32, started, finished float64) *corev1.ContainerStateTerminated {
+	return end(instance, "OOMKilled", 137, started, finished)
+}
+
+// TestLedgerStories tells what the ledger makes of a sequence of looks. Every story is told a second time with the operator killed after
+// every look (all that survives is the JSON), and a third time with every look taken twice: the kills must be the same.
+func TestLedgerStories(t *testing.T) {
+	pod := func(cs corev1.ContainerStatus) podMaker { return makePod("web-1", "u1").container("app", "256Mi", cs) }
+	edited := func(m podMaker) podMaker { return m.edit(func(p *corev1.Pod) { p.Generation = 2 }) }
+	seen := map[string]memory.Bytes{"app": 250 * memory.MiB}
+
+	for name, tc := range map[string]struct {
+		looks []look
+		want  []killLine
+	}{
+		"one kill, seen in every form the kubelet gives it": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{60, []podMaker{pod(ended(0, oom(0, 0, 60)))}, seen},
+				{60.1, []podMaker{pod(crashLoop(0, oom(0, 0, 60)))}, seen},
+				{61, []podMaker{pod(after(running(1, 61), oom(0, 0, 60)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "09:00", "256Mi", "High"}},
+		},
+		"two kills between two looks are two": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(running(2, 19), oom(1, 10, 18)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"two kills between two looks, both still visible": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(ended(1, oom(1, 10, 18)), oom(0, 0, 9)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:09", "256Mi", "High"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"a crash loop of five, looked at after the first and the fifth": {
+			looks: []look{
+				{1, []podMaker{pod(crashLoop(0, oom(0, 0, 1)))}, seen},
+				{30, []podMaker{pod(crashLoop(4, oom(4, 20, 29)))}, seen},
+			},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:01", "256Mi", "High"},
+				{"web-1", "MainProcess", "08:20", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:20", "256Mi", "Medium"},
+				{"web-1", "MainProcess", "08:20", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:29", "256Mi", "High"},
+			},
+		},
+		"restarts that were no kills stay none": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(running(3, 19), end(2, "Error", 1, 10, 18)))}, seen},
+				{40, []podMaker{pod(after(running(4, 31), oom(3, 19, 30)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:30", "256Mi", "High"}},
+		},
+		"a child's kill says nothing about the restarts before it": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(running(3, 19), end(2, "OOMKilled", 143, 10, 18)))}, seen},
+			},
+			want: []killLine{{"web-1", "ChildProcess", "08:18", "256Mi", "High"}},
+		},
+		"a pod that restarted five times before memfit came: the visible kill counts, the others nobody saw": {
+			looks: []look{
+				{100, []podMaker{pod(after(running(5, 90), oom(4, 70, 89)))}, seen},
+				{120, []podMaker{pod(after(running(6, 111), oom(5, 90, 110)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "09:29", "256Mi", "High"}, {"web-1", "MainProcess", "09:50", "256Mi", "High"}},
+		},
+		"a pod older than memfit that had not restarted: from then on nothing is missed": {
+			looks: []look{
+				{100, []podMaker{pod(running(0, 0))}, seen},
+				{130, []podMaker{pod(after(running(2, 121), oom(1, 110, 120)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "09:50", "256Mi", "Medium"}, {"web-1", "MainProcess", "10:00", "256Mi", "High"}},
+		},
+		"a pod born after memfit came, first seen after two kills: both happened under its eyes": {
+			looks: []look{
+				{0, nil, nil},
+				{20, []podMaker{pod(after(running(2, 19), oom(1, 10, 18))).created(5)}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"a sidecar that restarted before memfit came is not made younger by its quiet neighbour": {
+			looks: []look{
+				{100, []podMaker{pod(running(0, 0)).container("proxy", "64Mi", after(running(3, 90), oom(2, 70, 89)))}, nil},
+			},
+			want: []killLine{{"web-1", "MainProcess", "09:29", "64Mi", "High"}},
+		},
+		"a StatefulSet's pod comes back with the same name and starts counting anew": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(running(1, 11), oom(0, 0, 10)))}, seen},
+				{40, []podMaker{makePod("web-1", "u2").created(30).container("app", "256Mi", after(running(1, 39), oom(0, 30, 38)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "High"}, {"web-1", "MainProcess", "08:38", "256Mi", "High"}},
+		},
+		"an old look after a newer one (relist) changes nothing": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{40, []podMaker{pod(after(running(2, 31), oom(1, 20, 30)))}, seen},
+				{41, []podMaker{pod(after(running(1, 20), oom(0, 0, 19)))}, seen},
+				{42, []podMaker{pod(running(0, 0))}, seen},
+				{43, []podMaker{pod(after(running(2, 31), oom(1, 20, 30)))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:20", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:30", "256Mi", "High"}},
+		},
+		"the kubelet lost its containers and counts restarts anew": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{pod(after(running(4, 19), end(3, "Error", 1, 10, 18)))}, seen},
+				{40, []podMaker{pod(running(0, 30))}, seen},
+				{60, []podMaker{pod(crashLoop(0, &corev1.ContainerStateTerminated{
+					ContainerID: "containerd://new", Reason: "OOMKilled", ExitCode: 137, StartedAt: stamp(30), FinishedAt: stamp(59)}))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:59", "256Mi", "High"}},
+		},
+		"the limit is the one it died under, not the one of the answer": {
+			looks: []look{
+				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
+				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "384Mi")))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"the same for a pod born after memfit came": {
+			looks: []look{
+				{0, nil, nil},
+				{6, []podMaker{pod(inForce(running(0, 5), "256Mi")).created(5)}, seen},
+				{20, []podMaker{edited(makePod("web-1", "u1").created(5).container("app", "384Mi", inForce(after(running(1, 19), oom(0, 5, 18)), "384Mi")))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"resized twice, killed after the first": {
+			looks: []look{
+				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
+				{5, []podMaker{edited(makePod("web-1", "u1").container("app", "320Mi", inForce(running(0, 0), "320Mi")))}, seen},
+				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "512Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "512Mi")))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "320Mi", "High"}},
+		},
+		"a resize pending in the spec is not in force": {
+			looks: []look{
+				{0, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", inForce(running(0, 0), "256Mi")))}, seen},
+				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", inForce(crashLoop(0, oom(0, 0, 18)), "256Mi")))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"a restart made to resize, then a kill under the new limit: one": {
+			looks: []look{
+				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
+				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(2, 19), oom(1, 10, 18)), "384Mi")))}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "384Mi", "High"}},
+		},
+		"a new pod with a new limit is taken at its word": {
+			looks: []look{
+				{0, []podMaker{pod(running(0, 0))}, seen},
+				{20, []podMaker{makePod("web-2", "u2").created(10).container("app", "512Mi", after(running(1, 19), oom(0, 10, 18)))}, seen},
+			},
+			want: []killLine{{"web-2", "MainProcess", "08:18", "512Mi", "High"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for telling, opts := range map[string]struct{ crash, twice bool }{
+				"plain": {}, "operator killed after every look": {crash: true}, "every look twice": {twice: true},
+			} {
+				l, now := &Ledger{}, at(0)
+				var got []memory.OOMKill
+				for _, lk := range tc.looks {
+					now = at(lk.at)
+					got = append(got, l.Update(lk.observations(), peaks(lk.peak), now)...)
+					if opts.twice {
+						got = append(got, l.Update(lk.observations(), peaks(lk.peak), now)...)
+					}
+					if opts.crash {
+						l = reborn(t, l)
+					}
+				}
+				if diff := cmp.Diff(tc.want, lines(got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", telling, diff)
+				}
+				if diff := cmp.Diff(lines(got), lines(l.All())); diff != "" {
+					t.Errorf("%s: on file is not what was told (-told +on file):\n%s", telling, diff)
+				}
+			}
+		})
+	}
+}
+
+// reborn is the ledger as the next process finds it.
+func reborn(t *testing.T, l *Ledger) *Ledger {
+	t.Helper()
+	data, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &Ledger{}
+	if err := json.Unmarshal(data, next); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if again, _ := json.Marshal(next); string(again) != string(data) {
+		t.Fatalf("not the same after a round trip:\n%s\n%s", data, again)
+	}
+	return next
+}
+
+func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
+	var l Ledger
+	kills := l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100))
+	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, "4 earlier restarts, before memfit looked, are not counted") {
+		t.Errorf("got %+v", kills)
+	}
+}
+
+func TestHiddenKillSaysHowItIsKnown(t *testing.T) {
+	var l Ledger
+	m := makePod("web-1", "u1")
+	l.Update(Observe(m.container("app", "256Mi", running(0, 0)).pod), nil, at(0))
+	kills := l.Update(Observe(m.container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).pod), nil, at(20))
+	want := "restart 0, not seen itself: restartCount rose by 2 between two looks, and restart 1 was OOMKilled, exit 137"
+	if len(kills) != 2 || kills[0].Evidence != want {
+		t.Errorf("got %+v, want %q first", kills, want)
+	}
+}
+
+func TestForget(t *testing.T) {
+	killed := Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).pod)
+	l := &Ledger{}
+	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).pod), nil, at(0))
+	l.Update(killed, nil, at(20))
+	l.Forget(nil, at(30))
+	if got := l.Update(killed, nil, at(31)); len(got) != 0 {
+		t.Errorf("a late event about a pod just deleted counted again: %+v", got)
+	}
+	l.Forget(nil, at(91))
+	if len(l.pods) != 0 {
+		t.Errorf("%d cursors left an hour after the last pod went", len(l.pods))
+	}
+	if got := l.Update(killed, nil, at(92)); len(got) != 0 {
+		t.Errorf("an even later event counted again, although the kill is on file: %+v", got)
+	}
+	if l.Total("app") != 2 {
+		t.Errorf("Total is %d after forgetting, want 2", l.Total("app"))
+	}
+}
+
+func TestForgetKeepsTheLiving(t *testing.T) {
+	l := &Ledger{}
+	obs := Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod)
+	l.Update(obs, nil, at(20))
+	for minute := 30.0; minute < 300; minute += 30 {
+		l.Forget(map[types.UID]bool{"u1": true}, at(minute))
+	}
+	if len(l.pods) != 1 {
+		t.Error("the cursor of a living pod is gone")
+	}
+}
+
+func TestNewerLedgerIsRefusedAndNothingLost(t *testing.T) {
+	var l Ledger
+	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20))
+	if err := json.Unmarshal([]byte(`{"v":2,"kills":{}}`), &l); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("got error %v, want one that names the version", err)
+	}
+	if l.Total("app") != 1 {
+		t.Error("the refused ledger replaced what was there")
+	}
+}
+
+// TestBounds runs a workload whose pods die and are replaced for ever.
+func TestBounds(t *testing.T) {
+	l := &Ledger{}
+	l.Update(nil, nil, at(0))
+	const pods = 3000
+	for i := range pods {
+		minute := float64(i)
+		m := makePod(fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("%036d", i))).created(minute)
+		l.Update(Observe(m.container("app", "256Mi", ended(0, oom(0, minute, minute+0.5))).pod), nil, at(minute+0.6))
+		l.Forget(map[types.UID]bool{}, at(minute+0.7))
+	}
+	if got := l.Total("app"); got != pods {
+		t.Errorf("Total is %d, want %d", got, pods)
+	}
+	if got := len(l.Kills("app")); got != KillsKept {
+		t.Errorf("%d kills in detail, want %d", got, KillsKept)
+	}
+	data, _ := json.Marshal(l)
+	if len(data) > 20_000 {
+		t.Errorf("%d bytes of JSON after %d kills", len(data), pods)
+	}
+	t.Logf("%d cursors, %d bytes of JSON", len(l.pods), len(data))
+}
+
+func TestPodsWithoutRestartsCostNothing(t *testing.T) {
+	l := &Ledger{}
+	l.Update(nil, nil, at(0))
+	for i := range 1000 {
+		m := makePod(fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("%036d", i))).created(1)
+		l.Update(Observe(m.container("app", "256Mi", running(0, 1)).pod), nil, at(2))
+	}
+	if len(l.pods) != 0 {
+		t.Errorf("%d cursors for pods that never restarted", len(l.pods))
+	}
+}
+
+func TestOneLookAddsAtMostAThousand(t *testing.T) {
+	var l Ledger
+	m := makePod("web-1", "u1")
+	l.Update(Observe(m.container("app", "256Mi", running(0, 0)).pod), nil, at(0))
+	kills := l.Update(Observe(m.container("app", "256Mi", crashLoop(1<<30, oom(1<<30, 10, 18))).pod), nil, at(20))
+	if len(kills) != hiddenAtMost+1 {
+		t.Errorf("got %d kills from an absurd restartCount, want %d", len(kills), hiddenAtMost+1)
+	}
+}
+
+func BenchmarkLedgerUpdate(b *testing.B) {
+	l := &Ledger{}
+	obs := Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod)
+	for b.Loop() {
+		l.Update(obs, nil, t0.Add(time.Hour))
+	}
+}
