@@ -151,6 +151,9 @@ func waitFor(ctx context.Context, limit time.Duration, check func(context.Contex
 		}
 		select {
 		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return err // interrupted
+			}
 			return fmt.Errorf("still failing after %s: %w", limit, err)
 		case <-time.After(100 * time.Millisecond):
 		}

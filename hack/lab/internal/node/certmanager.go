@@ -7,10 +7,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/netns"
 )
 
 // startCertManager installs the CRDs, which the build copied out of the module, and runs the controllers.
@@ -32,9 +37,30 @@ func (n *Node) startCertManager(ctx context.Context) error {
 	if _, err := n.store().Run(n.certManager()); err != nil {
 		return err
 	}
-	// It exits within a second when it cannot list what it watches.
-	return n.wait(ctx, 30*time.Second, []string{"cert-manager"}, func(context.Context) error { return nil })
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return netns.Dial(ctx, layout.NetNS(), address)
+		},
+	}}
+	return n.wait(ctx, time.Minute, []string{"cert-manager"}, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+certManagerHealth+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return fmt.Errorf("asking cert-manager whether it is ready: %w", err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("cert-manager is not ready: %s", resp.Status)
+		}
+		return nil
+	})
 }
+
+// certManagerHealth is on the namespace's own loopback.
+const certManagerHealth = "127.0.0.1:9403"
 
 const certManagerNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cert-manager"}}`
 

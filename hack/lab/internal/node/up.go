@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/netns"
@@ -87,28 +89,37 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 	if err := n.prepare(ctx); err != nil {
 		return err
 	}
-	step := func(name, doing string, do func() error) error {
+	step := func(ctx context.Context, name, doing string, do func(context.Context) error) error {
 		s := report.Start(name, doing)
-		if err := do(); err != nil {
+		if err := do(ctx); err != nil {
 			s.Fail()
 			return err
 		}
-		s.Done("up")
+		s.Done("done")
 		return nil
 	}
-	if err := step("control plane", "starting", func() error { return n.startControlPlane(ctx) }); err != nil {
+	// Unpacking 700 MB of images takes as long as everything else together, so both go on at the same time.
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if _, err := n.store().Run(n.containerd()); err != nil {
+			return err
+		}
+		return step(groupCtx, "images", "importing", n.importAll)
+	})
+	group.Go(func() error {
+		if err := step(groupCtx, "control plane", "starting", n.startControlPlane); err != nil {
+			return err
+		}
+		if err := step(groupCtx, "node", "starting", n.startKubelet); err != nil {
+			return err
+		}
+		return step(groupCtx, "cert-manager", "starting", n.startCertManager)
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := step("images", "importing", func() error { return n.importAll(ctx) }); err != nil {
-		return err
-	}
-	if err := step("node", "starting", func() error { return n.startKubelet(ctx) }); err != nil {
-		return err
-	}
-	if err := step("cert-manager runner", "starting", func() error { return n.startCertManager(ctx) }); err != nil {
-		return err
-	}
-	return step("health", "checking", func() error {
+	// The names of the daemons are checked here, too: one that died meanwhile is noticed now and not in somebody's test.
+	return step(ctx, "health", "checking", func(ctx context.Context) error {
 		if err := waitFor(ctx, 30*time.Second, n.Healthy); err != nil {
 			return fmt.Errorf("the lab came up but is not well: %w", err)
 		}
@@ -174,7 +185,7 @@ func (n *Node) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	specs := []process.Spec{
-		n.etcd(), n.containerd(), n.apiServer(),
+		n.etcd(), n.apiServer(),
 		n.forwarder("api-forward", listen, fmt.Sprintf("%s:%d", layout.NodeIP, layout.APIPort)),
 	}
 	for _, spec := range specs {

@@ -9,10 +9,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -53,26 +55,29 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig to run with")
-	namespace := flag.String("cluster-resource-namespace", "cert-manager", "where the Secrets of ClusterIssuers live")
-	flag.Parse()
+	// A flag set of its own: controller-runtime has put flags of the same names into the global one.
+	flags := flag.NewFlagSet("cert-manager", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "path of the kubeconfig to run with")
+	namespace := flags.String("cluster-resource-namespace", "cert-manager", "where the Secrets of ClusterIssuers live")
+	health := flags.String("health-address", "127.0.0.1:9403", "where /readyz is served")
+	_ = flags.Parse(os.Args[1:]) // ExitOnError
 
 	log := logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
 	ctrl.SetLogger(log)
 	ctx, stop := signal.NotifyContext(logf.NewContext(context.Background(), log), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *namespace); err != nil {
+	if err := run(ctx, *kubeconfig, *namespace, *health); err != nil {
 		log.Error(err, "Stopped")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, namespace string) error {
+func run(ctx context.Context, kubeconfig, namespace, health string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if err := startControllers(ctx, group, kubeconfig, namespace); err != nil {
 		return fmt.Errorf("starting the cert-manager controllers: %w", err)
 	}
-	injector, err := newInjector(ctx, kubeconfig)
+	injector, err := newInjector(ctx, kubeconfig, health)
 	if err != nil {
 		return fmt.Errorf("starting the CA injector: %w", err)
 	}
@@ -114,7 +119,7 @@ func startControllers(ctx context.Context, group *errgroup.Group, kubeconfig, na
 }
 
 // newInjector builds the manager that copies CA bundles into webhook configurations, API services and CRDs.
-func newInjector(ctx context.Context, kubeconfig string) (ctrl.Manager, error) {
+func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -128,10 +133,21 @@ func newInjector(ctx context.Context, kubeconfig string) (ctrl.Manager, error) {
 		}
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: health,
 		// Only the metadata of Secrets is watched, so the Secrets themselves are read from the API server.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = mgr.AddReadyzCheck("caches", func(req *http.Request) error {
+		// Long before it is asked for the first time the controllers have either filled their caches or ended the process.
+		if !mgr.GetCache().WaitForCacheSync(req.Context()) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

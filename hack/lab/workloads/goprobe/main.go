@@ -51,6 +51,7 @@ func main() {
 	p := &probe{}
 	p.hold(int64(*hold))
 	go p.everySecond(int64(*leak), int64(*churn))
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stdout, nil)))
 	slog.Info("Started", "stats", p.stats())
 
 	mux := http.NewServeMux()
