@@ -1,0 +1,43 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import "fmt"
+
+// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit (measured, 2.9.6).
+// A bad V8 flag stops it at start, and there is nothing to merge with, so the cap is set only when the profile asks for one.
+var deno = &Runtime{
+	Name: "Deno", Title: "Deno",
+	Commands: []string{"deno"},
+	Fold:     foldV8,
+	Heap:     denoFlags,
+	Knobs: append([]Knob{{
+		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
+		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
+		Derive: denoOldSpace,
+	}}, glibc(0, "", tryArenas)...),
+	Growth: func(f Facts, set bool) Growth {
+		if !set {
+			return capped("Deno", 0, nodeBare)
+		}
+		return capped("Deno", percentOr(f.Ask, nodePercent), nodeBare+3*semiSpace(f))
+	},
+}
+
+const denoFlags = "DENO_V8_FLAGS"
+
+func denoOldSpace(f Facts) Verdict {
+	v := oldSpace(f, "Deno")
+	switch {
+	case v.Value == "":
+		if f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0 {
+			return notAsked()
+		}
+		return v
+	case f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0:
+		return suggest(fmt.Sprintf("Deno's heap cap is 4192 MiB whatever the limit: heapPercent: %d in the profile sets it to %s MiB here", nodePercent, v.Value))
+	}
+	v.Value = oldSpaceFlag + "=" + v.Value
+	return v
+}

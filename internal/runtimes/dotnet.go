@@ -1,0 +1,94 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import "fmt"
+
+// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in silence. The
+// runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and documentation, not measured.
+var dotnet = &Runtime{
+	Name: "DotNet", Title: ".NET",
+	Commands: []string{"dotnet"},
+	Heap:     dotnetPercentName,
+	Knobs: append([]Knob{
+		{Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits, Derive: dotnetPercent},
+		{Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits, Derive: dotnetLimit},
+		{
+			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
+			Yields: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}}, Derive: dotnetConserve,
+		},
+	}, glibc(0, "", tryArenas)...),
+	Growth: func(f Facts, set bool) Growth {
+		percent := int32(75) // its own default since .NET Core 3.0
+		if set {
+			percent = f.Ask.HeapPercent
+		}
+		return capped(".NET", percent, 0)
+	},
+	Advisories: []Advisory{
+		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade", Source: "dotnet/runtime"},
+		{Since: V(3), Before: V(5), Text: ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later", Source: "dotnet/runtime#30337"},
+		{Since: V(9), Before: V(10, 0, 11), Text: ".NET 9.0 to 10.0.10 misread the limit where the container sees its cgroup as the root (host cgroup namespace): upgrade to 10.0.11", Source: "dotnet/runtime#130092"},
+		{Since: V(9), Text: ".NET 9 and later adapt the Server GC's heap to the load (DATAS), which lowers the working set by itself", Source: "datas.md"},
+	},
+}
+
+const (
+	dotnetPercentName  = "DOTNET_GCHeapHardLimitPercent"
+	dotnetLimitName    = "DOTNET_GCHeapHardLimit"
+	dotnetConserveName = "DOTNET_GCConserveMemory"
+)
+
+// hardLimits are the user's own: limits per heap (SOH, LOH, POH) next to ours can be a combination that does not start.
+var hardLimits = []Sign{
+	{Text: "DOTNET_GCHeapHardLimit*", In: AsVariable},
+	{Text: "COMPlus_GCHeapHardLimit*", In: AsVariable},
+	{Text: "DOTNET_GCHeapAffinitizeMask", In: AsVariable},
+}
+
+const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or set the COMPlus_ variable in the pod template"
+
+func dotnetPercent(f Facts) Verdict {
+	p := f.Ask.HeapPercent
+	switch {
+	case p == 0:
+		return notAsked()
+	case f.Version.Below(V(5)):
+		return left(dotnetPrefix)
+	case badPercent(p) != "":
+		return left(badPercent(p))
+	case p == 100:
+		return left("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
+	case f.Limit == 0:
+		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+	}
+	return set(fmt.Sprintf("0x%X", p), fmt.Sprintf("%d %% of %s, in hexadecimal as .NET reads it", p, f.LimitText))
+}
+
+func dotnetLimit(f Facts) Verdict {
+	switch {
+	case f.Ask.HeapLimit == 0:
+		return notAsked()
+	case f.Version.Below(V(5)):
+		return left(dotnetPrefix)
+	case badHeapLimit(f.Ask.HeapLimit) != "":
+		return left(badHeapLimit(f.Ask.HeapLimit))
+	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
+		return left(fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText))
+	}
+	return set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)), fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit))
+}
+
+func dotnetConserve(f Facts) Verdict {
+	switch n := f.Ask.ConserveMemory; {
+	case n == nil:
+		return notAsked()
+	case f.Version.Below(V(6)):
+		return left(".NET before 6 does not read it from the environment")
+	case *n < 0 || *n > 9:
+		return left(fmt.Sprintf("conserveMemory %d is outside 0 to 9", *n))
+	default:
+		return set(fmt.Sprintf("0x%X", *n), "dotnet.conserveMemory of the profile")
+	}
+}

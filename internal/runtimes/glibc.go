@@ -1,0 +1,111 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES always win over them, so they never conflict.
+const (
+	arenaMaxName      = "MALLOC_ARENA_MAX"
+	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
+)
+
+// Bounds of the API, checked again here because a profile read from a file has met no API server.
+const (
+	arenaMaxBound                  = 64
+	trimThresholdMin               = 64 * memory.KiB
+	trimThresholdMax               = memory.GiB
+	heapPercentMin, heapPercentMax = 10, 100
+	heapLimitMin                   = 16 * memory.MiB
+)
+
+// otherAllocators are signs that malloc is not glibc's, so that its settings mean nothing.
+var otherAllocators = []Sign{
+	{Text: "libjemalloc", Why: "and jemalloc ignores glibc's settings"},
+	{Text: "libtcmalloc", Why: "and tcmalloc ignores glibc's settings"},
+	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
+}
+
+// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid values
+// are ignored, and other allocators never look. byDefault arenas are set unasked (0: none); try says when to suggest them.
+func glibc(byDefault int32, why, try string) []Knob {
+	arenas := Knob{
+		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
+		Yields: append([]Sign{{Text: "glibc.malloc.arena_max", Why: "which wins over " + arenaMaxName}}, otherAllocators...),
+		Derive: func(f Facts) Verdict { return arenaMax(f, byDefault, why, try) },
+	}
+	trim := Knob{
+		Name: trimThresholdName, Env: trimThresholdName, Tier: TierA,
+		Yields: append([]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...),
+		Derive: trimThreshold,
+	}
+	return []Knob{arenas, trim}
+}
+
+func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
+	asked := f.Ask.ArenaMax
+	switch {
+	case asked == nil && f.NoGlibc != "":
+		return notAsked()
+	case asked == nil && byDefault > 0:
+		return set(strconv.Itoa(int(byDefault)), why)
+	case asked == nil && try != "":
+		return suggest(try)
+	case asked == nil || *asked == 0:
+		return notAsked()
+	case f.NoGlibc != "":
+		return left(f.NoGlibc)
+	case *asked < 0 || *asked > arenaMaxBound:
+		return left(fmt.Sprintf("arenaMax %d is outside 1 to %d", *asked, arenaMaxBound))
+	}
+	return set(strconv.Itoa(int(*asked)), "arenaMax of the profile")
+}
+
+// trimThreshold is bare digits: glibc before 2.40 reads "128k" as 128 bytes.
+func trimThreshold(f Facts) Verdict {
+	asked := f.Ask.TrimThreshold
+	switch {
+	case asked == 0:
+		return notAsked()
+	case f.NoGlibc != "":
+		return left(f.NoGlibc)
+	case asked < trimThresholdMin || asked > trimThresholdMax:
+		return left(fmt.Sprintf("trimThreshold %s is outside %s to %s", asked, trimThresholdMin, trimThresholdMax))
+	}
+	return set(strconv.FormatInt(int64(asked), 10), "trimThreshold of the profile")
+}
+
+// tryArenas is the suggestion for runtimes where measurements went both ways.
+const tryArenas = "MALLOC_ARENA_MAX is not set unasked: on a node with 8 or more cores and 8 or more live threads arenaMax: 2 took 1137 MB of a Python pool to about 700 MB, but it raised what Node.js and JVM bursts retained. Try it on one replica first"
+
+// badPercent says what is wrong with the heapPercent asked for; empty when nothing is.
+func badPercent(p int32) string {
+	if p >= heapPercentMin && p <= heapPercentMax {
+		return ""
+	}
+	return fmt.Sprintf("heapPercent %d is outside %d to %d", p, heapPercentMin, heapPercentMax)
+}
+
+// badHeapLimit says what is wrong with the heapLimit asked for; empty when nothing is, or when none is asked for.
+func badHeapLimit(b memory.Bytes) string {
+	if b == 0 || b >= heapLimitMin {
+		return ""
+	}
+	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
+}
+
+// noLimit is what a setting derived from the limit says when there is none.
+func noLimit(name string) Verdict {
+	return left(fmt.Sprintf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name))
+}
+
+// capped is [Growth] of a heap that fills a share of the limit.
+func capped(name string, percent int32, overhead memory.Bytes) Growth {
+	return Growth{FollowsLimit: percent > 0, HeapPercent: percent, Overhead: overhead, Name: name}
+}

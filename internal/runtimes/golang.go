@@ -1,0 +1,131 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Go. GOMEMLIMIT is plain bytes: Kubernetes' own "512Mi" stops a Go program at start.
+var golang = &Runtime{
+	Name: "Go", Title: "Go",
+	Heap: "GOMEMLIMIT",
+	Knobs: append([]Knob{
+		goMemLimit,
+		{
+			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
+			Yields: []Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}},
+			Derive: autoMemLimit,
+		},
+		{Name: "GOGC", Env: "GOGC", Tier: TierB, Needs: "GOMEMLIMIT", Derive: gcOnlyAtLimit},
+	}, cgoOnly(glibc(0, "", ""))...),
+	Growth: func(f Facts, set bool) Growth {
+		if !set && !f.Ask.AutoMemLimit {
+			return capped("Go", 0, 0)
+		}
+		return capped("Go", percentOr(f.Ask, goPercent(f)), 0)
+	},
+	Advisories: []Advisory{
+		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go", Source: "Go 1.19 release notes"},
+		{Since: V(1, 12), Before: V(1, 16), Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
+		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector may run", Source: "doc/godebug.md"},
+	},
+}
+
+// goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.
+var goMemLimit = Knob{
+	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
+	Yields: []Sign{{Text: "AUTOMEMLIMIT", In: AsVariable, Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"}},
+	Derive: func(f Facts) Verdict {
+		if f.Ask.AutoMemLimit {
+			return notAsked()
+		}
+		return memLimit(f)
+	},
+}
+
+// cgoOnly leaves glibc's settings out of programs that have an allocator of their own and no other.
+func cgoOnly(knobs []Knob) []Knob {
+	for i := range knobs {
+		derive := knobs[i].Derive
+		knobs[i].Derive = func(f Facts) Verdict {
+			if !f.Ask.Cgo {
+				f.NoGlibc = "Go has its own allocator: set go.cgo: Used if the program links C code"
+			}
+			return derive(f)
+		}
+	}
+	return knobs
+}
+
+// goLimitMin: below it the 10 % left over are less than the binary and its stacks.
+const goLimitMin = 64 * memory.MiB
+
+// goPercent leaves 10 % for what the Go runtime cannot see (the binary, cgo, mmap), the same share as the automemlimit library
+// and within the 5 to 10 % of Go's own guide; 20 % with cgo.
+func goPercent(f Facts) int32 {
+	if f.Ask.Cgo {
+		return 80
+	}
+	return 90
+}
+
+func memLimit(f Facts) Verdict {
+	switch {
+	case f.Version.Below(V(1, 19)):
+		return left("Go before 1.19 does not read it")
+	case f.Ask.HeapLimit > 0:
+		return memLimitAsked(f)
+	case f.Limit == 0:
+		return noLimit("GOMEMLIMIT")
+	case f.Limit < goLimitMin:
+		return left(fmt.Sprintf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the limit", f.LimitText, goLimitMin))
+	}
+	percent := percentOr(f.Ask, goPercent(f))
+	if bad := badPercent(percent); bad != "" {
+		return left(bad)
+	}
+	v := set(strconv.FormatInt(int64(f.Limit.Percent(percent)), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
+	if percent == 100 {
+		v.Warning = fmt.Sprintf("GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a live heap near it is killed", f.LimitText)
+	}
+	return v
+}
+
+func memLimitAsked(f Facts) Verdict {
+	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
+		return left(fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText))
+	}
+	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
+		return left(bad)
+	}
+	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
+}
+
+// autoMemLimit is a share that the library applies to the limit at each start, so a resize does not leave it behind.
+func autoMemLimit(f Facts) Verdict {
+	percent := percentOr(f.Ask, goPercent(f))
+	switch {
+	case !f.Ask.AutoMemLimit:
+		return notAsked()
+	case f.Ask.HeapLimit > 0:
+		return left(fmt.Sprintf("it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT", f.Ask.HeapLimit))
+	case badPercent(percent) != "":
+		return left(badPercent(percent))
+	}
+	return set(strconv.FormatFloat(float64(percent)/100, 'f', -1, 64), fmt.Sprintf("%d %% of the limit, which the program reads itself", percent))
+}
+
+// gcOnlyAtLimit needs GOMEMLIMIT: without it the collector would never run.
+func gcOnlyAtLimit(f Facts) Verdict {
+	if !f.Ask.OnlyAtLimit {
+		return notAsked()
+	}
+	v := set("off", "go.gc: OnlyAtLimit of the profile")
+	v.Warning = "GOGC=off: the collector runs only near GOMEMLIMIT; a live heap above it becomes a severe slowdown instead of an OOM kill"
+	return v
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's own
+// text and the command line win over it. Measured with JDK 11 to 25: docs/runtimes.md.
+var jvm = &Runtime{
+	Name: "JVM", Title: "Java",
+	Commands: []string{"java"},
+	Heap:     maxRAMName,
+	Knobs: append([]Knob{
+		{
+			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,
+			// This order started on every HotSpot tried. Ignore… alone does not cover an experimental flag that is locked.
+			Guard:  []string{ignoreUnknown, unlockExperimental},
+			Yields: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
+			Derive: trimInterval,
+		},
+		percentKnob(maxRAMName, maxRAM),
+		percentKnob(minRAMName, minRAM),
+		{
+			Name: g1PeriodicName, Env: javaEnv, List: javaToolOptions, Tier: TierB,
+			Guard:  []string{ignoreUnknown},
+			Yields: append([]Sign{{Text: "G1PeriodicGCInterval"}}, rearmed...),
+			Derive: g1Periodic,
+		},
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first")...),
+	Growth: func(f Facts, set bool) Growth {
+		percent := int32(25) // HotSpot's own MaxRAMPercentage
+		switch {
+		case set:
+			percent = f.Ask.HeapPercent
+		case f.Variant == nativeImage:
+			percent = 80
+		}
+		return capped("Java", percent, 0)
+	},
+	Advisories: []Advisory{
+		{Since: V(8), Before: V(8, 0, 191), Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(8, 0, 191), Before: V(8, 0, 372), Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(11), Before: V(11, 0, 16), Text: "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(8), Before: V(17, 0, 9), Text: "this JDK does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: 17.0.9, 21.0.1 and later give free native memory back", Source: "JDK-8293114"},
+		{Since: V(21), Before: V(21, 0, 1), Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: upgrade to 21.0.4 or later", Source: "JDK-8293114"},
+		{Variant: nativeImage, Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection up to twice what is live: size the limit for that, or build with -R:MaxHeapSize", Source: "GraalVM MemoryManagement.md"},
+	},
+}
+
+const (
+	javaEnv            = "JAVA_TOOL_OPTIONS"
+	trimName           = "-XX:TrimNativeHeapInterval"
+	maxRAMName         = "-XX:MaxRAMPercentage"
+	minRAMName         = "-XX:MinRAMPercentage"
+	g1PeriodicName     = "-XX:G1PeriodicGCInterval"
+	ignoreUnknown      = "-XX:+IgnoreUnrecognizedVMOptions"
+	unlockExperimental = "-XX:+UnlockExperimentalVMOptions"
+
+	openJ9, nativeImage, buildpack = "OpenJ9", "NativeImage", "Buildpack"
+
+	trimDefault = 60 * time.Second
+	// minRAMBelow is where HotSpot takes MinRAMPercentage for the maximum heap and ignores MaxRAMPercentage (about 250 MiB).
+	minRAMBelow = 256 * memory.MiB
+)
+
+// rearmed are flags that undo the guards: an unknown flag then stops the JVM after all.
+var rearmed = []Sign{
+	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
+	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
+}
+
+// percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap size
+// settles the matter, also -Xmx, which would win anyway.
+func percentKnob(name string, derive func(Facts) Verdict) Knob {
+	return Knob{
+		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
+		Guard: []string{ignoreUnknown},
+		Yields: append([]Sign{
+			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"}, {Text: "-XX:MaxRAM="},
+		}, rearmed...),
+		Derive: derive,
+	}
+}
+
+// notHotSpot says why a HotSpot flag means nothing to the declared variant; empty for HotSpot.
+func notHotSpot(f Facts) string {
+	switch f.Variant {
+	case openJ9:
+		return "OpenJ9 does not know it and sizes its own heap by the limit"
+	case nativeImage:
+		return "a GraalVM native image reads no variable at start"
+	}
+	return ""
+}
+
+func trimInterval(f Facts) Verdict {
+	every, why := trimDefault, "free native memory goes back to the kernel every minute"
+	if f.Ask.TrimInterval != nil {
+		every, why = *f.Ask.TrimInterval, fmt.Sprintf("trimInterval %s of the profile", *f.Ask.TrimInterval)
+	}
+	switch {
+	case every == 0:
+		return notAsked()
+	case notHotSpot(f) != "":
+		return left(notHotSpot(f))
+	case f.NoGlibc != "":
+		return left(f.NoGlibc)
+	case every < time.Second || every > time.Hour:
+		return left(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
+	}
+	return set(trimName+"="+milliseconds(every), why)
+}
+
+func maxRAM(f Facts) Verdict {
+	switch {
+	case f.Ask.HeapLimit > 0:
+		return left("heapLimit is not for the JVM, whose -Xmx belongs to the application: use heapPercent")
+	case f.Ask.HeapPercent == 0:
+		return notAsked()
+	case notHotSpot(f) != "":
+		return left(notHotSpot(f))
+	case f.Variant == buildpack:
+		return left("the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT")
+	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
+		return left("this JDK does not know it: 8u191 and 10 were the first")
+	case badPercent(f.Ask.HeapPercent) != "":
+		return left(badPercent(f.Ask.HeapPercent))
+	case f.Limit == 0:
+		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+	}
+	// JDK 8 is reported to need the decimal point.
+	v := set(fmt.Sprintf("%s=%d.0", maxRAMName, f.Ask.HeapPercent), fmt.Sprintf("%d %% of %s", f.Ask.HeapPercent, f.LimitText))
+	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
+		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is advised at this size",
+			f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
+	}
+	return v
+}
+
+// heapPercentAdvised is the largest share that leaves a JVM enough besides its heap.
+func heapPercentAdvised(limit memory.Bytes) int32 {
+	switch {
+	case limit >= memory.GiB:
+		return 70
+	case limit >= 512*memory.MiB:
+		return 60
+	}
+	return 50
+}
+
+func minRAM(f Facts) Verdict {
+	v := maxRAM(f)
+	if v.Value == "" || f.Limit >= minRAMBelow {
+		return notAsked()
+	}
+	return set(fmt.Sprintf("%s=%d.0", minRAMName, f.Ask.HeapPercent), fmt.Sprintf("below %s HotSpot takes this one for the maximum heap", minRAMBelow))
+}
+
+func g1Periodic(f Facts) Verdict {
+	every := f.Ask.G1PeriodicGCInterval
+	switch {
+	case every == 0:
+		return notAsked()
+	case notHotSpot(f) != "":
+		return left(notHotSpot(f))
+	case f.Variant == buildpack:
+		return left("only the trim setting goes into buildpack images: add it with BPE_APPEND_JAVA_TOOL_OPTIONS")
+	case f.Version.Below(V(12)):
+		return left("this JDK does not know it: 12 was the first")
+	case every < 10*time.Second || every > time.Hour:
+		return left(fmt.Sprintf("g1PeriodicGCInterval %s is outside 10s to 1h", every))
+	}
+	return set(g1PeriodicName+"="+milliseconds(every), "jvm.g1PeriodicGCInterval of the profile")
+}
+
+// milliseconds is the JVM's only unit for intervals; a suffix stops it at start.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

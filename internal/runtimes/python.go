@@ -1,0 +1,16 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+// Python has no heap cap, and PYTHONMALLOC, the one variable there is, is a fatal error where the version does not know the value.
+var python = &Runtime{
+	Name: "Python", Title: "Python",
+	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
+	Knobs:    glibc(0, "", tryArenas),
+	Growth:   func(Facts, bool) Growth { return capped("Python", 0, 0) },
+	Advisories: []Advisory{
+		{Since: V(3, 14), Before: V(3, 14, 5), Text: "CPython 3.14.0 to 3.14.4 collect incrementally and were reported to take up to five times the memory: upgrade to 3.14.5", Source: "python/cpython#148726"},
+	},
+	Advice: "Python has no heap cap: where workers grow, let the server replace them (gunicorn --max-requests, celery --max-tasks-per-child)",
+}

@@ -1,0 +1,275 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Tier says how sure memfit must be of the runtime before it sets something.
+type Tier string
+
+// The tiers. What may never be set at all, tier C, is in [Never].
+const (
+	// TierA cannot stop a process, whatever runs in the container: a runtime that does not know it ignores it.
+	TierA Tier = "A"
+	// TierB can stop the wrong process or version: only with a declared runtime or an unambiguous command.
+	TierB Tier = "B"
+)
+
+// Follows says how a setting depends on the container's memory limit, and so what a resize does to it.
+type Follows string
+
+// The dependencies.
+const (
+	// Nothing: the setting does not depend on the limit.
+	Nothing Follows = ""
+	// Literal: a number computed from the limit at admission. It stays for the container's life, over restarts too.
+	Literal Follows = "Literal"
+	// AtStart: a share that the runtime applies to the limit each time it starts; a restart picks up a new limit.
+	AtStart Follows = "AtStart"
+)
+
+// Runtime is one row of the table: what one language runtime understands.
+type Runtime struct {
+	// Name is the value of runtime.type in a MemoryProfile.
+	Name string
+	// Title is what people call it: "Node.js".
+	Title string
+	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
+	// ("python3*" is python3.12).
+	Commands []string
+	// Knobs are the settings, in the order in which they appear in a variable they share.
+	Knobs []Knob
+	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag. Nil: as is.
+	Fold func(string) string
+	// Reads are flags of the user whose number other settings depend on; see [Facts.Given].
+	Reads []string
+	// Heap names the knob that caps the managed heap; empty when there is none.
+	Heap string
+	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
+	Growth func(f Facts, set bool) Growth
+	// Advisories are known facts about versions.
+	Advisories []Advisory
+	// Advice is a hint that holds for every version; empty when there is none.
+	Advice string
+}
+
+// Knob is one setting.
+type Knob struct {
+	// Name is how people call it and how tuning.replace names it: "GOMEMLIMIT", "--max-old-space-size".
+	Name string
+	// Env is the environment variable that carries it.
+	Env string
+	// List is how the variable's value is split into words, for variables that carry several settings. Nil: the value is the setting.
+	List *Grammar
+	// Tier says how sure of the runtime memfit must be.
+	Tier Tier
+	// Follows says whether a resize leaves the setting behind.
+	Follows Follows
+	// Guard are words that go before the setting, once per variable, so that versions which do not know it start anyway.
+	Guard []string
+	// Yields are signs that the user has decided, or that the setting would do harm; the first one found is the reason.
+	Yields []Sign
+	// Needs names a knob that memfit must have set as well; empty: none.
+	Needs string
+	// Derive computes the setting.
+	Derive func(Facts) Verdict
+}
+
+// Sign is something in a container whose presence means that a setting is left alone.
+type Sign struct {
+	// Text is looked for as it stands, after [Runtime.Fold].
+	Text string
+	// In says where.
+	In Where
+	// Why ends the sentence "X left alone: PLACE says TEXT, ...". Empty: "and the user's value wins".
+	Why string
+}
+
+// Where says where a sign is looked for.
+type Where int
+
+// The places.
+const (
+	// Anywhere: in command, args and every literal environment value. Text of a shell script counts: it may end up on a command line.
+	Anywhere Where = iota
+	// InCommand: a word of command or args whose basename is the text.
+	InCommand
+	// AsVariable: an environment variable of that name, however it gets its value. A trailing "*" makes it a prefix.
+	AsVariable
+)
+
+// Facts are what a setting is derived from.
+type Facts struct {
+	// Version is the declared version; the zero value is unknown.
+	Version Version
+	// Variant is "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack".
+	Variant string
+	// NoGlibc says why MALLOC_* settings mean nothing here; empty when they may.
+	NoGlibc string
+	// Limit is the effective limit: what the process can really have. 0: none.
+	Limit memory.Bytes
+	// Cgroup is the limit that the runtime sees; larger than Limit when memory-backed volumes take a part. 0: none.
+	Cgroup memory.Bytes
+	// LimitText is Limit as people say it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
+	LimitText string
+	// Live is the most that the live heap can be, from what was measured in running replicas. 0: not measured.
+	Live memory.Bytes
+	// Given are the user's own numbers for the flags in [Runtime.Reads].
+	Given map[string]int64
+	// Ask is what the profile asks for.
+	Ask Ask
+}
+
+// Ask is what a profile asks for; zero values and nil mean that it does not say.
+type Ask struct {
+	HeapPercent          int32
+	HeapLimit            memory.Bytes
+	ArenaMax             *int32
+	TrimThreshold        memory.Bytes
+	TrimInterval         *time.Duration
+	AutoMemLimit         bool // go.memoryLimitBy: AUTOMEMLIMIT
+	OnlyAtLimit          bool // go.gc: OnlyAtLimit
+	Cgo                  bool // go.cgo: Used
+	G1PeriodicGCInterval time.Duration
+	SemiSpace            memory.Bytes
+	ConserveMemory       *int32
+}
+
+// Verdict is what a knob answers for some facts. At most one of Value, Left and Suggest is set; none means that nobody asked.
+type Verdict struct {
+	// Value is the setting as it stands in the variable: "483183820", "--max-old-space-size=381".
+	Value string
+	// Why says where the value comes from: "90 % of 512Mi".
+	Why string
+	// Fixed is true for a value that the profile states outright: it does not follow the limit even where the knob does.
+	Fixed bool
+	// Warning is what the person who creates the pod should know about the value.
+	Warning string
+	// Left says why the setting is left alone although it was asked for or is the default.
+	Left string
+	// Suggest is advice to try the setting by hand, with why memfit does not do it unasked.
+	Suggest string
+}
+
+func set(value, why string) Verdict { return Verdict{Value: value, Why: why} }
+func fixed(v Verdict) Verdict       { v.Fixed = v.Value != ""; return v }
+func left(why string) Verdict       { return Verdict{Left: why} }
+func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
+func notAsked() Verdict             { return Verdict{} }
+
+// Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from habit.
+type Growth struct {
+	// FollowsLimit is true when the managed heap grows towards a cap that is derived from the limit: the peak is then no demand.
+	FollowsLimit bool
+	// HeapPercent is the share of the limit that the heap may take, in percent; 0 when there is no such cap.
+	HeapPercent int32
+	// Overhead is what the runtime needs besides the heap: code, stacks, buffers. 0: not known.
+	Overhead memory.Bytes
+	// Name is the runtime as people call it: "Node.js".
+	Name string
+}
+
+// Advisory is a known fact about a range of versions.
+type Advisory struct {
+	// Since and Before bound the versions it is about, [Since, Before); a zero version is no bound.
+	Since, Before Version
+	// Variant limits it to one variant; empty: every one.
+	Variant string
+	// Text says what happens and what to do.
+	Text string
+	// Source is where the fact comes from.
+	Source string
+}
+
+// table is every runtime; Auto, which stands for "not known", is first.
+var table = []*Runtime{auto, nodejs, jvm, golang, python, ruby, dotnet, php, deno, native}
+
+// All are the runtimes in the order of the API's enum.
+func All() []*Runtime { return table }
+
+// Lookup finds a runtime by its API name. Unknown names get Auto's row: what is safe for every process.
+func Lookup(name string) *Runtime {
+	for _, r := range table {
+		if r.Name == name {
+			return r
+		}
+	}
+	return auto
+}
+
+// ByCommand finds the runtime whose program this is, from its path or basename; nil when the name says nothing for certain.
+func ByCommand(program string) *Runtime {
+	base := path.Base(program)
+	for _, r := range table {
+		for _, pattern := range r.Commands {
+			if matches(pattern, base) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+func matches(pattern, base string) bool {
+	prefix, open := strings.CutSuffix(pattern, "*")
+	if !open {
+		return base == pattern
+	}
+	rest, ok := strings.CutPrefix(base, prefix)
+	return ok && strings.Trim(rest, "0123456789.") == ""
+}
+
+// Advise are the advisories that hold for f, in the order of the table.
+func (r *Runtime) Advise(f Facts) []string {
+	var out []string
+	if r.Advice != "" {
+		out = append(out, r.Advice)
+	}
+	for _, a := range r.Advisories {
+		if a.holds(f) {
+			out = append(out, a.Text)
+		}
+	}
+	return out
+}
+
+func (a Advisory) holds(f Facts) bool {
+	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage { // what is known of versions is known of HotSpot
+		return a.Variant == f.Variant
+	}
+	return f.Version.Known() && (!a.Since.Known() || f.Version.AtLeast(a.Since)) && (!a.Before.Known() || f.Version.Below(a.Before))
+}
+
+// Never are settings that memfit does not have and must not get (tier C), each with why. docs/runtimes.md has the sources.
+var Never = map[string]string{
+	"LD_PRELOAD":                      "changes every program in the container, shells and probes too",
+	"GLIBC_TUNABLES":                  "one slip disables the whole string, the user's part included",
+	"PYTHONMALLOC":                    "an allocator the version does not know is a fatal error at start",
+	"RUBYOPT":                         "a bad option stops Ruby at start, and it can load code",
+	"ERL_AFLAGS":                      "a bad parameter stops the BEAM at start",
+	"ERL_FLAGS":                       "a bad parameter stops the BEAM at start",
+	"ERL_ZFLAGS":                      "a bad parameter stops the BEAM at start",
+	"_JAVA_OPTIONS":                   "wins over the command line, so that nobody could override it",
+	"JDK_JAVA_OPTIONS":                "only the java launcher reads it, and a forbidden option stops it",
+	"BUN_JSC_gcMaxHeapSize":           "an unknown or invalid BUN_JSC_ setting stops Bun at start",
+	"MALLOC_MMAP_MAX_":                "0 disables mmap, and any value freezes the dynamic threshold",
+	"-Xmx":                            "belongs to the application; a percentage follows the limit",
+	"-Xms":                            "above a -Xmx on the command line it stops the JVM at start",
+	"-Xss":                            "a value below the platform's minimum stops the JVM at start",
+	"-XX:SoftMaxHeapSize":             "above the effective -Xmx it stops the JVM at start",
+	"-XX:+UseG1GC":                    "a second collector on the command line stops the JVM at start",
+	"-XX:+UseSerialGC":                "a second collector on the command line stops the JVM at start",
+	"-XX:MaxMetaspaceSize":            "an application that needs more gets OutOfMemoryError",
+	"-XX:MaxDirectMemorySize":         "an application that needs more gets OutOfMemoryError",
+	"--max-heap-size":                 "Node.js before 24.16 does not start with it",
+	"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before 22.21 does not start with it",
+	"--expose-gc":                     "Node.js before 20.18 does not start with it",
+	"--optimize-for-size":             "no Node.js starts with it in NODE_OPTIONS",
+}
