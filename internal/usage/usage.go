@@ -27,6 +27,8 @@ type Reading struct {
 	Source string
 	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates what it says.
 	WorkingSetOnly bool
+	// Degraded is why a better source did not answer, when a [Fallback] had to ask another one. Nil: the first choice answered.
+	Degraded error
 }
 
 // Source is one place that knows what containers use.

@@ -1,0 +1,223 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// fake is a Source that takes its time and refuses where told to.
+type fake struct {
+	name string
+	took time.Duration
+
+	mu      sync.Mutex
+	refuse  map[string]error
+	asked   []string
+	at      []time.Duration // since begin
+	begin   time.Time
+	running int
+	most    int
+}
+
+func (f *fake) Name() string { return f.name }
+
+func (f *fake) Read(ctx context.Context, n Node) (Reading, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, n.Name)
+	f.at = append(f.at, time.Since(f.begin))
+	f.running++
+	f.most = max(f.most, f.running)
+	err := f.refuse[n.Name]
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.running--
+		f.mu.Unlock()
+	}()
+	if f.took > 0 {
+		select {
+		case <-time.After(f.took):
+		case <-ctx.Done():
+			return Reading{}, ctx.Err()
+		}
+	}
+	if err != nil {
+		return Reading{}, err
+	}
+	return Reading{Source: f.name, Samples: []memory.Sample{{Container: memory.ContainerRef{Pod: "on-" + n.Name}}}}, nil
+}
+
+func nodes(n int) []Node {
+	all := make([]Node, n)
+	for i := range all {
+		all[i] = Node{Name: fmt.Sprintf("n%d", i)}
+	}
+	return all
+}
+
+var errDown = errors.New("connection refused")
+
+func TestCollectReadsEveryNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet", took: time.Second, begin: time.Now()}
+		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Concurrency: 4}
+		readings, gaps := c.Collect(t.Context(), nodes(10))
+		if len(gaps) != 0 {
+			t.Errorf("gaps: %v", gaps)
+		}
+		var pods []string
+		for _, r := range readings {
+			pods = append(pods, r.Samples[0].Container.Pod)
+		}
+		slices.Sort(pods)
+		want := []string{"on-n0", "on-n1", "on-n2", "on-n3", "on-n4", "on-n5", "on-n6", "on-n7", "on-n8", "on-n9"}
+		if diff := cmp.Diff(want, pods); diff != "" {
+			t.Errorf("pods (-want +got):\n%s", diff)
+		}
+		if source.most != 4 {
+			t.Errorf("%d nodes at once, want 4", source.most)
+		}
+		if got, want := time.Since(source.begin), 3*time.Second; got != want {
+			t.Errorf("10 nodes of 1s each, 4 at once, took %s, want %s", got, want)
+		}
+		if slices.IsSorted(source.asked) {
+			t.Errorf("asked in the order given, %v: want a different order each cycle", source.asked)
+		}
+	})
+}
+
+func TestCollectSpreadsTheStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet", begin: time.Now()}
+		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Spread: 30 * time.Second}
+		c.Collect(t.Context(), nodes(30))
+		for i, at := range source.at { // each has a second of its own
+			if low, high := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second; at < low || at > high {
+				t.Errorf("read %d started after %s, want between %s and %s", i, at, low, high)
+			}
+		}
+	})
+}
+
+func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}, begin: start}
+		c := &Collector{Source: source, Now: time.Now, MinBackoff: 15 * time.Second, MaxBackoff: 40 * time.Second}
+		cycle := func(wantAsked []string, wantGaps []Gap) {
+			t.Helper()
+			source.asked = nil
+			_, gaps := c.Collect(t.Context(), nodes(2))
+			slices.Sort(source.asked)
+			if diff := cmp.Diff(wantAsked, source.asked); diff != "" {
+				t.Errorf("after %s, asked (-want +got):\n%s", time.Since(start), diff)
+			}
+			if diff := cmp.Diff(wantGaps, gaps, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("after %s, gaps (-want +got):\n%s", time.Since(start), diff)
+			}
+		}
+		gap := func(failures int, next time.Duration) []Gap {
+			return []Gap{{Node: Node{Name: "n1"}, Err: errDown, Since: start, Failures: failures, NextTry: start.Add(next)}}
+		}
+		both, healthy := []string{"n0", "n1"}, []string{"n0"}
+
+		cycle(both, gap(1, 15*time.Second))
+		time.Sleep(14 * time.Second)
+		cycle(healthy, gap(1, 15*time.Second)) // in backoff: not asked, but still a gap
+		time.Sleep(time.Second)
+		cycle(both, gap(2, 45*time.Second))
+		time.Sleep(30 * time.Second)
+		cycle(both, gap(3, 85*time.Second)) // 60s, but for MaxBackoff
+		time.Sleep(40 * time.Second)
+		source.refuse = nil
+		cycle(both, nil) // it is back
+		source.refuse = map[string]error{"n1": errDown}
+		restart := time.Since(start)
+		cycle(both, []Gap{{Node: Node{Name: "n1"}, Err: errDown, Since: start.Add(restart), Failures: 1, NextTry: start.Add(restart + 15*time.Second)}})
+	})
+}
+
+func TestCollectJittersTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet", refuse: map[string]error{}}
+		for _, n := range nodes(50) {
+			source.refuse[n.Name] = errDown
+		}
+		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, MinBackoff: 10 * time.Second}
+		_, gaps := c.Collect(t.Context(), nodes(50))
+		next := map[time.Duration]bool{}
+		for _, g := range gaps {
+			d := time.Until(g.NextTry)
+			next[d] = true
+			if d < 8*time.Second || d > 10*time.Second {
+				t.Errorf("%s is tried again in %s, want 8s to 10s", g.Node.Name, d)
+			}
+		}
+		if len(next) < 40 {
+			t.Errorf("50 nodes that failed together are tried again at only %d different times", len(next))
+		}
+	})
+}
+
+func TestCollectForgetsNodesThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}}
+		c := &Collector{Source: source, Now: time.Now}
+		c.Collect(t.Context(), nodes(2))
+		c.Collect(t.Context(), nodes(1)) // n1 is deleted
+		source.refuse = nil
+		if readings, gaps := c.Collect(t.Context(), nodes(2)); len(readings) != 2 || len(gaps) != 0 {
+			t.Errorf("a new node of the same name: %d readings and gaps %v, want 2 and none", len(readings), gaps)
+		}
+	})
+}
+
+func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c := &Collector{Source: &fake{name: "kubelet", took: time.Hour}, Now: time.Now, Timeout: 10 * time.Second}
+		_, gaps := c.Collect(t.Context(), nodes(1))
+		want := []Gap{{
+			Node: Node{Name: "n0"}, Err: context.DeadlineExceeded, Since: start, Failures: 1, NextTry: start.Add(10*time.Second + 15*time.Second),
+		}}
+		if diff := cmp.Diff(want, gaps, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("gaps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet", took: time.Second}
+		c := &Collector{Source: source, Now: time.Now, Concurrency: 1}
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		readings, gaps := c.Collect(ctx, nodes(3))
+		if len(readings) != 1 || len(gaps) != 2 {
+			t.Fatalf("%d readings and %d gaps, want 1 and 2", len(readings), len(gaps))
+		}
+		for _, g := range gaps {
+			if !errors.Is(g.Err, context.DeadlineExceeded) || g.Failures != 0 {
+				t.Errorf("gap %s: %v after %d failures, want the deadline and 0", g.Node.Name, g.Err, g.Failures)
+			}
+		}
+		if readings, gaps := c.Collect(t.Context(), nodes(3)); len(readings) != 3 || len(gaps) != 0 {
+			t.Errorf("the next cycle has %d readings and gaps %v: want all three nodes asked at once", len(readings), gaps)
+		}
+	})
+}
