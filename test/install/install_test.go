@@ -1,0 +1,121 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install checks what `kubectl apply` would get from config/: the trees are built with the pinned kustomize, held
+// against memfit's own promises, and shown to a real API server. It needs no node.
+package install
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// root is the top of the repository, seen from this package.
+const root = "../.."
+
+// trees are the ways to install memfit.
+var trees = []string{"config/default", "config/overlays/self-managed-certs", "config/overlays/lab"}
+
+// built is one object of a built tree.
+type built = unstructured.Unstructured
+
+var cache sync.Map // tree -> func() ([]built, error)
+
+// build returns the objects that `kustomize build tree` prints. Each tree is built once per run.
+func build(t *testing.T, tree string) []built {
+	t.Helper()
+	once, _ := cache.LoadOrStore(tree, sync.OnceValues(func() ([]built, error) { return kustomize(tree) }))
+	objects, err := once.(func() ([]built, error))()
+	if err != nil {
+		t.Fatalf("building %s: %v", tree, err)
+	}
+	return slices.Clone(objects)
+}
+
+func kustomize(tree string) ([]built, error) {
+	top, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(top, "hack/tools/go.mod"), "kustomize", "build", tree)
+	cmd.Dir = top
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, errors.Join(err, errors.New(stderr.String()))
+	}
+	return decode(out)
+}
+
+func decode(manifests []byte) ([]built, error) {
+	var objects []built
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
+		var object built
+		switch err := decoder.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, err
+		case object.Object != nil:
+			objects = append(objects, object)
+		}
+	}
+}
+
+// all returns the objects of one kind, in the type it has.
+func all[T any](t *testing.T, objects []built, kind string) []T {
+	t.Helper()
+	var found []T
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			found = append(found, as[T](t, object))
+		}
+	}
+	return found
+}
+
+// one returns the object of that kind and name.
+func one[T any](t *testing.T, objects []built, kind, name string) T {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return as[T](t, object)
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	panic("unreachable")
+}
+
+func as[T any](t *testing.T, object built) T {
+	t.Helper()
+	var typed T
+	// Strict: a misspelt field would be dropped by the API server without a word, or refused with one, depending on who applies it.
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &typed, true); err != nil {
+		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	return typed
+}
+
+// managerOf returns the manager's container.
+func managerOf(t *testing.T, spec *corev1.PodSpec) *corev1.Container {
+	t.Helper()
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == "manager" {
+			return &spec.Containers[i]
+		}
+	}
+	t.Fatal("the pod has no container called manager")
+	panic("unreachable")
+}
