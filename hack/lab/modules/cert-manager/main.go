@@ -124,6 +124,8 @@ func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, 
 	if err != nil {
 		return nil, err
 	}
+	// The injector applies CA bundles under the name of its user agent, and without one the API server refuses every patch.
+	cfg.UserAgent = "cert-manager-cainjector"
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme, cmapi.AddToScheme,
