@@ -1,0 +1,122 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/usage"
+	"github.com/memfit/memfit/internal/usage/kubelet"
+	"github.com/memfit/memfit/webhooks"
+)
+
+// assemble puts the parts together.
+func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o options) error {
+	for _, obj := range controllers.Informed() {
+		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
+			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
+		}
+	}
+	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader())
+	roster := controllers.NewRoster()
+	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
+	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}
+	if err := mgr.Add(watcher); err != nil {
+		return fmt.Errorf("adding the profile watcher: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", watcher.Ready); err != nil {
+		return fmt.Errorf("adding the cache readiness check: %w", err)
+	}
+	if o.webhooks {
+		if err := serve(mgr, server, governor, o); err != nil {
+			return err
+		}
+	}
+	return control(mgr, governor, roster, feed, o)
+}
+
+// control adds what runs on the leader.
+func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Roster, feed *controllers.Feed, o options) error {
+	measures := controllers.NewMetrics(metrics.Registry)
+	problems := &controllers.Problems{}
+	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Clock: clock.RealClock{}}
+	workloads := &controllers.WorkloadReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
+		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
+		Problems: problems, OnProblem: profiles.RingAll,
+	}
+	if o.usageInterval > 0 {
+		collector, err := usageCollector(mgr, roster, feed, measures, o)
+		if err != nil {
+			return err
+		}
+		collector.OnGaps = profiles.RingAll
+		profiles.Usage = collector
+		if err := mgr.Add(collector); err != nil {
+			return fmt.Errorf("adding the usage collector: %w", err)
+		}
+	}
+	if err := workloads.Setup(mgr); err != nil {
+		return fmt.Errorf("adding the workload controller: %w", err)
+	}
+	if err := profiles.Setup(mgr); err != nil {
+		return fmt.Errorf("adding the profile controller: %w", err)
+	}
+	return mgr.Add(atEnd(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		defer cancel()
+		workloads.Flush(ctx)
+	}))
+}
+
+// flushTimeout is well below the 30 s of graceful termination.
+const flushTimeout = 10 * time.Second
+
+// atEnd runs f on the leader when the manager stops.
+func atEnd(f func()) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		f()
+		return nil
+	})
+}
+
+func usageCollector(mgr ctrl.Manager, roster *controllers.Roster, feed *controllers.Feed, measures *controllers.Metrics, o options) (*controllers.UsageCollector, error) {
+	source, err := kubelet.New(mgr.GetConfig(), kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
+	}
+	return &controllers.UsageCollector{
+		Reader: mgr.GetClient(), Roster: roster, Feed: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
+		Collector: &usage.Collector{Source: source, Now: time.Now, Rand: rand.Float64, Spread: o.usageInterval / 3},
+	}, nil
+}
+
+// serve adds the webhooks. They start when their certificate is there.
+func serve(mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, o options) error {
+	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
+		return fmt.Errorf("adding the webhook readiness check: %w", err)
+	}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetClient(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	register := func() error {
+		injector.Register(mgr.GetWebhookServer()) // asking for the server is what makes the manager start it
+		return webhooks.SetupProfileValidators(mgr)
+	}
+	if o.certMode == selfManaged {
+		return whenCertified(mgr, o, register)
+	}
+	return register()
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// whenCertified lets memfit make, renew and publish its own certificate, and calls register once it is mounted. Without a
+// certificate the webhook server would end the process.
+func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
+	ready := make(chan struct{})
+	err := rotator.AddRotator(mgr, &rotator.CertRotator{
+		SecretKey:      types.NamespacedName{Namespace: o.namespace, Name: o.secretName},
+		CertDir:        o.webhookCertPath,
+		CAName:         "memfit-ca",
+		CAOrganization: "memfit",
+		DNSName:        o.serviceName + "." + o.namespace + ".svc",
+		ExtraDNSNames:  []string{o.serviceName + "." + o.namespace + ".svc.cluster.local"},
+		IsReady:        ready,
+		Webhooks: []rotator.WebhookInfo{
+			{Name: o.mutatingName, Type: rotator.Mutating},
+			{Name: o.validatingName, Type: rotator.Validating},
+		},
+		FieldOwner: "memfit-certificates",
+		// Every replica needs the files, and writes of the same Secret are settled by its resource version.
+		RequireLeaderElection: false,
+	})
+	if err != nil {
+		return fmt.Errorf("adding the certificate rotator: %w", err)
+	}
+	return mgr.Add(everywhere(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ready:
+		}
+		if err := register(); err != nil {
+			return fmt.Errorf("registering webhooks: %w", err)
+		}
+		<-ctx.Done()
+		return nil
+	}))
+}
+
+// everywhere runs on every replica, leader or not.
+type everywhere func(context.Context) error
+
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+func (f everywhere) NeedLeaderElection() bool { return false }
+
+var _ manager.LeaderElectionRunnable = everywhere(nil)

@@ -1,0 +1,117 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager is memfit's operator: the webhook on every replica, the controllers on the leader.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// leaderElectionID is the Lease by which replicas agree on who runs the controllers; config/rbac names it.
+const leaderElectionID = "manager.memfit.dev"
+
+func main() {
+	o, err := parse(os.Args[1:], os.Getenv)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.log)))
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = run(ctrl.SetupSignalHandler(), config, o)
+	}
+	if err != nil {
+		ctrl.Log.WithName("setup").Error(err, "Stopped")
+		os.Exit(1)
+	}
+}
+
+// run builds everything and works until ctx ends.
+func run(ctx context.Context, config *rest.Config, o options) error {
+	log := ctrl.Log.WithName("setup")
+	log.Info("Starting memfit", "version", version)
+	if o.kubeletInsecure {
+		log.Info("INSECURE: kubelets are not verified; memfit's service account token goes to whoever answers on a node's address")
+	}
+	server := webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2}})
+	mgr, err := ctrl.NewManager(config, managerOptions(o, server))
+	if err != nil {
+		return fmt.Errorf("building the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the liveness check: %w", err)
+	}
+	if err := assemble(ctx, mgr, server, o); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+func managerOptions(o options, server webhook.Server) ctrl.Options {
+	return ctrl.Options{
+		Scheme:                        scheme(),
+		Cache:                         controllers.CacheOptions(),
+		WebhookServer:                 server,
+		HealthProbeBindAddress:        o.probeAddr,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionReleaseOnCancel: true, // main returns right after Start does
+		Metrics:                       metricsOptions(o),
+	}
+}
+
+func metricsOptions(o options) metricsserver.Options {
+	m := metricsserver.Options{
+		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2},
+	}
+	if o.metricsSecure {
+		m.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return m
+}
+
+// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just as well.
+func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+
+// scheme knows the kinds memfit handles, and no others.
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, metav1.AddMetaToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // two types under one name: a programming error
+		}
+	}
+	metav1.AddToGroupVersion(s, corev1.SchemeGroupVersion)
+	return s
+}

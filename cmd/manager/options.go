@@ -1,0 +1,88 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/memfit/memfit/controllers"
+)
+
+// certMode says who makes the webhook's certificate.
+type certMode string
+
+const (
+	certManager certMode = "cert-manager"
+	selfManaged certMode = "self-managed"
+)
+
+// options are the manager's flags.
+type options struct {
+	metricsAddr, probeAddr       string
+	metricsSecure                bool
+	metricsCertPath              string
+	webhookPort                  int
+	webhookCertPath              string
+	webhooks                     bool
+	certMode                     certMode
+	leaderElect                  bool
+	usageInterval                time.Duration
+	checkpointInterval           time.Duration
+	kubeletCAFile                string
+	kubeletInsecure              bool
+	namespace                    string
+	serviceName, secretName      string
+	mutatingName, validatingName string
+	log                          zap.Options
+}
+
+// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster) and POD_NAMESPACE.
+func parse(args []string, env func(string) string) (options, error) {
+	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
+	f := flag.NewFlagSet("manager", flag.ContinueOnError)
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers the API server lets read /metrics")
+	f.StringVar(&o.metricsCertPath, "metrics-cert-path", "", "directory with tls.crt and tls.key for metrics; empty: a certificate made in memory, which no scraper can verify")
+	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
+	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs", "directory with tls.crt and tls.key of the webhook; followed when renewed")
+	mode := f.String("cert-mode", string(certManager), "who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed")
+	f.StringVar(&o.secretName, "cert-secret", "webhook-server-cert", "self-managed: the Secret of memfit's own namespace that holds the certificate")
+	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for")
+	f.StringVar(&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration", "self-managed: the configuration that gets the CA")
+	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration", "self-managed: the configuration that gets the CA")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas run the controllers; all of them serve the webhook")
+	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second, "time between two looks at the memory of governed containers; 0 turns them off")
+	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", controllers.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")
+	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
+	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")
+	o.log.BindFlags(f)
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.certMode = certMode(*mode)
+	return o, o.validate()
+}
+
+func (o *options) validate() error {
+	var errs []error
+	if o.certMode != certManager && o.certMode != selfManaged {
+		errs = append(errs, fmt.Errorf("--cert-mode=%s: say cert-manager or self-managed", o.certMode))
+	}
+	if o.certMode == selfManaged && o.namespace == "" {
+		errs = append(errs, errors.New("--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace"))
+	}
+	if o.usageInterval != 0 && o.usageInterval < time.Second {
+		errs = append(errs, fmt.Errorf("--usage-interval=%s: the kubelet measures every 10s or so; say at least 1s, or 0 to turn usage off", o.usageInterval))
+	}
+	if o.checkpointInterval < time.Second {
+		errs = append(errs, fmt.Errorf("--checkpoint-interval=%s: say at least 1s; every workload is written once per interval", o.checkpointInterval))
+	}
+	return errors.Join(errs...)
+}

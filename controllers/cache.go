@@ -1,0 +1,172 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+)
+
+// CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which is why
+// reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
+func CacheOptions() cache.Options {
+	byObject := map[client.Object]cache.ByObject{
+		&corev1.Pod{}:                    {Transform: slimPod, UnsafeDisableDeepCopy: ptr.To(true)},
+		&corev1.Node{}:                   {Transform: slimNode, UnsafeDisableDeepCopy: ptr.To(true)},
+		&v1alpha1.MemoryRecommendation{}: {Transform: slimRecommendation, UnsafeDisableDeepCopy: ptr.To(true)},
+		&v1alpha1.MemoryProfile{}:        {Transform: cache.TransformStripManagedFields()},
+		&v1alpha1.ClusterMemoryProfile{}: {Transform: cache.TransformStripManagedFields()},
+	}
+	for _, obj := range govern.Informers() {
+		byObject[obj] = cache.ByObject{Transform: slimMetadata, UnsafeDisableDeepCopy: ptr.To(true)}
+	}
+	return cache.Options{
+		ByObject: byObject,
+		// A read of a kind that nobody planned for would silently start to cache all of its objects.
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+	}
+}
+
+// Informed are the objects that must have an informer before the cache starts.
+func Informed() []client.Object {
+	return append(govern.Informers(), &corev1.Pod{}, &corev1.Node{},
+		&v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
+}
+
+// slimPod drops what memfit does not read: managed fields, foreign annotations, images, probes, ports, mounts and volumes (but
+// for in-memory emptyDirs, which count against the limit), security contexts, affinities and tolerations.
+func slimPod(in any) (any, error) {
+	pod, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	pod.ManagedFields = nil
+	pod.Annotations = ourAnnotations(pod.Annotations)
+	pod.Finalizers = nil
+	spec := &pod.Spec
+	pod.Spec = corev1.PodSpec{
+		Volumes: memoryVolumes(spec.Volumes), InitContainers: slimContainers(spec.InitContainers), Containers: slimContainers(spec.Containers),
+		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: spec.Resources, OS: spec.OS,
+	}
+	status := &pod.Status
+	pod.Status = corev1.PodStatus{
+		ObservedGeneration: status.ObservedGeneration,
+		Phase:              status.Phase, Reason: status.Reason, StartTime: status.StartTime, QOSClass: status.QOSClass,
+		Conditions: slimConditions(status.Conditions), Resources: status.Resources,
+		InitContainerStatuses: slimStatuses(status.InitContainerStatuses), ContainerStatuses: slimStatuses(status.ContainerStatuses),
+	}
+	return pod, nil
+}
+
+func slimContainers(containers []corev1.Container) []corev1.Container {
+	slim := make([]corev1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		slim[i] = corev1.Container{
+			Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args, EnvFrom: c.EnvFrom, Env: c.Env,
+			Resources:    corev1.ResourceRequirements{Limits: onlyMemory(c.Resources.Limits), Requests: onlyMemory(c.Resources.Requests)},
+			ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy, VolumeMounts: c.VolumeMounts,
+		}
+	}
+	return slim
+}
+
+func onlyMemory(list corev1.ResourceList) corev1.ResourceList {
+	q, found := list[corev1.ResourceMemory]
+	if !found {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceMemory: q}
+}
+
+// memoryVolumes are the emptyDirs on tmpfs: what is written there is charged to the container that writes it.
+func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for _, v := range volumes {
+		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// slimConditions keeps readiness and the state of resizes.
+func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	var kept []corev1.PodCondition
+	for _, c := range conditions {
+		switch c.Type {
+		case corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget:
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	slim := make([]corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		s := &statuses[i]
+		slim[i] = corev1.ContainerStatus{
+			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
+			ContainerID: s.ContainerID, Started: s.Started, Resources: s.Resources, AllocatedResources: onlyMemory(s.AllocatedResources),
+		}
+	}
+	return slim
+}
+
+// slimMetadata keeps of owners and namespaces what decides about profiles.
+func slimMetadata(in any) (any, error) {
+	if m, ok := in.(*metav1.PartialObjectMetadata); ok {
+		m.ManagedFields, m.Labels, m.Finalizers = nil, nil, nil
+		m.Annotations = ourAnnotations(m.Annotations)
+	}
+	return in, nil
+}
+
+// ourAnnotations drops what others wrote, above all last-applied configurations. Nil when nothing is left.
+func ourAnnotations(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range annotations {
+		if strings.HasPrefix(key, v1alpha1.Group+"/") {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// slimNode keeps what it takes to ask a kubelet.
+func slimNode(in any) (any, error) {
+	if node, ok := in.(*corev1.Node); ok {
+		node.ManagedFields, node.Labels, node.Annotations, node.Spec = nil, nil, nil, corev1.NodeSpec{}
+		node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints}
+	}
+	return in, nil
+}
+
+// slimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes the status,
+// reads it live.
+func slimRecommendation(in any) (any, error) {
+	rec, ok := in.(*v1alpha1.MemoryRecommendation)
+	if !ok {
+		return in, nil
+	}
+	rec.ManagedFields = nil
+	rec.Status.RecentOOMKills, rec.Status.Advisories = nil, nil
+	for i, c := range rec.Status.Containers {
+		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary}
+	}
+	return rec, nil
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// maxMessage is what the API takes in a condition's message, in bytes.
+const maxMessage = 32768
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	if len(message) > maxMessage {
+		message = message[:maxMessage-3] + "..."
+	}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// settled gives conditions their generation, and the time of their last transition from what was written before.
+func settled(conditions, before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	for i := range conditions {
+		c := &conditions[i]
+		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now).Rfc3339Copy()
+		for j := range before {
+			if before[j].Type == c.Type && before[j].Status == c.Status {
+				c.LastTransitionTime = before[j].LastTransitionTime
+			}
+		}
+	}
+	return conditions
+}
+
+func workloadConditions(s *scene, m *remembered, v *verdict, shapes map[string]signals.Shape, cov coverage, now time.Time) []metav1.Condition {
+	return []metav1.Condition{
+		readyCondition(s, v),
+		oomCondition(s, m, now),
+		driftCondition(v.status.Containers, shapes),
+		stepCondition(cov),
+		appliedCondition(s, v),
+	}
+}
+
+func readyCondition(s *scene, v *verdict) metav1.Condition {
+	switch {
+	case s.profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, "The profile says sizing.mode: Off")
+	case len(v.recommended) == 0:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
+	default:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, v.status.Summary)
+	}
+}
+
+// defaultWindow is drift.window when the profile does not say.
+const defaultWindow = 24 * time.Hour
+
+func oomCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
+	window := defaultWindow
+	if w := s.profile.Spec.Drift.Window; w != nil {
+		window = w.Duration
+	}
+	var recent int32
+	var last memory.OOMKill
+	for _, k := range m.ledger.All() {
+		if now.Sub(k.Time) <= window {
+			recent++
+			last = k
+		}
+	}
+	if recent == 0 {
+		return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+duration(window))
+	}
+	return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled,
+		fmt.Sprintf("%s in the last %s; the last one, in pod %s at %s: %s", counted(recent, "OOM kill"), duration(window),
+			last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last)))
+}
+
+func driftCondition(containers []v1alpha1.ContainerRecommendation, shapes map[string]signals.Shape) metav1.Condition {
+	known := false
+	for i := range containers {
+		s := shapes[containers[i].Container]
+		known = known || s.Kind != signals.Unknown
+		if s.Confidence == memory.Low {
+			continue
+		}
+		if s.Kind == signals.Climb || s.Kind == signals.StepRetention {
+			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+containers[i].Container+": "+s.Summary)
+		}
+	}
+	if !known {
+		return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
+	}
+	return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy, "Memory neither climbs nor stays high after load")
+}
+
+func stepCondition(cov coverage) metav1.Condition {
+	if cov.outOfStep != "" {
+		return condition(v1alpha1.ConditionEnvInStep, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep)
+	}
+	return condition(v1alpha1.ConditionEnvInStep, metav1.ConditionTrue, v1alpha1.ReasonInStep, "No running container has settings that were derived from another limit than its own")
+}
+
+// appliedCondition says whether running pods have what is recommended, and if not, why.
+func appliedCondition(s *scene, v *verdict) metav1.Condition {
+	refuse := func(reason, message string) metav1.Condition {
+		return condition(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message)
+	}
+	with, without := applied(s, v)
+	switch mode := s.profile.Spec.Sizing.Mode; {
+	case mode == v1alpha1.SizingOff:
+		return refuse(v1alpha1.ReasonModeOff, "The profile says sizing.mode: Off")
+	case len(v.recommended) == 0:
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
+	case with+without > 0 && without == 0:
+		return condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
+	case s.paused:
+		return refuse(v1alpha1.ReasonPaused, "The annotation memfit.dev/pause stops changes to this workload; the recommendation is not applied")
+	case mode == "" || mode == v1alpha1.SizingRecommend:
+		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size")
+	default:
+		return refuse(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("%d of %s have the recommended size; new pods get it, running ones keep theirs until they are replaced",
+			with, counted(with+without, "pod")))
+	}
+}
+
+// applied counts running pods that have, in every container, the size that stands.
+func applied(s *scene, v *verdict) (with, without int32) {
+	for _, pod := range s.governed {
+		fits := true
+		for _, c := range managed(s.profile, pod) {
+			size, found := v.recommended[c.name]
+			fits = fits && (!found || sameSize(size, apiSize(c.current)))
+		}
+		if fits {
+			with++
+		} else {
+			without++
+		}
+	}
+	return with, without
+}

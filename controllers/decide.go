@@ -1,0 +1,265 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// verdict is the decision about a workload: what its status should say, and what is new.
+type verdict struct {
+	status   v1alpha1.MemoryRecommendationStatus
+	coverage coverage
+	// recommended are the sizes that stand, by container.
+	recommended map[string]v1alpha1.Size
+	// changed are the containers whose recommendation is new.
+	changed  []string
+	nextLook time.Duration
+}
+
+const (
+	// maxLook and minLook bound the time to the next look without news. Samples queue a workload anyway.
+	maxLook = 10 * time.Minute
+	minLook = 10 * time.Second
+)
+
+// decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
+func decide(s *scene, m *remembered, now time.Time) verdict {
+	cov := cover(s)
+	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, nextLook: maxLook}
+	shapes := map[string]signals.Shape{}
+	if s.template != nil {
+		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
+		for _, c := range managed(s.profile, s.template) {
+			q := question{container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), standing: m.standing[c.name], now: now}
+			a := q.answer()
+			a.status.OOMKills = m.ledger.Total(c.name)
+			if a.status.Recommended != nil {
+				v.recommended[c.name] = *a.status.Recommended
+				if !sameSize(*a.status.Recommended, m.standing[c.name]) {
+					v.changed = append(v.changed, c.name)
+				}
+			}
+			a.status.Evidence.Source = evidenceSource(m.source, m.containers[c.name])
+			shapes[c.name] = a.shape
+			v.status.Containers = append(v.status.Containers, a.status)
+			v.nextLook = min(v.nextLook, a.nextLook)
+			if len(v.status.Containers) == maxContainers {
+				break
+			}
+		}
+	}
+	v.nextLook = max(v.nextLook, minLook)
+	v.status.ObservedGeneration = s.profile.Generation
+	v.status.Coverage = &cov.Coverage
+	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
+	v.status.Limit = limitColumn(v.status.Containers)
+	v.status.Summary = workloadSummary(s, v.status.Containers)
+	v.status.Conditions = workloadConditions(s, m, &v, shapes, cov, now)
+	return v
+}
+
+// managedContainer is one container that the profile sizes.
+type managedContainer struct {
+	name    string
+	policy  profile.Container
+	current recommend.Size
+}
+
+// managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers that the
+// profile names.
+func managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
+	var all []managedContainer
+	add := func(c *corev1.Container, statuses []corev1.ContainerStatus, init bool) {
+		policy := p.Container(c.Name, pod.Annotations)
+		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if policy.Managed && (!init || sidecar || policy.Named) {
+			all = append(all, managedContainer{name: c.Name, policy: policy, current: sizeInForce(c, statuses)})
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i], pod.Status.ContainerStatuses, false)
+	}
+	for i := range pod.Spec.InitContainers {
+		add(&pod.Spec.InitContainers[i], pod.Status.InitContainerStatuses, true)
+	}
+	slices.SortFunc(all, func(a, b managedContainer) int {
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// sizeInForce is what the kubelet says the container has, else what the pod asks for.
+func sizeInForce(c *corev1.Container, statuses []corev1.ContainerStatus) recommend.Size {
+	size := sizeOf(c.Resources)
+	for i := range statuses {
+		if r := statuses[i].Resources; statuses[i].Name == c.Name && r != nil {
+			actual := sizeOf(*r)
+			size.Limit, size.Request = or(actual.Limit, size.Limit), or(actual.Request, size.Request)
+		}
+	}
+	return size
+}
+
+func sizeOf(r corev1.ResourceRequirements) recommend.Size {
+	return recommend.Size{
+		Request: memory.FromQuantity(*r.Requests.Memory()),
+		Limit:   memory.FromQuantity(*r.Limits.Memory()),
+	}
+}
+
+// question is everything the answer for one container depends on.
+type question struct {
+	container managedContainer
+	plan      inject.Plan
+	history   *history.Container
+	kills     []memory.OOMKill
+	standing  v1alpha1.Size
+	now       time.Time
+}
+
+type answer struct {
+	status   v1alpha1.ContainerRecommendation
+	shape    signals.Shape
+	nextLook time.Duration
+}
+
+func (q *question) answer() answer {
+	a := answer{shape: q.shape(), nextLook: maxLook}
+	name := q.container.name
+	a.status = v1alpha1.ContainerRecommendation{
+		Container: name, Current: apiSize(q.container.current),
+		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
+	}
+	advice := q.plan.Advice(name)
+	for _, kind := range kinds(q.kills) {
+		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
+	}
+	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
+		a.status.Decision, a.status.Summary = string(recommend.Hold), "Sizing is off in the profile (sizing.mode: Off)"
+	} else {
+		advice = append(advice, q.recommend(&a)...)
+	}
+	a.status.Advice = head(distinct(advice), 8)
+	return a
+}
+
+// recommend fills in the recommendation and returns its advice.
+func (q *question) recommend(a *answer) []string {
+	growth := q.plan.Growth(q.container.name)
+	rec := recommend.Evaluate(recommend.Input{
+		History: q.history, Kills: q.kills, Policy: policyOf(q.container.policy.Sizing), Current: q.container.current, Now: q.now,
+		Traits:   recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead},
+		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
+	})
+	a.nextLook = rec.NextLook
+	s := &a.status
+	s.Decision, s.Confidence, s.Summary, s.Reasons = string(rec.Decision), string(rec.Confidence), rec.Summary, head(rec.Reasons, 16)
+	s.Evidence = apiEvidence(rec.Evidence)
+	switch {
+	case rec.Size != recommend.Size{}:
+		size := apiSize(rec.Size)
+		s.Recommended = &size
+	case q.standing.Limit != nil || q.standing.Request != nil:
+		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
+		s.Recommended = q.standing.DeepCopy()
+		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
+	}
+	return rec.Advice
+}
+
+// shape says what the container's memory does.
+func (q *question) shape() signals.Shape {
+	in := signals.ShapeInput{Limit: q.container.current.Limit, Now: q.now}
+	growth := q.plan.Growth(q.container.name)
+	if growth.FollowsLimit && growth.HeapPercent > 0 {
+		in.Cap = in.Limit.Percent(growth.HeapPercent)
+	}
+	if q.history != nil {
+		in.Instances = instances(q.history.Recent())
+	}
+	return signals.Classify(in)
+}
+
+// instances sorts points by the instance they were seen in.
+func instances(points []history.Point) []signals.Instance {
+	var all []signals.Instance
+	at := map[int]int{}
+	for _, p := range points {
+		i, found := at[p.Instance]
+		if !found {
+			i = len(all)
+			at[p.Instance] = i
+			all = append(all, signals.Instance{})
+		}
+		all[i].Points = append(all[i].Points, signals.Point{Time: p.Time, RSS: p.Demand, Load: -1})
+	}
+	return all
+}
+
+// policyOf is the owner's word in the terms of recommend.
+func policyOf(s v1alpha1.SizingSpec) recommend.Policy {
+	p := recommend.DefaultPolicy()
+	p.RequestEqualsLimit = s.RequestPolicy == v1alpha1.RequestEqualsLimit
+	p.DecreaseNever = s.Decrease == v1alpha1.DecreaseNever
+	if s.HeadroomPercent != nil {
+		p.HeadroomPercent = orNone(*s.HeadroomPercent)
+	}
+	if s.Posture != "" {
+		p.Posture = recommend.Posture(s.Posture)
+	}
+	bounds(s.Limit, &p.LimitMin, &p.LimitMax)
+	bounds(s.Request, &p.RequestMin, &p.RequestMax)
+	if o := s.OOM; o != nil {
+		if o.FactorPercent != nil {
+			p.OOMFactorPercent = *o.FactorPercent
+		}
+		if o.MinIncrease != nil {
+			p.OOMMinIncrease = memory.FromQuantity(*o.MinIncrease)
+		}
+	}
+	if d := s.Disruption; d != nil {
+		if d.MinChangePercent != nil {
+			p.MinChangePercent = orNone(*d.MinChangePercent)
+		}
+		if d.Cooldown != nil {
+			p.Cooldown = d.Cooldown.Duration
+		}
+	}
+	return p
+}
+
+// orNone: recommend reads 0 as "the default" and -1 as none, because its zero value must work.
+func orNone(percent int32) int32 {
+	if percent == 0 {
+		return -1
+	}
+	return percent
+}
+
+func bounds(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
+	if b == nil {
+		return
+	}
+	if b.Min != nil {
+		*lowest = memory.FromQuantity(*b.Min)
+	}
+	if b.Max != nil {
+		*highest = memory.FromQuantity(*b.Max)
+	}
+}

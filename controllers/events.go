@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// story is one event, built by the functions below and written by tell. The note never is a format.
+type story struct {
+	regarding, related   runtime.Object
+	kind, reason, action string
+	note                 string
+}
+
+// maxNote is what the API takes in a note, in bytes.
+const maxNote = 1024
+
+func (r *WorkloadReconciler) emit(e story) {
+	if r.Recorder == nil {
+		return
+	}
+	if len(e.note) > maxNote {
+		e.note = e.note[:maxNote-3] + "..."
+	}
+	r.Recorder.Eventf(e.regarding, e.related, e.kind, e.reason, e.action, "%s", e.note)
+}
+
+// workloadObject refers to the workload. With its UID the event shows in kubectl describe.
+func workloadObject(o owners.Owner) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID}
+}
+
+func podObject(c memory.ContainerRef) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID}
+}
+
+// oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
+func oomKilledPod(o owners.Owner, k *memory.OOMKill) story {
+	return story{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "OOMKilled", action: "Observed", note: killSentence(k)}
+}
+
+func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) story {
+	note := fmt.Sprintf("Pod %s: %s", k.Container.Pod, killSentence(k))
+	if summary != "" {
+		note += ". " + summary
+	}
+	return story{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: "OOMKilled", action: "Observed", note: note}
+}
+
+func recommendationChanged(o owners.Owner, container, summary string) story {
+	return story{
+		regarding: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RecommendationChanged", action: "Recommended",
+		note: fmt.Sprintf("Container %s: %s", container, summary),
+	}
+}
+
+func injectionOutOfDate(o owners.Owner, message string) story {
+	return story{
+		regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "InjectionOutOfDate", action: "Compared",
+		note: message + ". New pods get it: restart the workload when it suits you (" + restartHint(o.Ref) + ")",
+	}
+}
+
+func profileProblem(o owners.Owner, problem profile.Problem, why string) story {
+	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
+}
+
+// restartHint is how the workload's pods are replaced.
+func restartHint(w memory.WorkloadRef) string {
+	switch w.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		return fmt.Sprintf("kubectl -n %s rollout restart %s/%s", w.Namespace, kindArg(w.Kind), w.Name)
+	default:
+		return "delete its pods one by one"
+	}
+}
+
+func kindArg(kind string) string {
+	return map[string]string{"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}[kind]
+}
+
+// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up 4m10s): OOMKilled, exit 137, restart 4".
+func killSentence(k *memory.OOMKill) string {
+	s := "Container " + k.Container.Container + " " + killVerb(k)
+	var facts []string
+	if k.Peak > 0 {
+		facts = append(facts, "peak RSS "+k.Peak.String())
+	}
+	if k.Uptime > 0 {
+		facts = append(facts, "up "+duration(k.Uptime))
+	}
+	if len(facts) > 0 {
+		s += " (" + join(facts) + ")"
+	}
+	if k.Evidence != "" {
+		s += ": " + k.Evidence
+	}
+	return s
+}
+
+func killVerb(k *memory.OOMKill) string {
+	at := ""
+	if k.Limit > 0 {
+		at = " at its limit of " + k.Limit.String()
+	}
+	switch k.Kind {
+	case memory.OOMChildProcess:
+		return "lost a child process to the OOM killer" + at
+	case memory.OOMAtStart:
+		return "was OOM killed while starting" + at
+	case memory.OOMHeapAbort:
+		return "ran out of its runtime's own heap and gave up; raising the limit alone does not help"
+	case memory.OOMPodLimit:
+		return "was OOM killed at the pod's limit"
+	case memory.OOMSuspected:
+		return "was probably OOM killed" + at
+	default:
+		return "was OOM killed" + at
+	}
+}

@@ -1,0 +1,196 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// Priorities in the workload queue: a kill overtakes a relist of a hundred thousand pods.
+const (
+	priorityKill    = 100
+	priorityUsual   = 0
+	priorityRefresh = -100
+)
+
+// Feed turns pod events into mail and queues the workloads they belong to. It is the workload controller's source.
+//
+// What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted pod shows
+// nothing. The handler only looks into caches and appends to a mailbox, so the informer is never held up.
+type Feed struct {
+	Cache    cache.Cache
+	Governor *govern.Governor
+	Roster   *Roster
+
+	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
+	synced chan error
+}
+
+type workloadQueue struct {
+	workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
+}
+
+// Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found, too.
+func (f *Feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
+	f.queue.Store(&workloadQueue{queue})
+	f.synced = make(chan error, 1)
+	go func() { f.synced <- f.follow(ctx) }()
+	return nil
+}
+
+// WaitForSync returns when every pod that existed at the start is enrolled.
+func (f *Feed) WaitForSync(ctx context.Context) error {
+	select {
+	case err := <-f.synced:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *Feed) follow(ctx context.Context) error {
+	// Without owners and profiles every pod would look like its own, ungoverned workload.
+	if !f.Cache.WaitForCacheSync(ctx) {
+		return errors.New("informer caches did not sync")
+	}
+	select {
+	case <-f.Governor.Built():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	registration, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { f.seen(ctx, obj) },
+		UpdateFunc: func(_, obj any) { f.seen(ctx, obj) },
+		DeleteFunc: func(obj any) { f.gone(ctx, obj) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	recommendations, err := f.Cache.GetInformer(ctx, &v1alpha1.MemoryRecommendation{})
+	if err != nil {
+		return fmt.Errorf("watching MemoryRecommendations: %w", err)
+	}
+	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: f.unrecommended}); err != nil {
+		return fmt.Errorf("watching MemoryRecommendations: %w", err)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// seen enrols a pod and takes down what its status shows.
+func (f *Feed) seen(ctx context.Context, obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	workload, known := f.Roster.Workload(pod.UID)
+	if !known {
+		owner, err := f.Governor.Owner(ctx, pod)
+		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
+			logf.FromContext(ctx).Error(err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod", client.ObjectKeyFromObject(pod))
+		}
+		workload = owner.Ref
+		f.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), workload)
+	}
+	observations := signals.Observe(pod)
+	f.Roster.Observe(workload, observations)
+	f.enqueue(workload, priorityOf(observations))
+}
+
+// gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they were.
+func (f *Feed) gone(ctx context.Context, obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	workload, known := f.Roster.Workload(pod.UID)
+	ruling, err := f.Governor.Rule(ctx, pod)
+	var governedBy *profile.Named
+	if err == nil {
+		governedBy = ruling.Profile
+	}
+	if !known {
+		workload = ruling.Ref
+	}
+	observations := signals.Observe(pod)
+	f.Roster.Depart(workload, pod, observations, governedBy)
+	f.enqueue(workload, priorityOf(observations))
+}
+
+// unrecommended queues a workload whose recommendation somebody deleted, so that it comes back.
+func (f *Feed) unrecommended(obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
+		f.enqueue(workloadOf(rec), priorityUsual)
+	}
+}
+
+// Enqueue queues workloads, behind those that something happened to.
+func (f *Feed) Enqueue(workloads ...memory.WorkloadRef) {
+	for _, w := range workloads {
+		f.enqueue(w, priorityRefresh)
+	}
+}
+
+// EnqueueAll queues every workload, because the profiles changed.
+func (f *Feed) EnqueueAll() { f.Enqueue(f.Roster.Workloads()...) }
+
+func (f *Feed) enqueue(w memory.WorkloadRef, priority int) {
+	queue := f.queue.Load()
+	if queue == nil {
+		return // not the leader, or not started: the start looks at everything
+	}
+	if pq, ok := queue.TypedRateLimitingInterface.(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, w)
+		return
+	}
+	queue.Add(w)
+}
+
+// priorityOf puts pods in which something ended before those in which nothing did.
+func priorityOf(observations []signals.Observation) int {
+	for i := range observations {
+		if len(observations[i].Ended) > 0 {
+			return priorityKill
+		}
+	}
+	return priorityUsual
+}
+
+func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(a, b) }
+
+func workloadOf(rec *v1alpha1.MemoryRecommendation) memory.WorkloadRef {
+	w := rec.Spec.Workload
+	return memory.WorkloadRef{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: rec.Namespace, Name: w.Name}
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// scene is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
+type scene struct {
+	owner owners.Owner
+	// profile governs the workload; nil when none does.
+	profile *profile.Named
+	// why says what decided, problem why nobody governs.
+	why     string
+	problem profile.Problem
+	paused  bool
+	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not ended.
+	pods, governed []*corev1.Pod
+	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
+	template *corev1.Pod
+	mail     Mail
+}
+
+// gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with their mail.
+func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, mail Mail, keys []types.NamespacedName) (*scene, error) {
+	s := &scene{owner: owners.Owner{Ref: workload}, mail: mail}
+	rulings := map[types.UID]govern.Ruling{}
+	for _, key := range keys {
+		pod := &corev1.Pod{}
+		if err := r.Get(ctx, key, pod); err != nil {
+			if client.IgnoreNotFound(err) == nil {
+				continue // its last state came with the deletion
+			}
+			return nil, fmt.Errorf("reading pod %s: %w", key, err)
+		}
+		if pod.Namespace == "" {
+			continue
+		}
+		ruling, err := r.Governor.Rule(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		if ruling.Ref != workload {
+			r.move(pod, ruling.Ref)
+			continue
+		}
+		rulings[pod.UID] = ruling
+		s.pods = append(s.pods, pod)
+	}
+	slices.SortFunc(s.pods, newestFirst)
+	s.rule(rulings)
+	if len(s.pods) == 0 && len(mail.Observations) > 0 {
+		s.lookBack(r)
+	}
+	return s, nil
+}
+
+// rule takes the profile of the newest governed pod: during a rollout it is the new template that counts.
+func (s *scene) rule(rulings map[types.UID]govern.Ruling) {
+	for _, pod := range s.pods {
+		ruling := rulings[pod.UID]
+		if s.owner.UID == "" {
+			s.owner = ruling.Owner
+		}
+		if s.profile == nil {
+			s.profile, s.why, s.problem, s.paused = ruling.Profile, ruling.Why, ruling.Problem, ruling.Paused
+		}
+		if s.profile == nil || ruling.Profile != s.profile {
+			continue
+		}
+		if s.template == nil {
+			s.template = pod
+		}
+		if !ended(pod) {
+			s.governed = append(s.governed, pod)
+		}
+	}
+}
+
+// lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
+func (s *scene) lookBack(r *WorkloadReconciler) {
+	if s.mail.Profile != nil {
+		s.profile, s.template = s.mail.Profile, s.mail.Last
+	} else if m, known := r.memory.get(s.owner.Ref); known {
+		s.profile, s.template = m.profile, m.template
+	}
+}
+
+// live are the pods that still exist.
+func (s *scene) live() map[types.UID]bool {
+	live := make(map[types.UID]bool, len(s.pods))
+	for _, pod := range s.pods {
+		live[pod.UID] = true
+	}
+	return live
+}
+
+// move sends a pod, and what it shows, to the workload it belongs to.
+func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
+	r.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), to)
+	r.Roster.Observe(to, signals.Observe(pod))
+	if r.Feed != nil {
+		r.Feed.enqueue(to, priorityUsual)
+	}
+}
+
+// nodes are the nodes of governed pods, by pod.
+func (s *scene) nodes() map[types.UID]string {
+	nodes := make(map[types.UID]string, len(s.governed))
+	for _, pod := range s.governed {
+		if pod.Spec.NodeName != "" {
+			nodes[pod.UID] = pod.Spec.NodeName
+		}
+	}
+	return nodes
+}
+
+// ended: nothing runs in it any more, and nothing will.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// newestFirst orders by creation, then by name, so that equal input gives equal output.
+func newestFirst(a, b *corev1.Pod) int {
+	if c := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); c != 0 {
+		return c
+	}
+	if a.Name < b.Name {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload goes.
+type Metrics struct {
+	kills        *prometheus.CounterVec
+	limit        *prometheus.GaugeVec
+	scrapeErrors *prometheus.CounterVec
+	samples      *prometheus.CounterVec
+}
+
+// NewMetrics registers the controllers' metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_oom_kills_total",
+			Help: "OOM kills counted since memfit started, each once, by workload (Kind/name), container and kind.",
+		}, []string{"namespace", "workload", "container", "kind"}),
+		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "memfit_recommended_limit_bytes",
+			Help: "Memory limit recommended for a container; absent while memfit holds.",
+		}, []string{"namespace", "workload", "container"}),
+		scrapeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_usage_scrape_errors_total",
+			Help: "Attempts to read the usage of a node that failed. Nothing is concluded from the silence.",
+		}, []string{"source"}),
+		samples: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_usage_samples_total",
+			Help: "Samples of governed containers taken in.",
+		}, []string{"source"}),
+	}
+	r.MustRegister(m.kills, m.limit, m.scrapeErrors, m.samples)
+	return m
+}
+
+// label is the workload as it stands in metrics: "Deployment/web".
+func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Name }
+
+func (m *Metrics) killed(w memory.WorkloadRef, kills []memory.OOMKill) {
+	for i := range kills {
+		m.kills.WithLabelValues(w.Namespace, label(w), kills[i].Container.Container, string(kills[i].Kind)).Inc()
+	}
+}
+
+func (m *Metrics) recommended(w memory.WorkloadRef, container string, limit memory.Bytes) {
+	if limit == 0 {
+		m.limit.DeleteLabelValues(w.Namespace, label(w), container)
+		return
+	}
+	m.limit.WithLabelValues(w.Namespace, label(w), container).Set(float64(limit))
+}
+
+// forget drops the series of a workload that is gone or not governed any more.
+func (m *Metrics) forget(w memory.WorkloadRef) {
+	labels := prometheus.Labels{"namespace": w.Namespace, "workload": label(w)}
+	m.kills.DeletePartialMatch(labels)
+	m.limit.DeletePartialMatch(labels)
+}

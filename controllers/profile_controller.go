@@ -1,0 +1,206 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// What people declare. memfit never writes it.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=get;list;watch
+// What became of it, for kubectl describe and for GitOps health checks.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=get;update;patch
+
+// ProfileKey names one profile; the namespace is empty for a ClusterMemoryProfile.
+type ProfileKey struct{ Kind, Namespace, Name string }
+
+// String is "MemoryProfile shop/web".
+func (k ProfileKey) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.Namespace + "/" + k.Name
+}
+
+// ProfileIndex is the cache index of MemoryRecommendations by the profile they follow.
+const ProfileIndex = "spec.profile"
+
+// ProfileReconciler sums up a profile's workloads in its status.
+type ProfileReconciler struct {
+	// Client reads from the cache and writes to the API server.
+	client.Client
+	// Usage knows which nodes do not answer. Nil: usage is not read at all.
+	Usage interface{ Gaps() []Gap }
+	// Problems lists workloads that nobody governs because two profiles claim them.
+	Problems *Problems
+	// Bell queues profiles for which there is news that no object carries.
+	Bell *Bell[ProfileKey]
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a person.
+const summaryDelay = time.Second
+
+// Setup starts the reconciler with the manager.
+func (r *ProfileReconciler) Setup(mgr ctrl.Manager) error {
+	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before anything runs
+		return err
+	}
+	return builder.TypedControllerManagedBy[ProfileKey](mgr).
+		Named("profile").
+		Watches(&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.MemoryRecommendation{}, slowly(followed)).
+		WatchesRawSource(r.Bell).
+		WithOptions(controller.TypedOptions[ProfileKey]{MaxConcurrentReconciles: 2}).
+		WithLogConstructor(func(k *ProfileKey) logr.Logger {
+			log := mgr.GetLogger().WithName("profile")
+			if k != nil {
+				log = log.WithValues("profile", k.String())
+			}
+			return log
+		}).
+		Complete(r)
+}
+
+// IndexRecommendations lets recommendations be listed by profile.
+func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.MemoryRecommendation{}, ProfileIndex, func(obj client.Object) []string {
+		rec, ok := obj.(*v1alpha1.MemoryRecommendation)
+		if !ok {
+			return nil
+		}
+		return []string{rec.Spec.Profile.Kind + "/" + rec.Spec.Profile.Name}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing MemoryRecommendations by profile: %w", err)
+	}
+	return nil
+}
+
+// slowly queues what f maps to after a moment, so that the news of many workloads become one write.
+func slowly(f handler.TypedMapFunc[client.Object, ProfileKey]) handler.TypedEventHandler[client.Object, ProfileKey] {
+	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[ProfileKey]) {
+		for _, key := range f(ctx, obj) {
+			q.AddAfter(key, summaryDelay)
+		}
+	}
+	return handler.TypedFuncs[client.Object, ProfileKey]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q workqueue.TypedRateLimitingInterface[ProfileKey]) {
+			add(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q workqueue.TypedRateLimitingInterface[ProfileKey]) {
+			add(ctx, e.ObjectOld, q) // the profile it followed until now
+			add(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[ProfileKey]) {
+			add(ctx, e.Object, q)
+		},
+	}
+}
+
+// RingAll queues every profile.
+func (r *ProfileReconciler) RingAll(ctx context.Context) {
+	var namespaced v1alpha1.MemoryProfileList
+	var clusterWide v1alpha1.ClusterMemoryProfileList
+	if err := errors.Join(r.List(ctx, &namespaced), r.List(ctx, &clusterWide)); err != nil {
+		logf.FromContext(ctx).Error(err, "Could not list profiles; their conditions are renewed within ten minutes")
+	}
+	for i := range namespaced.Items {
+		r.Bell.Ring(ProfileKey{Kind: govern.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name})
+	}
+	for i := range clusterWide.Items {
+		r.Bell.Ring(ProfileKey{Kind: govern.KindClusterProfile, Name: clusterWide.Items[i].Name})
+	}
+}
+
+func keyOf(kind string) handler.TypedMapFunc[client.Object, ProfileKey] {
+	return func(_ context.Context, obj client.Object) []ProfileKey {
+		return []ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	}
+}
+
+// followed is the profile that a recommendation follows.
+func followed(_ context.Context, obj client.Object) []ProfileKey {
+	rec, ok := obj.(*v1alpha1.MemoryRecommendation)
+	if !ok {
+		return nil
+	}
+	key := ProfileKey{Kind: rec.Spec.Profile.Kind, Name: rec.Spec.Profile.Name}
+	if key.Kind == govern.KindProfile {
+		key.Namespace = rec.Namespace
+	}
+	return []ProfileKey{key}
+}
+
+// Reconcile writes the status of one profile, once, if it says something new.
+func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reconcile.Result, error) {
+	obj, spec, status, err := r.read(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	var recs v1alpha1.MemoryRecommendationList
+	if err := r.List(ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
+	}
+	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, unsupported: profile.Unsupported(spec), invalid: profile.Invalid(spec)}
+	if r.Usage != nil {
+		in.gaps = r.Usage.Gaps()
+	} else {
+		in.usageOff = true
+	}
+	if r.Problems != nil {
+		in.ambiguous = r.Problems.Naming(key.String())
+	}
+	before := status.DeepCopy()
+	*status = summarize(in)
+	status.ObservedGeneration = obj.GetGeneration()
+	status.Conditions = settled(status.Conditions, before.Conditions, obj.GetGeneration(), r.Clock.Now())
+	if equality.Semantic.DeepEqual(before, status) {
+		return reconcile.Result{RequeueAfter: maxLook}, nil
+	}
+	if err := r.Status().Update(ctx, obj); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: summaryDelay}, nil // the cache is behind what we wrote a moment ago
+		}
+		return reconcile.Result{}, fmt.Errorf("writing the status of %s: %w", key, err)
+	}
+	return reconcile.Result{RequeueAfter: maxLook}, nil
+}
+
+// read returns the profile, and where its spec and status are.
+func (r *ProfileReconciler) read(ctx context.Context, key ProfileKey) (client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error) {
+	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
+	if key.Kind == govern.KindClusterProfile {
+		p := &v1alpha1.ClusterMemoryProfile{}
+		err := r.Get(ctx, name, p)
+		return p, &p.Spec, &p.Status, err
+	}
+	p := &v1alpha1.MemoryProfile{}
+	err := r.Get(ctx, name, p)
+	return p, &p.Spec, &p.Status, err
+}

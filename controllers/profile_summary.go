@@ -1,0 +1,177 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// maxWorkloads is the number of workloads listed in a profile's status, so that it stays readable and far from etcd's limit.
+const maxWorkloads = 20
+
+// summaryInput is everything a profile's status depends on.
+type summaryInput struct {
+	key                  ProfileKey
+	spec                 *v1alpha1.MemoryProfileSpec
+	recommendations      []v1alpha1.MemoryRecommendation
+	gaps                 []Gap
+	usageOff             bool
+	ambiguous            []string
+	unsupported, invalid []string
+}
+
+// summarize makes a profile's status. It changes nothing and reads no clock.
+func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
+	cov := v1alpha1.Coverage{}
+	var status v1alpha1.MemoryProfileStatus
+	for i := range in.recommendations {
+		rec := &in.recommendations[i]
+		if c := rec.Status.Coverage; c != nil {
+			cov.Governed += c.Governed
+			cov.Injected += c.Injected
+			cov.Missed += c.Missed
+			cov.Stale += c.Stale
+			cov.Skipped += c.Skipped
+		}
+		status.OOMKills += rec.Status.OOMKills
+		status.Workloads = append(status.Workloads, workloadLine(in.key, rec))
+	}
+	slices.SortFunc(status.Workloads, func(a, b v1alpha1.WorkloadSummary) int {
+		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
+	})
+	if over := len(status.Workloads) - maxWorkloads; over > 0 {
+		status.Workloads, status.WorkloadsOmitted = status.Workloads[:maxWorkloads], int32(min(over, 1<<30)) //nolint:gosec // bounded
+	}
+	status.Coverage = &cov
+	status.Pods = fmt.Sprintf("%d/%d", cov.Injected, cov.Governed)
+	status.Summary = profileSummary(in, cov, status.OOMKills)
+	status.Conditions = []metav1.Condition{
+		profileReady(in, cov),
+		supportedCondition(in),
+		injectionCondition(in, cov),
+		usageCondition(in),
+		conflictCondition(in),
+	}
+	return status
+}
+
+func workloadLine(key ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
+	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
+	if key.Namespace == "" {
+		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
+	}
+	return v1alpha1.WorkloadSummary{Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary}
+}
+
+func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string {
+	if len(in.invalid) > 0 {
+		return "Not in force: " + in.invalid[0]
+	}
+	if len(in.recommendations) == 0 {
+		return "Governs no pod"
+	}
+	text := fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far",
+		counted(cov.Governed, "pod"), counted(int32(min(len(in.recommendations), 1<<30)), "workload"), cov.Injected, counted(int32(min(kills, 1<<30)), "OOM kill")) //nolint:gosec // bounded
+	ready := 0
+	for i := range in.recommendations {
+		if meta.IsStatusConditionTrue(in.recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {
+			ready++
+		}
+	}
+	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.recommendations))
+}
+
+func profileReady(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
+	switch {
+	case len(in.invalid) > 0:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "))
+	case cov.Governed == 0 && len(in.recommendations) == 0:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
+	default:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, profileSummary(in, cov, 0))
+	}
+}
+
+func noPodsMessage(in summaryInput) string {
+	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.key.Name
+	if in.spec.Selector != nil {
+		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
+	}
+	return "No running pod asks for this profile: " + opt
+}
+
+func supportedCondition(in summaryInput) metav1.Condition {
+	if len(in.unsupported) > 0 {
+		return condition(v1alpha1.ConditionSupported, metav1.ConditionFalse, v1alpha1.ReasonNotImplemented, strings.Join(in.unsupported, "; "))
+	}
+	return condition(v1alpha1.ConditionSupported, metav1.ConditionTrue, v1alpha1.ReasonAllSupported, "This version of memfit does everything the spec asks for")
+}
+
+func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
+	switch {
+	case in.spec.Tuning.Mode == v1alpha1.TuningOff || in.spec.Tuning.Mode == v1alpha1.TuningDryRun:
+		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff, "The profile says tuning.mode: "+string(in.spec.Tuning.Mode)+"; nothing is set on pods")
+	case cov.Governed == 0:
+		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
+	case cov.Missed+cov.Stale > 0:
+		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
+			fmt.Sprintf("%d of %s run without what the profile sets today: %d never passed through memfit, %d have older settings. New pods get it: restart %s when it suits you",
+				cov.Missed+cov.Stale, counted(cov.Governed, "pod"), cov.Missed, cov.Stale, outOfDateNames(in)))
+	default:
+		text := fmt.Sprintf("%d of %s run with the profile's settings", cov.Injected, counted(cov.Governed, "pod"))
+		if cov.Skipped > 0 {
+			text += fmt.Sprintf("; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped, v1alpha1.InjectedAnnotation)
+		}
+		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonAllInjected, text)
+	}
+}
+
+// outOfDateNames names up to three workloads with pods that are out of date.
+func outOfDateNames(in summaryInput) string {
+	var names []string
+	for i := range in.recommendations {
+		rec := &in.recommendations[i]
+		if c := rec.Status.Coverage; c != nil && c.Missed+c.Stale > 0 {
+			names = append(names, workloadLine(in.key, rec).Name)
+		}
+	}
+	slices.Sort(names)
+	if over := len(names) - 3; over > 0 {
+		return strings.Join(names[:3], ", ") + fmt.Sprintf(" and %d more", over)
+	}
+	return strings.Join(names, ", ")
+}
+
+func usageCondition(in summaryInput) metav1.Condition {
+	switch {
+	case in.usageOff:
+		return condition(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, "memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone")
+	case len(in.gaps) == 0:
+		return condition(v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
+	}
+	var texts []string
+	for _, g := range head(in.gaps, 3) {
+		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format("15:04:05 MST"), g.Error))
+	}
+	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", counted(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; ")) //nolint:gosec // bounded
+	if over := len(in.gaps) - 3; over > 0 {
+		text += fmt.Sprintf("; and %d more", over)
+	}
+	return condition(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, text)
+}
+
+func conflictCondition(in summaryInput) metav1.Condition {
+	if len(in.ambiguous) > 0 {
+		return condition(v1alpha1.ConditionConflicted, metav1.ConditionTrue, v1alpha1.ReasonAmbiguousProfile, strings.Join(head(in.ambiguous, 3), "; "))
+	}
+	return condition(v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict, "No other profile claims these pods")
+}

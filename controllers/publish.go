@@ -1,0 +1,222 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to write it.
+type projection struct {
+	meta metav1.ObjectMeta
+	spec v1alpha1.MemoryRecommendationSpec
+	// conditions as written, without messages: for transition times.
+	conditions []metav1.Condition
+	// gist is the hash of what was written last, without what changes with every sample.
+	gist uint64
+}
+
+func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
+	p := projection{
+		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, OwnerReferences: rec.OwnerReferences},
+		spec: rec.Spec, gist: gist(&rec.Status),
+	}
+	for _, c := range rec.Status.Conditions {
+		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+	}
+	return p
+}
+
+// gist is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
+// prose. Without it every sample would be an API write; with it a steady workload costs a handful of writes a day.
+func gist(s *v1alpha1.MemoryRecommendationStatus) uint64 {
+	c := s.DeepCopy()
+	for i := range c.Containers {
+		r := &c.Containers[i]
+		r.Reasons, r.Summary, r.Evidence.Window = nil, "", ""
+		r.Evidence.Samples = rounded125(r.Evidence.Samples)
+		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough} {
+			*q = coarse(*q)
+		}
+		if r.Shape != nil {
+			r.Shape.Summary, r.Shape.TimeToLimit, r.Shape.RatePerDay = "", "", coarse(r.Shape.RatePerDay)
+		}
+	}
+	for i := range c.Conditions {
+		c.Conditions[i].Message, c.Conditions[i].LastTransitionTime = "", metav1.Time{}
+	}
+	c.Summary = ""
+	data, err := json.Marshal(c)
+	if err != nil {
+		return 0 // cannot happen with these types; 0 means: write
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
+
+// rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
+func rounded125(n int64) int64 {
+	for unit := int64(1); unit > 0 && unit <= n; unit *= 10 {
+		switch {
+		case n < 2*unit:
+			return unit
+		case n < 5*unit:
+			return 2 * unit
+		case n < 10*unit:
+			return 5 * unit
+		}
+	}
+	return 0
+}
+
+// coarse rounds up to an eighth of a power of two: 6 to 12 %.
+func coarse(q *resource.Quantity) *resource.Quantity {
+	if q == nil {
+		return nil
+	}
+	b := memory.FromQuantity(*q)
+	unit := memory.MiB
+	for unit*16 < b {
+		unit *= 2
+	}
+	return exact(b.CeilTo(unit))
+}
+
+// publish writes the MemoryRecommendation if it says something new.
+func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembered, v verdict, now time.Time) error {
+	v.status.Conditions = settled(v.status.Conditions, m.recommendation.conditions, s.profile.Generation, now)
+	spec := v1alpha1.MemoryRecommendationSpec{
+		Profile:  s.profile.Ref,
+		Workload: v1alpha1.WorkloadReference{APIVersion: s.owner.Ref.APIVersion, Kind: s.owner.Ref.Kind, Name: s.owner.Ref.Name},
+	}
+	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == gist(&v.status) {
+		if exists, err := r.stillThere(ctx, s.owner.Ref); err != nil || exists {
+			return err
+		}
+		m.recommendation = projection{}
+	}
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *m.recommendation.meta.DeepCopy(), Spec: m.recommendation.spec}
+	if err := r.writeRecommendation(ctx, s, rec, spec, v.status); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+			// Somebody edited or deleted it: take over what is there and try again.
+			if again := r.recallRecommendation(ctx, s.owner.Ref, m); again != nil {
+				return again
+			}
+		}
+		return err
+	}
+	m.recommendation = projectionOf(rec)
+	m.standing = v.recommended
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		var limit memory.Bytes
+		if c.Recommended != nil && c.Recommended.Limit != nil {
+			limit = memory.FromQuantity(*c.Recommended.Limit)
+		}
+		r.Metrics.recommended(s.owner.Ref, c.Container, limit)
+	}
+	return nil
+}
+
+// stillThere asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
+// deletion event queues the workload once more.
+func (r *WorkloadReconciler) stillThere(ctx context.Context, workload memory.WorkloadRef) (bool, error) {
+	var rec v1alpha1.MemoryRecommendation
+	err := r.Get(ctx, client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}, &rec)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
+	switch {
+	case rec.ResourceVersion == "":
+		rec.ObjectMeta = metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: govern.RecordName(s.owner.Ref), OwnerReferences: ownedBy(s.owner)}
+		rec.Spec = spec
+		if err := r.Create(ctx, rec); err != nil {
+			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+		}
+	case rec.Spec != spec:
+		rec.Spec = spec
+		if err := r.Update(ctx, rec); err != nil {
+			return fmt.Errorf("updating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+		}
+	}
+	rec.Status = status
+	if err := r.Status().Update(ctx, rec); err != nil {
+		return fmt.Errorf("writing the status of MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+	}
+	return nil
+}
+
+// withdraw deletes the recommendation of a workload that nobody governs any more.
+func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.WorkloadRef) error {
+	exists, err := r.stillThere(ctx, workload)
+	if err != nil || !exists {
+		return err
+	}
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: workload.Namespace, Name: govern.RecordName(workload)}}
+	if err := r.Delete(ctx, rec); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+	}
+	return nil
+}
+
+// tell writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
+// recommendation could not be written, because the next look will not find them new again; everything else waits.
+func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKill, v verdict, published bool) {
+	summaries := map[string]string{}
+	for i := range v.status.Containers {
+		summaries[v.status.Containers[i].Container] = v.status.Containers[i].Summary
+	}
+	for i := range kills {
+		r.emit(oomKilledPod(s.owner, &kills[i]))
+		r.emit(oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
+	}
+	if !published {
+		return
+	}
+	for _, c := range v.changed {
+		r.emit(recommendationChanged(s.owner, c, summaries[c]))
+	}
+	outOfDate := v.coverage.Missed + v.coverage.Stale
+	if outOfDate > 0 && m.outOfDate == 0 {
+		r.emit(injectionOutOfDate(s.owner, counted(outOfDate, "pod")+" of "+counted(v.coverage.Governed, "pod")+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+	}
+	m.outOfDate = outOfDate
+}
+
+// warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.
+func (r *WorkloadReconciler) warn(ctx context.Context, s *scene) {
+	if r.Problems == nil {
+		return
+	}
+	changed := false
+	if s.problem == profile.NotFound || s.problem == profile.Ambiguous {
+		if changed = r.Problems.Set(s.owner.Ref, s.why); changed {
+			r.emit(profileProblem(s.owner, s.problem, s.why))
+		}
+	} else {
+		changed = r.Problems.Clear(s.owner.Ref)
+	}
+	if changed && r.OnProblem != nil {
+		r.OnProblem(ctx)
+	}
+}

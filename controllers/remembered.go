@@ -1,0 +1,216 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// checkpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own.
+const checkpointVersion = 1
+
+// remembered is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
+// The MemoryCheckpoint is its copy on the API server: always current for the ledger, and at most CheckpointEvery old for the rest.
+type remembered struct {
+	ledger     signals.Ledger
+	containers map[string]*history.Container
+	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
+	// of memfit, a kill's peak is what was seen since.
+	instances map[memory.ContainerRef]*instance
+	// profile governed the workload at the last look, and template was its newest pod.
+	profile  *profile.Named
+	template *corev1.Pod
+	// source says where samples come from.
+	source string
+	// standing are the sizes recommended last, by container: they stand while evidence is missing.
+	standing map[string]v1alpha1.Size
+	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
+	outOfDate int32
+
+	// checkpoint identifies the copy on the API server; its resource version is what the next write builds on.
+	checkpoint v1alpha1.MemoryCheckpoint
+	// saved is the ledger in that copy, and attempted one that a write of unknown outcome may have put there.
+	saved, attempted []byte
+	savedAt          time.Time
+	// suspect: the last write failed, so the copy has to be looked at before the next.
+	suspect bool
+
+	recommendation projection
+}
+
+// instance is one running container.
+type instance struct {
+	restarts int32
+	started  time.Time
+	peak     memory.Bytes
+	limit    memory.Bytes
+	seen     time.Time
+}
+
+func newRemembered() *remembered {
+	return &remembered{
+		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, standing: map[string]v1alpha1.Size{},
+	}
+}
+
+// history of a container name, made when first needed.
+func (m *remembered) history(container string) *history.Container {
+	h, found := m.containers[container]
+	if !found {
+		h = history.New()
+		m.containers[container] = h
+	}
+	return h
+}
+
+// look takes in what pods showed and returns the kills that are new.
+func (m *remembered) look(observations []signals.Observation, now time.Time) []memory.OOMKill {
+	return m.ledger.Update(observations, m.peak, now)
+}
+
+// settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
+func (m *remembered) settle(observations []signals.Observation, now time.Time) {
+	for i := range observations {
+		o := &observations[i]
+		in, found := m.instances[o.Container]
+		if !found {
+			in = &instance{restarts: o.Restarts}
+			m.instances[o.Container] = in
+		}
+		in.limit, in.seen = o.Limit, now
+		if o.Restarts > in.restarts {
+			in.restarts, in.peak = o.Restarts, 0
+			m.history(o.Container.Container).Restarted(o.Container, endOf(o, now))
+		}
+	}
+}
+
+func endOf(o *signals.Observation, now time.Time) time.Time {
+	if n := len(o.Ended); n > 0 && !o.Ended[n-1].Finished.IsZero() {
+		return o.Ended[n-1].Finished
+	}
+	return now
+}
+
+// measure takes in samples.
+func (m *remembered) measure(samples []memory.Sample, now time.Time) {
+	for _, s := range samples {
+		in, found := m.instances[s.Container]
+		if !found {
+			in = &instance{}
+			m.instances[s.Container] = in
+		}
+		in.seen = now
+		if s.Started.After(in.started) {
+			in.started, in.peak = s.Started, 0 // a new process; its predecessor's end arrives through the pod
+		}
+		in.peak = max(in.peak, s.RSS)
+		m.history(s.Container.Container).Add(s, in.limit)
+	}
+}
+
+// peak is the highest RSS seen in the instance of a container that runs or has just ended.
+func (m *remembered) peak(c memory.ContainerRef) memory.Bytes {
+	if in, found := m.instances[c]; found {
+		return in.peak
+	}
+	return 0
+}
+
+// instanceKept is how long a container that is not seen any more is remembered, so that a late event still finds its peak.
+const instanceKept = time.Hour
+
+// forgetGone drops what belongs to pods that are gone.
+func (m *remembered) forgetGone(live map[types.UID]bool, now time.Time) {
+	m.ledger.Forget(live, now)
+	maps.DeleteFunc(m.instances, func(c memory.ContainerRef, in *instance) bool {
+		return !live[c.UID] && now.Sub(in.seen) > instanceKept
+	})
+}
+
+// due says whether the checkpoint must be written now. A changed ledger never waits; history may, because losing minutes of samples
+// changes no number.
+func (m *remembered) due(every time.Duration, now time.Time) (bool, error) {
+	ledger, err := json.Marshal(&m.ledger)
+	if err != nil {
+		return false, fmt.Errorf("encoding the ledger: %w", err)
+	}
+	if !bytes.Equal(ledger, m.saved) {
+		return true, nil
+	}
+	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every, nil
+}
+
+// pack is what the checkpoint should hold.
+func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
+	ledger, err := json.Marshal(&m.ledger)
+	if err != nil {
+		return v1alpha1.MemoryCheckpointStatus{}, fmt.Errorf("encoding the ledger: %w", err)
+	}
+	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Sizing: m.checkpoint.Status.Sizing}
+	for _, name := range slices.Sorted(maps.Keys(m.containers)) {
+		packed, err := m.containers[name].MarshalBinary()
+		if err != nil {
+			return status, fmt.Errorf("encoding the history of container %s: %w", name, err)
+		}
+		if len(status.Containers) == maxContainers {
+			break
+		}
+		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: packed})
+	}
+	return status, nil
+}
+
+// maxContainers is what the API allows in one checkpoint and one recommendation.
+const maxContainers = 32
+
+// unpack replaces ledger and history by what a checkpoint holds.
+func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) error {
+	if c.Status.Version > checkpointVersion {
+		return fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
+			c.Namespace, c.Name, c.Status.Version, checkpointVersion)
+	}
+	var ledger signals.Ledger
+	if len(c.Status.Ledger) > 0 {
+		if err := json.Unmarshal(c.Status.Ledger, &ledger); err != nil {
+			return fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	containers := map[string]*history.Container{}
+	for _, packed := range c.Status.Containers {
+		h := history.New()
+		if err := h.UnmarshalBinary(packed.History); err != nil {
+			return fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err)
+		}
+		containers[packed.Name] = h
+	}
+	m.ledger, m.containers, m.saved = ledger, containers, slices.Clone(c.Status.Ledger)
+	return nil
+}
+
+// rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the roster.
+func (m *remembered) rollBack() error {
+	var ledger signals.Ledger
+	if len(m.saved) > 0 {
+		if err := json.Unmarshal(m.saved, &ledger); err != nil {
+			return fmt.Errorf("decoding the ledger as it was: %w", err)
+		}
+	}
+	m.ledger = ledger
+	return nil
+}

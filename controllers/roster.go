@@ -1,0 +1,268 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+const (
+	// maxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest observation
+	// carries the sum, and only the details of kills in between are lost.
+	maxObservations = 8
+	// maxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
+	maxSamples = 4096
+)
+
+// Roster knows which pods belong to which workload, and keeps a mailbox for each workload. It is what the pod informer writes to,
+// so nothing in it blocks or grows without bound. Safe for concurrent use.
+type Roster struct {
+	mu        sync.Mutex
+	pods      map[types.UID]member
+	workloads map[memory.WorkloadRef]*household
+}
+
+type member struct {
+	key      types.NamespacedName
+	workload memory.WorkloadRef
+	// governed and node are set by the workload's reconcile; the usage collector reads them.
+	governed bool
+	node     string
+}
+
+type household struct {
+	pods map[types.UID]struct{}
+	mail Mail
+}
+
+// Mail is what happened to a workload since the last look.
+type Mail struct {
+	// Observations are in the order in which they were made.
+	Observations []signals.Observation
+	// Samples are in the order in which they were taken.
+	Samples []memory.Sample
+	// Source says where the samples came from.
+	Source string
+	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
+	Profile *profile.Named
+	Last    *corev1.Pod
+}
+
+// NewRoster is an empty roster.
+func NewRoster() *Roster {
+	return &Roster{pods: map[types.UID]member{}, workloads: map[memory.WorkloadRef]*household{}}
+}
+
+// Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the roster still knows.
+func (r *Roster) Workload(uid types.UID) (memory.WorkloadRef, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[uid]
+	return m.workload, found
+}
+
+// Enrol says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of it.
+func (r *Roster) Enrol(uid types.UID, key types.NamespacedName, workload memory.WorkloadRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.pods[uid]
+	if m.workload == workload {
+		return
+	}
+	if m.workload != (memory.WorkloadRef{}) {
+		r.leave(uid, m.workload)
+	}
+	m.key, m.workload = key, workload
+	r.pods[uid] = m
+	r.household(workload).pods[uid] = struct{}{}
+}
+
+// Observe puts observations into a workload's mailbox. An observation equal to the last one of its container is dropped.
+func (r *Roster) Observe(workload memory.WorkloadRef, observations []signals.Observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mail := &r.household(workload).mail
+	for i := range observations {
+		mail.observe(&observations[i])
+	}
+}
+
+// Depart takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays.
+func (r *Roster) Depart(workload memory.WorkloadRef, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
+	r.Observe(workload, observations)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if governedBy != nil {
+		mail := &r.household(workload).mail
+		mail.Profile, mail.Last = governedBy, pod
+	}
+	if m, found := r.pods[pod.UID]; found {
+		delete(r.pods, pod.UID)
+		r.leave(pod.UID, m.workload)
+	}
+}
+
+// Sampled puts samples into the mailboxes of the workloads their pods belong to, and returns those workloads.
+func (r *Roster) Sampled(samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	touched := map[memory.WorkloadRef]struct{}{}
+	for _, s := range samples {
+		m, found := r.pods[s.Container.UID]
+		if !found || !m.governed {
+			continue
+		}
+		mail := &r.household(m.workload).mail
+		mail.sample(s)
+		mail.Source = source
+		touched[m.workload] = struct{}{}
+	}
+	return touched
+}
+
+// Collect empties a workload's mailbox and names its pods.
+func (r *Roster) Collect(workload memory.WorkloadRef) (Mail, []types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, found := r.workloads[workload]
+	if !found {
+		return Mail{}, nil
+	}
+	mail := h.mail
+	h.mail = Mail{}
+	keys := make([]types.NamespacedName, 0, len(h.pods))
+	for uid := range h.pods {
+		keys = append(keys, r.pods[uid].key)
+	}
+	r.tidy(workload)
+	return mail, keys
+}
+
+// Return puts mail back that could not be dealt with, before what came in meanwhile.
+func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
+	if len(mail.Observations)+len(mail.Samples) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.household(workload)
+	newer := h.mail
+	h.mail = mail
+	for i := range newer.Observations {
+		h.mail.observe(&newer.Observations[i])
+	}
+	h.mail.sample(newer.Samples...)
+	if newer.Source != "" {
+		h.mail.Source = newer.Source
+	}
+	if newer.Profile != nil {
+		h.mail.Profile, h.mail.Last = newer.Profile, newer.Last
+	}
+}
+
+// Govern records which pods of a workload are governed and where they run; all others are not.
+func (r *Roster) Govern(workload memory.WorkloadRef, nodes map[types.UID]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, found := r.workloads[workload]
+	if !found {
+		return
+	}
+	for uid := range h.pods {
+		m := r.pods[uid]
+		m.node, m.governed = nodes[uid], false
+		if m.node != "" {
+			m.governed = true
+		}
+		r.pods[uid] = m
+	}
+}
+
+// GovernedNodes are the nodes on which governed pods run.
+func (r *Roster) GovernedNodes() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := map[string]int{}
+	for _, m := range r.pods {
+		if m.governed {
+			nodes[m.node]++
+		}
+	}
+	return nodes
+}
+
+// Workloads are all workloads that have pods or mail.
+func (r *Roster) Workloads() []memory.WorkloadRef {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refs := make([]memory.WorkloadRef, 0, len(r.workloads))
+	for ref := range r.workloads {
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+func (r *Roster) household(w memory.WorkloadRef) *household {
+	h, found := r.workloads[w]
+	if !found {
+		h = &household{pods: map[types.UID]struct{}{}}
+		r.workloads[w] = h
+	}
+	return h
+}
+
+func (r *Roster) leave(uid types.UID, w memory.WorkloadRef) {
+	if h, found := r.workloads[w]; found {
+		delete(h.pods, uid)
+		r.tidy(w)
+	}
+}
+
+// tidy drops a household that has neither pods nor mail.
+func (r *Roster) tidy(w memory.WorkloadRef) {
+	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations) == 0 && len(h.mail.Samples) == 0 {
+		delete(r.workloads, w)
+	}
+}
+
+// observe appends o unless it repeats the last observation of its container, and keeps at most maxObservations of each.
+func (m *Mail) observe(o *signals.Observation) {
+	count, first, last := 0, -1, -1
+	for i := range m.Observations {
+		if m.Observations[i].Container == o.Container {
+			if first < 0 {
+				first = i
+			}
+			count, last = count+1, i
+		}
+	}
+	if last >= 0 && sameObservation(&m.Observations[last], o) {
+		return
+	}
+	if count >= maxObservations {
+		// Keep the first look, which may be the only one that still shows the oldest kill, and drop the one after it.
+		for i := first + 1; i < len(m.Observations); i++ {
+			if m.Observations[i].Container == o.Container {
+				m.Observations = append(m.Observations[:i], m.Observations[i+1:]...)
+				break
+			}
+		}
+	}
+	m.Observations = append(m.Observations, *o)
+}
+
+// sample appends samples; when nobody collects them, the oldest go first.
+func (m *Mail) sample(samples ...memory.Sample) {
+	m.Samples = append(m.Samples, samples...)
+	if over := len(m.Samples) - maxSamples; over > 0 {
+		m.Samples = append(m.Samples[:0], m.Samples[over+maxSamples/4:]...)
+	}
+}

@@ -1,0 +1,208 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// What memfit reads to know which pods exist, who owns them and what their containers did.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// Namespaces carry opt-in, opt-out and pause annotations.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// The owner chain of a pod, metadata only.
+// +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
+// The owner chain of a batch pod, metadata only.
+// +kubebuilder:rbac:groups=batch,resources=jobs;cronjobs,verbs=get;list;watch
+// The owner of pods from before Deployments, metadata only.
+// +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
+// What memfit found is written into objects of its own, and only there.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations;memorycheckpoints,verbs=get;list;watch;create;update;patch;delete
+// What memfit found, and its memory across restarts.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=get;update;patch
+// Events tell the story on the pod and on its workload, where people look first.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.
+
+// WorkloadReconciler looks at one workload: what happened to its pods, what its memory does, and what should change.
+type WorkloadReconciler struct {
+	// Client reads from the cache and writes to the API server.
+	client.Client
+	// Live reads from the API server, for records that are read once per start.
+	Live client.Reader
+	// Governor knows profiles and owners.
+	Governor *govern.Governor
+	// Roster has the mail.
+	Roster *Roster
+	// Feed queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
+	Feed *Feed
+	// Recorder writes events.
+	Recorder events.EventRecorder
+	// Metrics for the workload.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
+	CheckpointEvery time.Duration
+
+	// Problems are the workloads whose profile cannot be had; OnProblem is called when they change. Both may be nil.
+	Problems  *Problems
+	OnProblem func(context.Context)
+
+	memory memories
+}
+
+// Defaults of the workload reconciler.
+const (
+	DefaultCheckpointEvery = 10 * time.Minute
+	// workers is the number of workloads looked at in parallel. A look takes well under a millisecond of CPU; the rest is waiting
+	// for writes.
+	workers = 8
+)
+
+// Setup starts the reconciler with the manager.
+func (r *WorkloadReconciler) Setup(mgr ctrl.Manager) error {
+	return builder.TypedControllerManagedBy[memory.WorkloadRef](mgr).
+		Named("workload").
+		WatchesRawSource(r.Feed).
+		WithOptions(controller.TypedOptions[memory.WorkloadRef]{MaxConcurrentReconciles: workers}).
+		WithLogConstructor(func(w *memory.WorkloadRef) logr.Logger {
+			log := mgr.GetLogger().WithName("workload")
+			if w != nil {
+				log = log.WithValues("workload", w.String())
+			}
+			return log
+		}).
+		Complete(r)
+}
+
+// Reconcile collects the mail of one workload, decides, and writes: checkpoint, recommendation, events.
+func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
+	now := r.Clock.Now()
+	mail, keys := r.Roster.Collect(workload)
+	scene, err := r.gather(ctx, workload, mail, keys)
+	if err != nil {
+		r.Roster.Return(workload, mail)
+		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", workload, err)
+	}
+	if scene.profile == nil {
+		return reconcile.Result{}, r.release(ctx, scene)
+	}
+	m, err := r.recall(ctx, workload)
+	if err != nil {
+		r.Roster.Return(workload, mail)
+		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", workload, err)
+	}
+	r.Roster.Govern(workload, scene.nodes())
+	r.warn(ctx, scene)
+
+	kills := m.look(mail.Observations, now)
+	m.forgetGone(scene.live(), now)
+	if err := r.save(ctx, scene.owner, m, now); err != nil {
+		r.Roster.Return(workload, mail)
+		return reconcile.Result{}, err
+	}
+	m.settle(mail.Observations, now)
+	m.measure(mail.Samples, now)
+	m.profile, m.template, m.source = scene.profile, or(scene.template, m.template), or(mail.Source, m.source)
+	r.Metrics.killed(workload, kills)
+
+	verdict := decide(scene, m, now)
+	err = r.publish(ctx, scene, m, verdict, now)
+	r.tell(scene, m, kills, verdict, err == nil)
+	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
+}
+
+// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
+func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
+	r.Roster.Govern(s.owner.Ref, nil)
+	m, known := r.memory.get(s.owner.Ref)
+	if len(s.pods) == 0 {
+		// Scaled to nothing, or deleted: in the first case the recommendation still stands, in the second the garbage collector
+		// removes it with its owner.
+		if known {
+			r.memory.drop(s.owner.Ref)
+			r.Metrics.forget(s.owner.Ref)
+		}
+		return nil
+	}
+	r.warn(ctx, s)
+	if !known {
+		return r.withdraw(ctx, s.owner.Ref)
+	}
+	r.memory.drop(s.owner.Ref)
+	r.Metrics.forget(s.owner.Ref)
+	return errors.Join(r.withdraw(ctx, s.owner.Ref), r.flush(ctx, s, m))
+}
+
+// flush writes the history before it is forgotten.
+func (r *WorkloadReconciler) flush(ctx context.Context, s *scene, m *remembered) error {
+	m.savedAt = time.Time{}
+	return r.save(ctx, s.owner, m, r.Clock.Now())
+}
+
+// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update loses nothing;
+// a crash loses at most CheckpointEvery of samples and no kill.
+func (r *WorkloadReconciler) Flush(ctx context.Context) {
+	log := logf.FromContext(ctx)
+	r.memory.each(func(workload memory.WorkloadRef, m *remembered) bool {
+		if m.suspect || m.checkpoint.ResourceVersion == "" {
+			return ctx.Err() == nil
+		}
+		status, err := m.pack()
+		if err == nil {
+			c := m.checkpoint.DeepCopy()
+			c.Status = status
+			err = r.Status().Update(ctx, c)
+		}
+		if err != nil {
+			log.Error(err, "Could not write the latest history", "workload", workload.String())
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// memories holds what is remembered, by workload. A workload is only ever in one worker's hands.
+type memories struct{ sync.Map }
+
+func (m *memories) get(w memory.WorkloadRef) (*remembered, bool) {
+	v, found := m.Load(w)
+	if !found {
+		return nil, false
+	}
+	return v.(*remembered), true
+}
+
+func (m *memories) put(w memory.WorkloadRef, r *remembered) { m.Store(w, r) }
+
+func (m *memories) drop(w memory.WorkloadRef) { m.Delete(w) }
+
+func (m *memories) each(f func(memory.WorkloadRef, *remembered) bool) {
+	m.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*remembered)) })
+}
+
+func or[T comparable](first, second T) T {
+	var zero T
+	if first != zero {
+		return first
+	}
+	return second
+}
