@@ -1,0 +1,168 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// errNoPods is what an answer without a list of pods means: it is not a summary, whatever it is.
+var errNoPods = errors.New("there is no list of pods in it: this is not a summary")
+
+// DecodeSummary reads a /stats/summary and hands over one sample per container whose memory the kubelet knows.
+// Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out. What was handed over
+// before an error must be dropped by the caller: a torn answer says nothing about the containers it does not reach.
+func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
+	w := windows.Get().(*[window]byte)
+	defer windows.Put(w)
+	d := summary{scanner: scanner{r: r, win: w[:0]}, take: take}
+	if err := d.summary(); err != nil {
+		return fmt.Errorf("reading the summary: %w", err)
+	}
+	return nil
+}
+
+// summary is one decoding. The types follow k8s.io/kubelet/pkg/apis/stats/v1alpha1.
+type summary struct {
+	scanner
+	take func(memory.Sample)
+
+	ref memory.ContainerRef // of the pod being read
+	// containers are those of the pod being read: its name may come after them.
+	containers []memory.Sample
+	at         memory.Sample // the container being read
+}
+
+func (d *summary) summary() error {
+	if b, err := d.token(); err != nil {
+		return err
+	} else if b != '{' {
+		return errNoPods
+	}
+	d.back()
+	found := false
+	_, err := d.object(func(key []byte) error {
+		if string(key) != "pods" {
+			return d.skip()
+		}
+		found = true
+		_, err := d.array(d.pod)
+		return err
+	})
+	if err == nil && !found {
+		return errNoPods
+	}
+	return err
+}
+
+func (d *summary) pod() error {
+	d.ref, d.containers = memory.ContainerRef{}, d.containers[:0]
+	if _, err := d.object(d.podMember); err != nil {
+		return err
+	}
+	if d.ref.Pod == "" || d.ref.Namespace == "" {
+		return nil
+	}
+	for _, c := range d.containers {
+		c.Container.Namespace, c.Container.Pod, c.Container.UID = d.ref.Namespace, d.ref.Pod, d.ref.UID
+		d.take(c)
+	}
+	return nil
+}
+
+func (d *summary) podMember(key []byte) (err error) {
+	switch string(key) {
+	case "podRef":
+		_, err = d.object(d.refMember)
+	case "containers":
+		_, err = d.array(d.container)
+	default:
+		err = d.skip()
+	}
+	return err
+}
+
+func (d *summary) refMember(key []byte) error {
+	into := ""
+	switch string(key) {
+	case "name", "namespace", "uid":
+		into = string(key)
+	default:
+		return d.skip()
+	}
+	text, err := d.str()
+	switch into {
+	case "name":
+		d.ref.Pod = string(text)
+	case "namespace":
+		d.ref.Namespace = string(text)
+	case "uid":
+		d.ref.UID = types.UID(text)
+	}
+	return err
+}
+
+func (d *summary) container() error {
+	d.at = memory.Sample{}
+	if _, err := d.object(d.containerMember); err != nil {
+		return err
+	}
+	if s := d.at; s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
+		d.containers = append(d.containers, s)
+	}
+	return nil
+}
+
+func (d *summary) containerMember(key []byte) (err error) {
+	switch string(key) {
+	case "name":
+		var text []byte
+		text, err = d.str()
+		d.at.Container.Container = string(text)
+	case "startTime":
+		d.at.Started, err = d.time()
+	case "memory":
+		_, err = d.object(d.memoryMember)
+	default:
+		err = d.skip()
+	}
+	return err
+}
+
+func (d *summary) memoryMember(key []byte) (err error) {
+	var n int64
+	switch string(key) {
+	case "time":
+		d.at.Time, err = d.time()
+	case "rssBytes":
+		n, d.at.HasRSS, err = d.count()
+		d.at.RSS = memory.Bytes(n)
+	case "workingSetBytes":
+		n, _, err = d.count()
+		d.at.WorkingSet = memory.Bytes(n)
+	default:
+		err = d.skip()
+	}
+	return err
+}
+
+// time takes an RFC 3339 time; anything else is zero: unknown.
+func (d *summary) time() (time.Time, error) {
+	text, err := d.str()
+	if err != nil {
+		return time.Time{}, err
+	}
+	var t time.Time
+	if t.UnmarshalText(text) != nil {
+		return time.Time{}, nil
+	}
+	return t, nil
+}

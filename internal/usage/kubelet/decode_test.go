@@ -1,0 +1,201 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+func decoded(r io.Reader) ([]memory.Sample, error) {
+	var all []memory.Sample
+	err := DecodeSummary(r, func(s memory.Sample) { all = append(all, s) })
+	return all, err
+}
+
+// doc wraps the containers of one pod into a summary.
+func doc(containers string) string {
+	return `{"node":{"nodeName":"n1"},"pods":[{"podRef":{"name":"web-0","namespace":"shop","uid":"u1"},"containers":[` + containers + `]}]}`
+}
+
+func TestDecodeSummary(t *testing.T) {
+	sample := func(rss, ws memory.Bytes, hasRSS bool) memory.Sample {
+		return memory.Sample{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"},
+			Time:      measured, Started: measured.Add(-time.Hour), RSS: rss, WorkingSet: ws, HasRSS: hasRSS,
+		}
+	}
+	const head = `"name":"app","startTime":"2026-11-20T13:00:07Z","memory":{"time":"2026-11-20T14:00:07Z",`
+	for name, test := range map[string]struct {
+		in   string
+		want []memory.Sample
+	}{
+		"both figures":                             {doc(`{` + head + `"rssBytes":300,"workingSetBytes":400}}`), []memory.Sample{sample(300, 400, true)}},
+		"Windows has no RSS: unknown, not 0":       {doc(`{` + head + `"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is null":                              {doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is less than nothing":                 {doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is more than there is":                {doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is words":                             {doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"an RSS of 0 is an answer":                 {doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)}},
+		"RSS only":                                 {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
+		"no figures":                               {doc(`{` + head + `"usageBytes":9}}`), nil},
+		"nothing but zeros: its cgroup is gone":    {doc(`{` + head + `"rssBytes":0,"workingSetBytes":0}}`), nil},
+		"no memory at all, as in its first second": {doc(`{"name":"app","startTime":"2026-11-20T13:00:07Z"}`), nil},
+		"nobody knows when":                        {doc(`{"name":"app","memory":{"rssBytes":300}}`), nil},
+		"no name":                                  {doc(`{"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":300}}`), nil},
+		"the pod's name comes last, in odd spelling": {
+			`{"pods":[{"containers":[{` + head + `"rssBytes":300,"workingSetBytes":400}}],"podRef":{"uid":"u1","namespace":"sh\u006fp","name":"web-0"}}]}`,
+			[]memory.Sample{sample(300, 400, true)},
+		},
+		"a pod without a name":             {`{"pods":[{"containers":[{` + head + `"rssBytes":300}}]}]}`, nil},
+		"figures of the pod are nobody's":  {`{"pods":[{"podRef":{"name":"a","namespace":"b"},"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1}}]}`, nil},
+		"system containers are not ours":   {`{"node":{"systemContainers":[{` + head + `"rssBytes":300}}]},"pods":[]}`, nil},
+		"an empty node":                    {`{"node":{},"pods":[]}`, nil},
+		"an empty node, as Go writes it":   {`{"node":{},"pods":null}`, nil},
+		"things that are not invented yet": {doc(`{"new":[{"x":["}",{"y":"\"]"}]}],` + head + `"more":{"a":[1,2]},"rssBytes":300,"workingSetBytes":400},"z":true}`), []memory.Sample{sample(300, 400, true)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for chunks, r := range map[string]io.Reader{
+				"whole": strings.NewReader(test.in), "byte by byte": iotest.OneByteReader(strings.NewReader(test.in)),
+				"with the error at once": iotest.DataErrReader(strings.NewReader(test.in)),
+			} {
+				got, err := decoded(r)
+				if err != nil {
+					t.Fatalf("%s: %v", chunks, err)
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("%s: samples (-want +got):\n%s", chunks, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeSummaryRefuses(t *testing.T) {
+	for name, test := range map[string]struct{ in, want string }{
+		"nothing":                          {``, "unexpected EOF"},
+		"half a summary":                   {doc(`{}`)[:80], "unexpected EOF"},
+		"a page":                           {`<html>`, "this is not a summary"},
+		"an error in JSON":                 {`{"kind":"Status","code":500}`, "this is not a summary"},
+		"a list":                           {`[]`, "this is not a summary"},
+		"a name that does not end":         {doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes"},
+		"a comma too many":                 {doc(`{},`), `']' where a value should be`},
+		"a missing comma":                  {doc(`{}{}`), "where a comma or ']' should be"},
+		"no value":                         {doc(`{"name":}`), `'}' where a value should be`},
+		"no colon":                         {doc(`{"name" "app"}`), `after the key "name"`},
+		"a key without quotes":             {doc(`{name:"app"}`), `'n' where a key should be`},
+		"a number that runs into a string": {doc(`{"memory":{"rssBytes":3"x"}}`), `inside of a number`},
+		"an escape that is none":           {doc(`{"name":"\x"}`), "invalid character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := decoded(strings.NewReader(test.in))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDecodeSummaryPassesOnWhyTheReadFailed(t *testing.T) {
+	cut := io.MultiReader(strings.NewReader(`{"pods":[`), iotest.ErrReader(iotest.ErrTimeout))
+	if _, err := decoded(cut); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("error is %v, want %v", err, iotest.ErrTimeout)
+	}
+}
+
+func TestDecodeSummaryReadsWhatKubeletsWrite(t *testing.T) {
+	in := typicalSummary(3, 30)
+	got, err := decoded(bytes.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := oracle(t, in); len(got) != 60 || cmp.Diff(want, got) != "" {
+		t.Errorf("%d samples, want 60; differences to the ordinary decoder (-want +got):\n%s", len(got), cmp.Diff(want, got))
+	}
+}
+
+// FuzzDecodeSummary: whatever an ordinary decoder accepts as a summary, ours reads the same from; nothing makes it panic or hang.
+func FuzzDecodeSummary(f *testing.F) {
+	f.Add([]byte(doc(`{"name":"app","startTime":null,"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`)))
+	f.Add([]byte(`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é","memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`))
+	f.Add([]byte(`{"pods":[{"containers":[{"x":{"y":[[[["\\\""]]]]}}]}],"pods":null}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, err := decoded(bytes.NewReader(in))
+		slow, slowErr := decoded(iotest.OneByteReader(bytes.NewReader(in)))
+		if (err == nil) != (slowErr == nil) || cmp.Diff(got, slow) != "" {
+			t.Errorf("%q read at once gives %v, %v, byte by byte %v, %v", in, got, err, slow, slowErr)
+		}
+		for _, s := range got {
+			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 {
+				t.Errorf("impossible sample %+v", s)
+			}
+		}
+		want, ok := oracle(t, in)
+		if !ok {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q is refused: %v", in, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", in, diff)
+		}
+	})
+}
+
+// oracle reads a summary with the Kubernetes types and decoder; not ok: it is no summary, or one on which decoders may differ.
+func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
+	t.Helper()
+	var s struct {
+		Pods *[]stats.PodStats `json:"pods"`
+	}
+	strict, err := kjson.UnmarshalStrict(in, &s, kjson.DisallowDuplicateFields)
+	if err != nil || len(strict) > 0 || s.Pods == nil {
+		return nil, false
+	}
+	var all []memory.Sample
+	for _, p := range *s.Pods {
+		for _, c := range p.Containers {
+			if len(p.PodRef.Name)+len(p.PodRef.Namespace)+len(p.PodRef.UID)+len(c.Name) > longText/8 {
+				return nil, false
+			}
+			if p.PodRef.Name == "" || p.PodRef.Namespace == "" || c.Name == "" || c.Memory == nil {
+				continue
+			}
+			all = append(all, sampleOf(p.PodRef, c)...)
+		}
+	}
+	return all, true
+}
+
+func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
+	known := func(n *uint64) (memory.Bytes, bool) {
+		if n == nil || *n > uint64(memory.Max) {
+			return 0, false
+		}
+		return memory.Bytes(*n), true
+	}
+	rss, hasRSS := known(c.Memory.RSSBytes)
+	ws, _ := known(c.Memory.WorkingSetBytes)
+	if c.Memory.Time.IsZero() || rss == 0 && ws == 0 {
+		return nil
+	}
+	s := memory.Sample{
+		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: types.UID(pod.UID), Container: c.Name},
+		Time:      c.Memory.Time.Time, Started: c.StartTime.Time, RSS: rss, HasRSS: hasRSS, WorkingSet: ws,
+	}
+	return []memory.Sample{s}
+}
