@@ -44,30 +44,51 @@ func chooseMode(getenv func(string) string, l layout.Layout) mode {
 	}
 }
 
+// kubeconfig is the path of the mode's kubeconfig.
+func (m mode) kubeconfig(getenv func(string) string, l layout.Layout) string {
+	switch m {
+	case modeExisting:
+		return getenv("KUBECONFIG")
+	case modeKind:
+		return kindKubeconfig(l)
+	default:
+		return l.Kubeconfig()
+	}
+}
+
 func kindKubeconfig(l layout.Layout) string { return filepath.Join(l.Cache, "kind.kubeconfig") }
 
 func runClusterUp(ctx context.Context, l layout.Layout, args []string) error {
 	if err := flag.NewFlagSet("cluster-up", flag.ContinueOnError).Parse(args); err != nil {
 		return err
 	}
-	switch chooseMode(os.Getenv, l) {
+	m := chooseMode(os.Getenv, l)
+	switch m {
 	case modeExisting:
 		fmt.Fprintln(os.Stderr, "Using the cluster of KUBECONFIG="+os.Getenv("KUBECONFIG"))
-		fmt.Println(os.Getenv("KUBECONFIG"))
-		return nil
 	case modeKind:
 		if err := kindUp(ctx, l); err != nil {
 			return err
 		}
-		fmt.Println(kindKubeconfig(l))
-		return nil
-	default:
+	case modeLab:
 		if err := up(ctx, l, node.DefaultOptions()); err != nil {
 			return err
 		}
-		fmt.Println(l.Kubeconfig())
-		return nil
 	}
+	fmt.Println(m.kubeconfig(os.Getenv, l))
+	return nil
+}
+
+func runKubeconfig(_ context.Context, l layout.Layout, args []string) error {
+	if err := flag.NewFlagSet("kubeconfig", flag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	path := chooseMode(os.Getenv, l).kubeconfig(os.Getenv, l)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("no cluster is up, `make cluster` starts one: %w", err)
+	}
+	fmt.Println(path)
+	return nil
 }
 
 // kindUp makes the kind cluster unless it is there.

@@ -26,7 +26,7 @@ func runDown(ctx context.Context, l layout.Layout, args []string) error {
 		return err
 	}
 	defer unlock()
-	if err := (&node.Node{Layout: l}).Down(ctx); err != nil {
+	if err := (&node.Node{Layout: l}).Down(); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "The lab is down. Built programs and images stay in", l.Cache)

@@ -20,7 +20,7 @@ import (
 )
 
 // runExec runs a command inside the network namespace, for example curl against a pod's address.
-func runExec(ctx context.Context, _ layout.Layout, args []string) error {
+func runExec(ctx context.Context, l layout.Layout, args []string) error {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
@@ -29,7 +29,7 @@ func runExec(ctx context.Context, _ layout.Layout, args []string) error {
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if err := netns.Do(layout.NetNS(), cmd.Start); err != nil {
+	if err := netns.Do(l.NetNS(), cmd.Start); err != nil {
 		return err
 	}
 	err := cmd.Wait()

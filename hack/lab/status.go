@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -55,17 +54,6 @@ func printStatus(s node.Status) {
 		health = "NOT WELL: " + s.Problem + ". `make lab-up` repairs it"
 	}
 	fmt.Fprintf(w, "\nLab\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health, s.APIServer, s.Kubeconfig, s.Logs)
-}
-
-func runKubeconfig(_ context.Context, l layout.Layout, args []string) error {
-	if err := flag.NewFlagSet("kubeconfig", flag.ContinueOnError).Parse(args); err != nil {
-		return err
-	}
-	if _, err := os.Stat(l.Kubeconfig()); err != nil {
-		return errors.New("no lab is up: `make lab-up` starts one")
-	}
-	fmt.Println(l.Kubeconfig())
-	return nil
 }
 
 // running returns the node of a lab that is up, with the directory of its programs.

@@ -52,12 +52,15 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 		return err
 	}
 	if reason := n.Reusable(ctx); reason == nil {
+		if err := n.Refresh(ctx); err != nil {
+			return err
+		}
 		report.Total("The lab is up already. Kubeconfig: " + l.Kubeconfig())
 		return nil
 	} else if _, err := os.Stat(l.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)
 	}
-	if err := n.Down(ctx); err != nil {
+	if err := n.Down(); err != nil {
 		return fmt.Errorf("cleaning up after a predecessor: %w", err)
 	}
 	if err := n.Start(ctx, report); err != nil {

@@ -3,8 +3,41 @@
 
 ##@ Lab
 
+# Where demo and end-to-end tests run:
+#   existing  KUBECONFIG is set (and is not the lab's own): that cluster is used as it is
+#   kind      KIND=1: a kind cluster named memfit is made, or reused
+#   lab       otherwise: a real one-node cluster on this machine; Linux and root
+# hack/lab decides, so that make and the lab never disagree.
+LAB_MODE := $(if $(filter-out /var/lib/memfit-lab/kubeconfig,$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
+
 # The lab is a Go module of its own, so that its pins never meet those of the operator.
 LAB ?= go -C hack/lab run .
+
+# A recipe that needs a cluster depends on `cluster` and then uses $(CLUSTER_KUBECONFIG), which names the file only when
+# the recipe runs:
+#   demo: cluster
+#   	KUBECONFIG=$(CLUSTER_KUBECONFIG) hack/demo.sh
+CLUSTER_KUBECONFIG = $$($(LAB) kubeconfig)
+
+.PHONY: cluster
+cluster: ## Bring up whatever cluster demo and e2e run on: KUBECONFIG, kind (KIND=1) or the lab.
+	@$(LAB) cluster-up >/dev/null
+
+.PHONY: lab-up
+lab-up: ## Start a real one-node cluster on this machine (Linux, root), or reuse the healthy one.
+	@$(LAB) up
+
+.PHONY: lab-down
+lab-down: ## End the lab and clean up, also after a crash. The cache stays.
+	@$(LAB) down
+
+.PHONY: lab-status
+lab-status: ## Say what runs in the lab, whether it is well, and where its API server and logs are.
+	@$(LAB) status
+
+.PHONY: lab-kubeconfig
+lab-kubeconfig: ## Print the path of the kubeconfig of the cluster that demo and e2e use.
+	@$(LAB) kubeconfig
 
 .PHONY: lab-binaries
 lab-binaries: ## Build the programs of a Kubernetes node from pinned Go modules into the cache.

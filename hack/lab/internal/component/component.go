@@ -82,7 +82,6 @@ func All() []Component {
 			Binaries: packages(
 				"github.com/containernetworking/plugins/plugins/ipam/host-local",
 				"github.com/containernetworking/plugins/plugins/main/bridge",
-				"github.com/containernetworking/plugins/plugins/main/loopback",
 			),
 			LDFlags: "-s -w",
 		},

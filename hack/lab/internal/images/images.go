@@ -19,13 +19,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
 // recipeVersion is part of every cache key: raise it when the way an image is put together changes.
-const recipeVersion = 1
+const recipeVersion = 2
 
 // Recipe says what an image is made of. Everything in it is hashed for the cache key.
 type Recipe struct {
@@ -96,8 +97,22 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 		return "", fmt.Errorf("building the image %s: %w", r.Ref, err)
 	}
 	step.Done("built")
+	b.prune(r, path)
 	return path, nil
 }
+
+// prune removes what older recipes of the image left: hundreds of megabytes that nobody will ask for again.
+func (b *Builder) prune(r Recipe, keep string) {
+	old, _ := filepath.Glob(filepath.Join(b.Store, fileName(short(r.Ref))+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar*"))
+	for _, path := range old {
+		if path != keep && path != keep+".lock" {
+			_ = os.Remove(path) // what stays only takes space
+		}
+	}
+}
+
+// keyLength is how many hex digits of the recipe's hash name a file.
+const keyLength = 16
 
 // build assembles the layers: the base system that all images share, then what is the image's own.
 func (b *Builder) build(ctx context.Context, r Recipe, path string) error {
@@ -166,6 +181,9 @@ func (b *Builder) cacheName(r Recipe) (string, error) {
 			return "", fmt.Errorf("%s holds no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout", filepath.Join(b.Source, r.Program))
 		}
 		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
 			data, err := os.ReadFile(file)
 			if err != nil {
 				return "", err
@@ -173,5 +191,5 @@ func (b *Builder) cacheName(r Recipe) (string, error) {
 			fmt.Fprintf(h, "%s %d\n%s", filepath.Base(file), len(data), data)
 		}
 	}
-	return fileName(short(r.Ref)) + "-" + hex.EncodeToString(h.Sum(nil))[:16], nil
+	return fileName(short(r.Ref)) + "-" + hex.EncodeToString(h.Sum(nil))[:keyLength], nil
 }

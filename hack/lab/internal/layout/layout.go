@@ -13,7 +13,7 @@ import (
 // The cluster's fixed names and addresses. They live in a network namespace of their own, so they collide with nothing
 // on the machine; fixed, they can be written into certificates and documentation.
 const (
-	Namespace   = "memfit-lab" // the network namespace, the node, the kubeconfig context and the cgroup carry this name
+	Namespace   = "memfit-lab" // the node, the kubeconfig context and the cgroup carry this name
 	NodeName    = Namespace
 	Bridge      = "lab0"
 	NodeIP      = "10.240.0.10"
@@ -95,5 +95,6 @@ func (l Layout) Kubeconfig() string { return filepath.Join(l.State, "kubeconfig"
 // ContainerdSocket is the lab's own: a containerd of the machine is left alone.
 func (l Layout) ContainerdSocket() string { return filepath.Join(l.Run, "containerd.sock") }
 
-// NetNS is the file that names the network namespace.
-func NetNS() string { return "/run/netns/" + Namespace }
+// NetNS is the file that keeps the network namespace alive. It is not in /run/netns, where `ip netns` would look for it:
+// making that directory leaves a mount behind on machines that did not have it.
+func (l Layout) NetNS() string { return filepath.Join(l.Run, "netns") }

@@ -14,7 +14,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -23,7 +22,7 @@ import (
 
 // Network is what the namespace holds besides its loopback device.
 type Network struct {
-	Path     string   // the file that names the namespace, below /run/netns
+	Path     string   // the file that keeps the namespace alive
 	Bridge   string   // the device that carries the node's address: a bridge, because not every kernel has dummy devices
 	NodeCIDR string   // the node's address with its prefix length
 	Local    []string // further addresses the namespace answers on
@@ -31,11 +30,9 @@ type Network struct {
 
 // Create makes the namespace. One that exists is an error: it is somebody's.
 func Create(ctx context.Context, n Network) error {
-	name := filepath.Base(n.Path)
-	if err := ip(ctx, "netns", "add", name); err != nil {
-		return err
+	if err := pin(n.Path); err != nil {
+		return fmt.Errorf("making the network namespace: %w", err)
 	}
-	in := func(args ...string) error { return ip(ctx, append([]string{"-n", name}, args...)...) }
 	steps := [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", n.Bridge, "type", "bridge"},
@@ -47,34 +44,46 @@ func Create(ctx context.Context, n Network) error {
 	for _, addr := range n.Local {
 		steps = append(steps, []string{"addr", "add", addr + "/32", "dev", "lo"})
 	}
-	for _, step := range steps {
-		if err := in(step...); err != nil {
-			return err
-		}
-	}
 	return Do(n.Path, func() error {
+		for _, step := range steps {
+			if out, err := exec.CommandContext(ctx, "ip", step...).CombinedOutput(); err != nil {
+				return fmt.Errorf("running `ip %s`: %w: %s", strings.Join(step, " "), err, bytes.TrimSpace(out))
+			}
+		}
 		// /proc/sys/net shows the namespace of the thread that opens it.
 		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
 	})
 }
 
-// Delete removes the namespace with everything in it; a missing one is fine. Processes that still run inside keep it
-// alive without its name, so end them first.
-func Delete(ctx context.Context, path string) error {
-	if !Exists(path) {
-		return nil
+// pin makes a namespace and mounts it on a new file: a namespace lives as long as a process or a mount holds it.
+func pin(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
 	}
-	if err := ip(ctx, "netns", "delete", filepath.Base(path)); err != nil && Exists(path) {
-		// `ip` cannot unmount what is only a plain file: that is what a reboot leaves.
-		return os.Remove(path)
-	}
-	return nil
+	f.Close()
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that the thread ends with its new namespace
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			result <- err
+			return
+		}
+		result <- unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
+	}()
+	return <-result
 }
 
-// Exists says whether the namespace has a name.
-func Exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+// Delete lets go of the namespace; a missing one is fine. Processes that still run inside keep it alive, so end them first.
+func Delete(path string) error {
+	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) { // EINVAL: a plain file, left by a reboot
+		return fmt.Errorf("unmounting the network namespace: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the network namespace: %w", err)
+	}
+	return nil
 }
 
 // Do runs fn on a thread inside the namespace. Processes that fn starts and sockets that it opens belong to the namespace;
@@ -107,12 +116,4 @@ func Dial(ctx context.Context, path, address string) (conn net.Conn, err error) 
 		return err
 	})
 	return conn, err
-}
-
-func ip(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("running `ip %s`: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
-	}
-	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/netns"
 )
 
@@ -39,7 +38,7 @@ func (n *Node) startCertManager(ctx context.Context) error {
 	}
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			return netns.Dial(ctx, layout.NetNS(), address)
+			return netns.Dial(ctx, n.Layout.NetNS(), address)
 		},
 	}}
 	return n.wait(ctx, time.Minute, []string{"cert-manager"}, func(ctx context.Context) error {

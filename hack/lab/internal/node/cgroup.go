@@ -20,11 +20,12 @@ import (
 // one in version 2.
 const cgroupMount = "/sys/fs/cgroup"
 
-// cgroupHierarchies returns the root directory of every hierarchy that a kubelet uses.
+// cgroupHierarchies returns the root directory of every hierarchy.
 func cgroupHierarchies() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
 		return []string{cgroupMount}, nil // version 2
 	}
+	// Version 1, perhaps with version 2 beside it in `unified`. Links like cpu,cpuacct lead to one that is listed anyway.
 	entries, err := os.ReadDir(cgroupMount)
 	if err != nil {
 		return nil, fmt.Errorf("listing the cgroup hierarchies: %w", err)
@@ -32,8 +33,7 @@ func cgroupHierarchies() ([]string, error) {
 	var dirs []string
 	for _, e := range entries {
 		dir := filepath.Join(cgroupMount, e.Name())
-		// Links like cpu,cpuacct lead to a hierarchy that is listed anyway; `unified` is version 2 without controllers.
-		if _, err := os.Stat(filepath.Join(dir, "cgroup.clone_children")); err == nil && e.IsDir() {
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil && e.IsDir() {
 			dirs = append(dirs, dir)
 		}
 	}

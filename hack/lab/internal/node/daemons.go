@@ -16,7 +16,7 @@ func (n *Node) daemon(name string, args ...string) process.Spec {
 		Name: name, Path: n.binary(name), Args: args,
 		// containerd finds its shim, and the kubelet mount helpers, on the PATH.
 		Env:   []string{"PATH=" + n.Bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		NetNS: layout.NetNS(),
+		NetNS: n.Layout.NetNS(),
 		Log:   n.Layout.Log(name),
 	}
 }
@@ -111,7 +111,7 @@ func (n *Node) certManager() process.Spec {
 func (n *Node) forwarder(name, listen, target string) process.Spec {
 	return process.Spec{
 		Name: name, Path: n.data("bin/lab"),
-		Args: []string{"serve-forward", "--netns=" + layout.NetNS(), "--listen=" + listen, "--target=" + target},
+		Args: []string{"serve-forward", "--netns=" + n.Layout.NetNS(), "--listen=" + listen, "--target=" + target},
 		Log:  n.Layout.Log(name),
 	}
 }

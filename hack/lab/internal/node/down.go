@@ -6,7 +6,6 @@ package node
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +28,7 @@ import (
 //
 // The order matters: what restarts others goes first (the kubelet), then containers, then their shims, then the daemons;
 // mounts only when nobody uses them, cgroups only when they are empty.
-func (n *Node) Down(ctx context.Context) error {
+func (n *Node) Down() error {
 	steps := []struct {
 		what string
 		do   func() error
@@ -40,10 +39,10 @@ func (n *Node) Down(ctx context.Context) error {
 		{"ending the daemons", n.stopAll},
 		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
 		{"ending late containers", n.stopContainers},
+		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
 		{"unmounting", n.unmount},
-		{"removing the network namespace", func() error { return netns.Delete(ctx, layout.NetNS()) }},
 		{"removing the cgroups", func() error { return retry(removeCgroups) }},
-		{"restoring the machine's settings", func() error { return machine.RestoreSysctls(n.sysctls()) }},
+		{"restoring what the machine was like", func() error { return machine.RestoreSnapshot(n.snapshot()) }},
 		{"removing files", n.removeFiles},
 	}
 	var failed error
@@ -113,7 +112,7 @@ func (n *Node) isShim(args []string) bool {
 func (n *Node) isStray(args []string) bool {
 	ours := strings.HasPrefix(args[0], n.Layout.Bin()+"/") || strings.HasPrefix(args[0], n.Layout.State+"/")
 	return ours && slices.ContainsFunc(args[1:], func(arg string) bool {
-		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") || arg == "--netns="+layout.NetNS()
+		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") || arg == "--netns="+n.Layout.NetNS()
 	})
 }
 

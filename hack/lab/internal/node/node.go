@@ -42,8 +42,8 @@ type Node struct {
 
 // Image is a container image in a tar file.
 type Image struct {
-	Ref  string // the name pods use
-	Path string // a docker-archive or OCI tar
+	Ref  string `json:"ref"`  // the name pods use
+	Path string `json:"path"` // a docker-archive or OCI tar
 }
 
 func (n *Node) store() process.Store { return process.Store{Dir: n.Layout.Records()} }
@@ -56,8 +56,8 @@ func (n *Node) config(file string) string { return filepath.Join(n.Layout.Config
 
 func (n *Node) data(dir string) string { return filepath.Join(n.Layout.State, dir) }
 
-// sysctls is kept beside the state, not in it: if the state directory is lost, the machine's settings still come back.
-func (n *Node) sysctls() string { return filepath.Join(n.Layout.Run, "sysctls.json") }
+// snapshot is kept beside the state, not in it: if the state directory is lost, the machine's settings still come back.
+func (n *Node) snapshot() string { return filepath.Join(n.Layout.Run, "machine.json") }
 
 // logTail returns the end of a daemon's log, for error messages.
 func logTail(path string, lines int) string {

@@ -6,10 +6,8 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"time"
 )
 
@@ -54,23 +52,6 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	}
 	s.Healthy = s.Problem == ""
 	return s, nil
-}
-
-// Attach fills in what the running lab was started with.
-func (n *Node) Attach() error {
-	data, err := os.ReadFile(n.identityFile())
-	if errors.Is(err, os.ErrNotExist) {
-		return errors.New("no lab is up: `make lab-up` starts one")
-	}
-	if err != nil {
-		return fmt.Errorf("reading what the lab was started with: %w", err)
-	}
-	var id identity
-	if err := json.Unmarshal(data, &id); err != nil {
-		return fmt.Errorf("reading %s: %w", n.identityFile(), err)
-	}
-	n.Bin, n.Options = id.Bin, id.Options
-	return nil
 }
 
 // PodIP returns the address of a running pod.

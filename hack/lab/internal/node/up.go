@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -29,37 +30,42 @@ const StartSteps = 5
 // Daemons are the names of the processes of a healthy lab, in the order they start.
 var Daemons = []string{"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet", "cert-manager"}
 
-// identity is what makes one lab differ from another. It is written last: a lab without it never came up.
+// identity is what a lab was started with. It is written last: a lab without it never came up.
 type identity struct {
-	Bin     string   `json:"bin"`
-	Options Options  `json:"options"`
-	Images  []string `json:"images"` // paths: they are content-addressed
-}
-
-func (n *Node) identity() identity {
-	id := identity{Bin: n.Bin, Options: n.Options}
-	for _, image := range n.Images {
-		id.Images = append(id.Images, image.Path)
-	}
-	return id
+	Bin     string  `json:"bin"`
+	Options Options `json:"options"`
+	Images  []Image `json:"images"`
 }
 
 func (n *Node) identityFile() string { return n.data("lab.json") }
 
 // Reusable says why the running lab cannot be used as it is, or nil.
 func (n *Node) Reusable(ctx context.Context) error {
-	data, err := os.ReadFile(n.identityFile())
-	if err != nil {
-		return errors.New("no lab is up")
-	}
-	want, err := json.MarshalIndent(n.identity(), "", "  ")
+	id, err := n.readIdentity()
 	if err != nil {
 		return err
 	}
-	if string(data) != string(want) {
-		return errors.New("the lab that is up has other programs, images or options")
+	if id.Bin != n.Bin || id.Options != n.Options {
+		return errors.New("the lab that is up has other programs or options")
 	}
 	return n.Healthy(ctx)
+}
+
+// Refresh imports the images that changed since the running lab was started. Running pods keep what they have.
+func (n *Node) Refresh(ctx context.Context) error {
+	id, err := n.readIdentity()
+	if err != nil {
+		return err
+	}
+	for _, image := range n.Images {
+		if slices.Contains(id.Images, image) { // the path names the content
+			continue
+		}
+		if err := n.Import(ctx, image.Path); err != nil {
+			return err
+		}
+	}
+	return n.writeIdentity()
 }
 
 // Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes pods.
@@ -128,11 +134,36 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 }
 
 func (n *Node) writeIdentity() error {
-	data, err := json.MarshalIndent(n.identity(), "", "  ")
+	data, err := json.MarshalIndent(identity{Bin: n.Bin, Options: n.Options, Images: n.Images}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(n.identityFile(), data, 0o644)
+	return os.WriteFile(n.identityFile(), append(data, '\n'), 0o644)
+}
+
+func (n *Node) readIdentity() (identity, error) {
+	var id identity
+	data, err := os.ReadFile(n.identityFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, errors.New("no lab is up: `make lab-up` starts one")
+	}
+	if err != nil {
+		return id, fmt.Errorf("reading what the lab was started with: %w", err)
+	}
+	if err := json.Unmarshal(data, &id); err != nil {
+		return id, fmt.Errorf("reading %s: %w", n.identityFile(), err)
+	}
+	return id, nil
+}
+
+// Attach fills in what the running lab was started with.
+func (n *Node) Attach() error {
+	id, err := n.readIdentity()
+	if err != nil {
+		return err
+	}
+	n.Bin, n.Options, n.Images = id.Bin, id.Options, id.Images
+	return nil
 }
 
 // prepare makes everything that daemons expect to find.
@@ -142,14 +173,14 @@ func (n *Node) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := machine.SaveSysctls(n.sysctls()); err != nil {
+	if err := machine.TakeSnapshot(n.snapshot()); err != nil {
 		return err
 	}
 	if err := makeCgroups(); err != nil {
 		return err
 	}
 	err := netns.Create(ctx, netns.Network{
-		Path: layout.NetNS(), Bridge: layout.Bridge, NodeCIDR: layout.NodeCIDR, Local: []string{layout.ServiceIP},
+		Path: n.Layout.NetNS(), Bridge: layout.Bridge, NodeCIDR: layout.NodeCIDR, Local: []string{layout.ServiceIP},
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,142 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+func testNode(t *testing.T) *Node {
+	t.Helper()
+	return &Node{
+		Layout:  layout.Layout{Cache: "/cache", State: "/state", Run: "/run/lab"},
+		Bin:     "/cache/bin/view",
+		Options: Options{CrashBackoffMax: 7 * time.Second},
+		Images:  []Image{{Ref: "memfit.test/pause:lab"}},
+	}
+}
+
+func TestRenderedConfiguration(t *testing.T) {
+	n := testNode(t)
+	want := map[string][]string{
+		"containerd.toml": {"address = '/run/lab/containerd.sock'", "sandbox = 'memfit.test/pause:lab'", "BinaryName = '/cache/bin/view/runc'", "root = '/state/containerd'"},
+		"kubelet.yaml":    {"containerRuntimeEndpoint: unix:///run/lab/containerd.sock", "maxContainerRestartPeriod: 7s", `cgroupRoot: "/memfit-lab"`, `clientCAFile: "/state/pki/ca.crt"`},
+		"cni.json":        {`"dataDir": "/state/cni"`, layout.PodCIDR},
+	}
+	for name := range configFiles {
+		got, err := render(name, n.settings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range want[name] {
+			if !strings.Contains(string(got), part) {
+				t.Errorf("%s lacks %q", name, part)
+			}
+		}
+		if name == "cni.json" && !json.Valid(got) {
+			t.Errorf("%s is no JSON:\n%s", name, got)
+		}
+	}
+}
+
+func TestEveryDaemonOfAHealthyLabIsOneThatIsStarted(t *testing.T) {
+	n := testNode(t)
+	started := []string{
+		n.etcd().Name, n.containerd().Name, n.apiServer().Name, n.forwarder("api-forward", "", "").Name,
+		n.controllerManager().Name, n.scheduler().Name, n.kubelet().Name, n.certManager().Name,
+	}
+	if !slices.Equal(started, Daemons) {
+		t.Errorf("started %v, but a healthy lab has %v", started, Daemons)
+	}
+}
+
+func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
+	n := testNode(t)
+	tests := map[string]struct {
+		args             string
+		wantShim, wantIt bool
+	}{
+		"our etcd":                       {args: "/cache/bin/view/etcd --data-dir=/state/etcd", wantIt: true},
+		"our containerd":                 {args: "/cache/bin/view/containerd --config=/state/config/containerd.toml", wantIt: true},
+		"our forwarder":                  {args: "/state/bin/lab serve-forward --netns=/run/lab/netns --listen=127.0.0.1:1", wantIt: true},
+		"our shim":                       {args: "/cache/bin/view/containerd-shim-runc-v2 -namespace k8s.io -address /run/lab/containerd.sock", wantShim: true, wantIt: true},
+		"envtest, from the same cache":   {args: "/cache/bin/view/etcd --data-dir=/tmp/k8s_test_framework_1"},
+		"the machine's etcd":             {args: "/usr/bin/etcd --data-dir=/var/lib/etcd"},
+		"the machine's shim":             {args: "/usr/bin/containerd-shim-runc-v2 -namespace moby -address /run/containerd/containerd.sock"},
+		"an editor with one of our logs": {args: "/usr/bin/vi /state/logs/etcd.log"},
+		"somebody's kubectl":             {args: "/cache/bin/view/kubectl get pods"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Fields(tc.args)
+			if got := n.isShim(args); got != tc.wantShim {
+				t.Errorf("isShim = %v, want %v", got, tc.wantShim)
+			}
+			if got := n.isStray(args); got != tc.wantIt {
+				t.Errorf("isStray = %v, want %v", got, tc.wantIt)
+			}
+		})
+	}
+}
+
+func TestMountsBelow(t *testing.T) {
+	const mountinfo = `22 1 8:1 / / rw - ext4 /dev/vda rw
+23 22 0:5 / /state/kubelet/pods/x/volumes/token rw shared:1 - tmpfs tmpfs rw
+24 22 0:6 / /statement rw - tmpfs tmpfs rw
+25 22 0:7 / /state/with\040space rw - tmpfs tmpfs rw
+26 22 0:4 net:[4026532] /run/lab/netns rw - nsfs nsfs rw
+`
+	want := []string{"/state/kubelet/pods/x/volumes/token", "/state/with space", "/run/lab/netns"}
+	if got := mountsBelow([]byte(mountinfo), "/state", "/run/lab"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestParseNodeReady(t *testing.T) {
+	tests := map[string]struct {
+		body    string
+		wantErr string
+	}{
+		"ready":                    {body: `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`},
+		"not ready, and why":       {body: `{"status":{"conditions":[{"type":"Ready","status":"False","message":"no network"}]}}`, wantErr: "no network"},
+		"registered a moment ago":  {body: `{}`, wantErr: "not reported"},
+		"ready, but still tainted": {body: `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready"}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, wantErr: "taint"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parseNodeReady([]byte(tc.body))
+			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("got %v, want %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestLogTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for content, want := range map[string]string{
+		"":             "",
+		"one\n":        "one",
+		"1\n2\n3\n4\n": "3\n4",
+		"1\n2":         "1\n2",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := logTail(path, 2); got != want {
+			t.Errorf("logTail(%q) = %q, want %q", content, got, want)
+		}
+	}
+	if got := logTail(filepath.Join(t.TempDir(), "none"), 2); !strings.Contains(got, "no log") {
+		t.Errorf("a missing log: got %q", got)
+	}
+}
