@@ -1,0 +1,84 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// TestFlags: the manager knows the flags that the trees give it. An unknown one is a crash loop.
+func TestFlags(t *testing.T) {
+	manager := filepath.Join(t.TempDir(), "manager")
+	if out, err := exec.Command("go", "build", "-o", manager, root+"/cmd/manager").CombinedOutput(); err != nil {
+		t.Fatalf("building the manager: %v\n%s", err, out)
+	}
+	for _, tree := range trees {
+		d := deployment(t, tree)
+		// -h comes last: flags are read from the left, so an unknown one ends the program with an error before it is seen.
+		args := append(slices.Clone(managerOf(t, &d.Spec.Template.Spec).Args), "-h")
+		if out, err := exec.Command(manager, args...).CombinedOutput(); err != nil {
+			t.Errorf("%s: manager %v: %v\n%s", tree, args, err, out)
+		}
+	}
+	if exec.Command(manager, "--no-such-flag", "-h").Run() == nil {
+		t.Error("the manager takes any flag, so the above says nothing")
+	}
+}
+
+// TestLease: the Role names the lease that the manager asks for; otherwise no replica ever becomes the leader.
+func TestLease(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(root, "cmd/manager/main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := regexp.MustCompile(`leaderElectionID = "([^"]+)"`).FindSubmatch(source)
+	if lease == nil {
+		t.Fatal("cmd/manager/main.go does not say leaderElectionID = \"...\"")
+	}
+	role := one[rbacv1.Role](t, build(t, defaultTree), "Role", "memfit-leader-election-role")
+	for _, rule := range role.Rules {
+		if slices.Equal(rule.ResourceNames, []string{string(lease[1])}) && slices.Contains(rule.Verbs, "update") {
+			return
+		}
+	}
+	t.Errorf("the Role lets nobody update Lease %s", lease[1])
+}
+
+// TestManagerEatsItsOwnFood: the manager is a Go program with a memory limit, so it runs with what memfit would give it.
+func TestManagerEatsItsOwnFood(t *testing.T) {
+	d := deployment(t, defaultTree)
+	isLimit := func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }
+	written := managerOf(t, &d.Spec.Template.Spec)
+	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: *d.Spec.Template.Spec.DeepCopy()}
+	blank := managerOf(t, &pod.Spec)
+	blank.Env = slices.DeleteFunc(blank.Env, isLimit)
+	blank.ResizePolicy = nil
+
+	spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}
+	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Named{Spec: spec}}).Apply(pod)
+
+	injected := managerOf(t, &pod.Spec)
+	got, want := slices.IndexFunc(written.Env, isLimit), slices.IndexFunc(injected.Env, isLimit)
+	if want < 0 {
+		t.Fatalf("memfit sets no GOMEMLIMIT on its own manager: %v", injected.Env)
+	}
+	if got < 0 || written.Env[got].Value != injected.Env[want].Value {
+		t.Errorf("config/manager has %v; with limit %s memfit would set %v", written.Env, written.Resources.Limits.Memory(), injected.Env[want])
+	}
+	if !slices.Equal(written.ResizePolicy, injected.ResizePolicy) {
+		t.Errorf("config/manager has resizePolicy %v, memfit would set %v", written.ResizePolicy, injected.ResizePolicy)
+	}
+}
