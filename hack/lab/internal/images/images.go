@@ -43,7 +43,8 @@ type Recipe struct {
 func Workloads() []Recipe {
 	return []Recipe{
 		{Ref: "memfit.test/pause:lab", Program: "workloads/pause", Entrypoint: []string{"/pause"}},
-		{Ref: "memfit.test/goprobe:dev", Program: "workloads/goprobe", Entrypoint: []string{"/goprobe"}},
+		// A static program that needs no system below it, but `kubectl exec` into it should find a shell.
+		{Ref: "memfit.test/goprobe:dev", Debian: []string{"dash"}, Program: "workloads/goprobe", Entrypoint: []string{"/goprobe"}},
 		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2", Entrypoint: []string{"/usr/local/bin/node"}},
 		{
 			// The headless JDK brings jcmd, which says what a JVM made of its flags and trims its native heap.
