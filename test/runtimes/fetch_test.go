@@ -1,0 +1,240 @@
+//go:build runtimes
+
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// cacheDir is where fetched programs stay: $MEMFIT_CACHE, else $XDG_CACHE_HOME/memfit, else ~/.cache/memfit; a folder per package
+// and version, so that a new version never meets an old one's files.
+func cacheDir(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Fatalf("the versions are pinned for linux/amd64, this machine is %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	root := os.Getenv("MEMFIT_CACHE")
+	if root == "" {
+		user, err := os.UserCacheDir() // knows XDG_CACHE_HOME
+		if err != nil {
+			t.Fatal(err)
+		}
+		root = filepath.Join(user, "memfit")
+	}
+	return filepath.Join(root, "runtimes")
+}
+
+// once makes a folder of the cache by make, whole or not at all: an interrupted fetch leaves nothing that looks finished.
+func once(t *testing.T, name string, fill func(dir string) error) string {
+	t.Helper()
+	dir := filepath.Join(cacheDir(t), name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".fetching-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(fresh)
+	if err := fill(fresh); err != nil {
+		t.Fatalf("%s cannot be had: %v\n(list it in SKIP to go on without it)", name, err)
+	}
+	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// fromNPM fetches a package with npm, checks it and unpacks it; it returns the path of one file in it.
+func fromNPM(name, version, file string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		needs(t, "npm", "npm")
+		plain := strings.NewReplacer("@", "", "/", "-").Replace(name) + "-" + version
+		return filepath.Join(once(t, plain, func(dir string) error {
+			if err := client(dir, "npm", "pack", name+"@"+version, "--silent", "--ignore-scripts", "--pack-destination", dir); err != nil {
+				return err
+			}
+			return unpack(dir, plain+".tgz", untar)
+		}), file)
+	}
+}
+
+// fromPyPI fetches a wheel with pip, checks it and unpacks it.
+func fromPyPI(name, version, wheel, file string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		needs(t, "python3", "python3")
+		return filepath.Join(once(t, name+"-"+version, func(dir string) error {
+			args := []string{"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", dir}
+			if err := client(dir, "python3", append(args, name+"=="+version)...); err != nil {
+				return fmt.Errorf("%w (Debian: apt-get install python3-pip)", err)
+			}
+			return unpack(dir, wheel, unzip)
+		}), file)
+	}
+}
+
+// fromDebian is a program that Debian's packages bring; as root they are installed when missing.
+func fromDebian(program, pkg string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		needs(t, program, pkg)
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
+// needs makes sure that a program is there.
+func needs(t *testing.T, program, pkg string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Fatalf("%s is not installed: sudo apt-get install %s (or list what needs it in SKIP)", program, pkg)
+	}
+	fmt.Printf("installing Debian's %s, because %s is missing\n", pkg, program)
+	install := []string{"apt-get", "install", "-y", "--no-install-recommends"}
+	install = append(install, strings.Fields(pkg)...)
+	if client(".", install[0], install[1:]...) == nil {
+		return
+	}
+	if err := client(".", "apt-get", "update"); err != nil {
+		t.Fatal(err)
+	}
+	if err := client(".", install[0], install[1:]...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client runs an ordinary package client, which knows itself where its registry is.
+func client(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	return finish(cmd)
+}
+
+// finish runs a command; its error carries what the command said.
+func finish(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, tail(string(out)))
+	}
+	return nil
+}
+
+// unpack checks the archive in dir against testdata/sums.txt, unpacks it there and removes it.
+func unpack(dir, archive string, extract func(path, dir string) error) error {
+	path := filepath.Join(dir, archive)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(filepath.Join("testdata", "sums.txt"))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	if line := hex.EncodeToString(sum[:]) + "  " + archive + "\n"; !strings.Contains(string(sums), line) {
+		return fmt.Errorf("%s is not the file it was when its version was pinned: testdata/sums.txt has no line %q", archive, line)
+	}
+	if err := extract(path, dir); err != nil {
+		return fmt.Errorf("unpacking %s: %w", archive, err)
+	}
+	return os.Remove(path)
+}
+
+func untar(path, dir string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	for r := tar.NewReader(gz); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// Only programs are of use: what npm wraps around them (headers, documentation) is ten times as many files.
+		if h.Typeflag != tar.TypeReg || h.Mode&0o111 == 0 {
+			continue
+		}
+		if err := write(dir, h.Name, os.FileMode(h.Mode)&0o755, r); err != nil {
+			return err
+		}
+	}
+}
+
+func unzip(path, dir string) error {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return err
+		}
+		mode := f.Mode().Perm()
+		if strings.Contains(f.Name, "/bin/") { // wheels lose the mode of programs
+			mode |= 0o755
+		}
+		if err := errors.Join(write(dir, f.Name, mode|0o644, r), r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(dir, name string, mode os.FileMode, content io.Reader) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%s would be written outside the folder", name)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,171 @@
+//go:build runtimes
+
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// edition is one version of one runtime.
+type edition struct {
+	// name is "node-20.20.2"; SKIP names it, or all that begin with "node".
+	name string
+	// runtime and version are what the profile declares, unless a trial declares something else.
+	runtime v1alpha1.RuntimeType
+	version string
+	// fetch returns the path of the program, and fails when it cannot be had.
+	fetch func(t *testing.T) string
+	// probe are the arguments that make the program tell about itself, and facts reads what it said.
+	probe []string
+	facts func(output string) map[string]string
+	// trials may run the bare program to learn what it does by itself.
+	trials func(t *testing.T, p *program) []trial
+	// controls are environments known to stop this version: they prove that the test would notice.
+	controls []control
+}
+
+// control is a mistake that memfit must never make, and the exit code it leads to.
+type control struct {
+	name, env string
+	exit      int
+}
+
+// program is an edition on this machine.
+type program struct {
+	edition
+	path string
+}
+
+// result is what a process said and how it ended.
+type result struct {
+	exit   int
+	facts  map[string]string
+	output string
+}
+
+// slots keeps it at two processes at once: two cores are what a small machine and CI have.
+var slots = make(chan struct{}, 2)
+
+// processLimit is far above what any probe takes (a JVM: half a second), also on a machine that is busy with other things.
+const processLimit = 2 * time.Minute
+
+func (p *program) run(t *testing.T, env, words []string) result {
+	t.Helper()
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	ctx, cancel := context.WithTimeout(t.Context(), processLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.path, append(append([]string{}, words...), p.probe...)...)
+	cmd.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "NO_COLOR=1"}, env...)
+	cmd.Dir = "testdata"
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
+		t.Fatalf("%s did not run: %v (%v)\n%s", p.path, err, ctx.Err(), out.String())
+	}
+	r := result{exit: cmd.ProcessState.ExitCode(), output: out.String()}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.exit = 128 + int(status.Signal()) // as the kubelet shows it
+	}
+	if r.exit == 0 {
+		r.facts = p.facts(r.output)
+	}
+	return r
+}
+
+// tally is what the last line reports.
+var tally struct {
+	sync.Mutex
+	runtimes                            map[v1alpha1.RuntimeType]bool
+	skipped                             []string
+	versions, cases, controls, failures atomic.Int32
+}
+
+func TestMain(m *testing.M) {
+	// Whoever works on this machine goes first. Children inherit it.
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot lower the priority:", err)
+	}
+	tally.runtimes = map[v1alpha1.RuntimeType]bool{}
+	code := m.Run()
+	if len(tally.skipped) > 0 {
+		fmt.Printf("skipped=%s (asked for with SKIP)\n", strings.Join(tally.skipped, ","))
+	}
+	fmt.Printf("runtimes=%d versions=%d cases=%d controls=%d failures=%d\n", len(tally.runtimes), tally.versions.Load(),
+		tally.cases.Load(), tally.controls.Load(), tally.failures.Load())
+	os.Exit(code)
+}
+
+func TestRuntimes(t *testing.T) {
+	for _, e := range editions(t) {
+		t.Run(e.name, func(t *testing.T) {
+			if asksToSkip(e.name) {
+				tally.Lock()
+				tally.skipped = append(tally.skipped, e.name)
+				tally.Unlock()
+				t.Skip("SKIP names it")
+			}
+			p := &program{edition: e, path: e.fetch(t)}
+			tally.Lock()
+			tally.runtimes[e.runtime] = true
+			tally.Unlock()
+			tally.versions.Add(1)
+			for _, c := range e.controls {
+				t.Run("control: "+c.name, func(t *testing.T) {
+					t.Parallel()
+					tally.controls.Add(1)
+					if got := p.run(t, []string{c.env}, nil); got.exit != c.exit {
+						t.Errorf("%s: exit code %d, want %d: this test would not notice a mistake\n%s", c.env, got.exit, c.exit, tail(got.output))
+					}
+				})
+			}
+			for _, tr := range e.trials(t, p) {
+				t.Run(tr.name, func(t *testing.T) {
+					t.Parallel()
+					tally.cases.Add(1)
+					p.try(t, tr)
+					if t.Failed() {
+						tally.failures.Add(1)
+					}
+				})
+			}
+		})
+	}
+}
+
+// asksToSkip: SKIP="php bun node-12" leaves out what cannot be fetched here. Nothing is left out silently.
+func asksToSkip(name string) bool {
+	for _, skip := range strings.Fields(os.Getenv("SKIP")) {
+		if name == skip || strings.HasPrefix(name, skip+"-") || strings.HasPrefix(name, skip+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// tail is the end of an output that may be long.
+func tail(output string) string {
+	const most = 2000
+	if len(output) > most {
+		return "..." + output[len(output)-most:]
+	}
+	return output
+}

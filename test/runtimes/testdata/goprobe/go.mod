@@ -1,0 +1,3 @@
+module goprobe
+
+go 1.18

@@ -1,0 +1,9 @@
+//go:build !go1.19
+// +build !go1.19
+
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+func memoryLimit() string { return "unknown" }

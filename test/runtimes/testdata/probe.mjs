@@ -1,0 +1,3 @@
+// For Deno and Bun.
+import v8 from 'node:v8';
+console.log('heap=' + Math.round(v8.getHeapStatistics().heap_size_limit / 1048576));

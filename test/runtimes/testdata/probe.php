@@ -1,0 +1,3 @@
+<?php
+echo 'memory_limit=', ini_get('memory_limit'), "\n";
+echo 'MALLOC_ARENA_MAX=', getenv('MALLOC_ARENA_MAX'), "\n";
