@@ -4,8 +4,13 @@
 package inject
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -14,7 +19,7 @@ type State string
 
 // The states.
 const (
-	// UpToDate: it has what the profile would set.
+	// UpToDate: it has what the profile would set, or there is nothing to set.
 	UpToDate State = "UpToDate"
 	// Stale: memfit injected it, but would set something else today.
 	Stale State = "Stale"
@@ -26,5 +31,79 @@ const (
 	Off State = "Off"
 )
 
-// Compare says in which state a running pod is, and why, in words for a status message.
-func Compare(_ *corev1.Pod, _ *profile.Named) (State, string) { return Off, "" }
+// Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
+// recommendation's business, and a resizePolicy cannot change any more.
+func Compare(pod *corev1.Pod, n *profile.Named) (State, string) {
+	p := MakePlan(Input{Pod: pod, Profile: n})
+	if !slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
+		return Off, p.offText()
+	}
+	differ, settings := p.differences(pod)
+	if len(differ) > 0 {
+		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
+			return Missed, "memfit has not seen this pod; a new one gets " + sentence(differ)
+		}
+		return Stale, "a new pod gets " + sentence(differ)
+	}
+	if settings > 0 {
+		return UpToDate, fmt.Sprintf("%d settings are in place", settings)
+	}
+	if skipped := p.skipTexts(); len(skipped) > 0 {
+		return Skipped, sentence(skipped)
+	}
+	return UpToDate, "there is nothing to set"
+}
+
+func (p Plan) offText() string {
+	for i := range p.containers {
+		if p.containers[i].mode == v1alpha1.TuningDryRun {
+			return "tuning.mode is DryRun: nothing is set"
+		}
+	}
+	if len(p.containers) == 0 {
+		return "the profile manages no container of this pod"
+	}
+	return "tuning.mode is Off: nothing is set"
+}
+
+// differences are the variables that a new pod would get otherwise, and the number of settings in the plan.
+func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
+	for i := range p.containers {
+		c := &p.containers[i]
+		settings += len(c.set)
+		if c.env == nil {
+			continue
+		}
+		have := container(pod, c.name).Env
+		for _, v := range c.env {
+			if !slices.ContainsFunc(have, func(h corev1.EnvVar) bool { return sameVariable(h, v) }) {
+				differ = append(differ, fmt.Sprintf("%s=%s in container %s", v.Name, short(v.Value), c.name))
+			}
+		}
+		for _, h := range have {
+			if !slices.ContainsFunc(c.env, func(v corev1.EnvVar) bool { return v.Name == h.Name }) {
+				differ = append(differ, fmt.Sprintf("no %s in container %s", h.Name, c.name))
+			}
+		}
+	}
+	return differ, settings
+}
+
+func (p Plan) skipTexts() []string {
+	var out []string
+	for i := range p.containers {
+		for _, s := range p.containers[i].skips {
+			out = append(out, fmt.Sprintf("container %s: %s", p.containers[i].name, s.text()))
+		}
+	}
+	return out
+}
+
+// sentence joins a few texts and counts the rest.
+func sentence(texts []string) string {
+	const most = 3
+	if extra := len(texts) - most; extra > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], "; "), extra)
+	}
+	return strings.Join(texts, "; ")
+}

@@ -6,6 +6,7 @@ package inject
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -20,31 +21,179 @@ type Input struct {
 	Profile *profile.Named
 	// Sizes are recommended sizes by container name, for sizing modes that size new pods. Nil: none.
 	Sizes map[string]Size
+	// Live is, by container name, the most that the live heap can be according to running replicas (the lowest RSS between
+	// collections). A heap cap below it would abort the process, so none is set. Nil or 0: not known.
+	Live map[string]memory.Bytes
+	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
+	// ConfigMap that is not here may hold any key. Values are never needed.
+	ConfigMapKeys map[string][]string
 }
 
-// Plan is what memfit would set on a pod, and what it leaves alone, each with the reason.
-type Plan struct{}
+// Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing but the
+// pod given to [Plan.Apply].
+type Plan struct {
+	containers []containerPlan
+	notes      []string // about the pod's annotations, for warnings
+	annotation string   // what InjectedAnnotation becomes; empty: none
+	annotated  bool     // whether the annotation differs from the pod's
+}
 
-// MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty plan.
-func MakePlan(_ Input) Plan { return Plan{} }
+// containerPlan is the outcome for one container.
+type containerPlan struct {
+	name    string
+	mode    v1alpha1.TuningMode
+	runtime decision
+	limit   limit
+	facts   runtimes.Facts
 
-// Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying once.
-func (p Plan) Apply(_ *corev1.Pod) {}
+	set    []setting
+	skips  []skip
+	advice []string
 
-// Changes reports whether Apply would change the pod it was made for.
-func (p Plan) Changes() bool { return false }
+	// env, resources and resize are what the container becomes; nil: as it is.
+	env       []corev1.EnvVar
+	resources *corev1.ResourceRequirements
+	resize    *[]corev1.ContainerResizePolicy
+	sized     *sizeRecord
+	policy    string // the memory resizePolicy that memfit set; empty: none
+}
 
-// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none.
-func (p Plan) Warnings() []string { return nil }
+// setting is one knob that is set.
+type setting struct {
+	knob    *runtimes.Knob
+	verdict runtimes.Verdict
+	runtime *runtimes.Runtime
+	// replace: the profile names it in tuning.replace, so the user's own value gives way.
+	replace bool
+}
 
-// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)".
-func (p Plan) Settings() map[string][]string { return nil }
+// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS: --max-old-space-size=381 (...)".
+func (s setting) text() string {
+	return s.assignment() + " (" + s.verdict.Why + ")"
+}
 
-// RuntimeOf says what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
-func (p Plan) RuntimeOf(_ string) string { return "" }
+func (s setting) assignment() string {
+	if s.knob.List != nil {
+		return s.knob.Env + ": " + s.verdict.Value
+	}
+	return s.knob.Env + "=" + s.verdict.Value
+}
 
-// Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked.
-func (p Plan) Advice(_ string) []string { return nil }
+// skip is one knob that is left alone.
+type skip struct {
+	name, why string
+	// usersOwn: the user has decided, so a cap of unknown size may be in force.
+	usersOwn bool
+}
 
-// Growth is what the container's runtime does with its limit, given the settings in this plan.
-func (p Plan) Growth(_ string) runtimes.Growth { return runtimes.Growth{} }
+func (s skip) text() string { return s.name + " left alone: " + s.why }
+
+// MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty plan, and so
+// does a mirror pod, which the kubelet owns.
+//
+// The plan is made for the pod as it would be without memfit: what an earlier plan wrote, according to the annotation, is
+// taken back first. That is what makes it the same the second time, and right again after another webhook changed the limit.
+func MakePlan(in Input) Plan {
+	if in.Pod == nil || in.Profile == nil || in.Profile.Spec == nil {
+		return Plan{}
+	}
+	if _, mirror := in.Pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return Plan{}
+	}
+	before := readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
+	after := newRecord(in.Profile)
+	var p Plan
+	for _, t := range targets(in.Pod, in.Profile) {
+		c, rec := planContainer(in, t, before.of(t.container.Name))
+		p.containers = append(p.containers, c)
+		p.notes = append(p.notes, t.policy.Notes...)
+		after.add(c.name, rec)
+	}
+	p.annotation = after.text()
+	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] && (p.annotation != "" || before != nil)
+	return p
+}
+
+// planContainer plans one container, given what an earlier plan wrote into it.
+func planContainer(in Input, t target, before *containerRecord) (containerPlan, *containerRecord) {
+	w := takeBack(t.container, before)
+	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: decide(t), sized: w.before.Size}
+	if c.mode != v1alpha1.TuningDryRun {
+		c.size(in, t, w)
+	}
+	c.limit = effectiveLimit(in.Pod, t.container, w.resources)
+	c.facts = facts(in, t, w, c.runtime, c.limit)
+	if c.mode != v1alpha1.TuningOff {
+		c.settle(w, t, in)
+	}
+	if c.mode == v1alpha1.TuningInject {
+		w.resizePolicy(in.Pod, t, c.followsLimit())
+		w.write(c.set)
+	}
+	c.finish(t.container, w)
+	if c.mode == v1alpha1.TuningDryRun {
+		w.write(c.set) // after finish: only the record says what would be set
+	}
+	return c, c.record(w)
+}
+
+// followsLimit reports whether a resize would leave a setting of a known runtime behind.
+func (c *containerPlan) followsLimit() bool {
+	for _, s := range c.set {
+		if s.knob.Follows != runtimes.Nothing && !s.verdict.Fixed && c.runtime.certain {
+			return true
+		}
+	}
+	return false
+}
+
+// facts gathers what knobs are derived from.
+func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
+	spec := t.policy.Runtime
+	f := runtimes.Facts{
+		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
+		Live: in.Live[t.container.Name],
+		Ask:  ask(t.policy.Tuning),
+	}
+	if d.declared {
+		f.Version, f.Variant = runtimes.ParseVersion(spec.Version), string(spec.Variant)
+	}
+	switch {
+	case spec.Libc == v1alpha1.LibcMusl:
+		f.NoGlibc = "the profile says musl, whose malloc has no such setting"
+	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
+		f.NoGlibc = "Windows has no glibc"
+	}
+	f.Given = w.given(d.runtime)
+	return f
+}
+
+// ask translates the profile's words into the table's.
+func ask(t v1alpha1.TuningSpec) runtimes.Ask {
+	a := runtimes.Ask{ArenaMax: t.ArenaMax}
+	if t.HeapPercent != nil {
+		a.HeapPercent = *t.HeapPercent
+	}
+	if t.HeapLimit != nil {
+		a.HeapLimit = memory.FromQuantity(*t.HeapLimit)
+	}
+	if t.TrimThreshold != nil {
+		a.TrimThreshold = memory.FromQuantity(*t.TrimThreshold)
+	}
+	if t.TrimInterval != nil {
+		a.TrimInterval = &t.TrimInterval.Duration
+	}
+	if t.Go != nil {
+		a.AutoMemLimit, a.OnlyAtLimit, a.Cgo = t.Go.MemoryLimitBy == "AUTOMEMLIMIT", t.Go.GC == "OnlyAtLimit", t.Go.Cgo == "Used"
+	}
+	if t.JVM != nil && t.JVM.G1PeriodicGCInterval != nil {
+		a.G1PeriodicGCInterval = t.JVM.G1PeriodicGCInterval.Duration
+	}
+	if t.NodeJS != nil && t.NodeJS.SemiSpace != nil {
+		a.SemiSpace = memory.FromQuantity(*t.NodeJS.SemiSpace)
+	}
+	if t.DotNet != nil {
+		a.ConserveMemory = t.DotNet.ConserveMemory
+	}
+	return a
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// finish compares the drawn-up container with the pod's own and keeps what differs.
+func (c *containerPlan) finish(have *corev1.Container, w *working) {
+	c.policy = w.resizeSet
+	env := make([]corev1.EnvVar, 0, len(w.env))
+	for i := range w.env {
+		if !w.env[i].absent {
+			env = append(env, w.env[i].EnvVar)
+		}
+	}
+	if !slices.EqualFunc(env, have.Env, sameVariable) {
+		c.env = env
+	}
+	if !slices.Equal(w.resize, have.ResizePolicy) {
+		c.resize = &w.resize
+	}
+	if memoryOf(w.resources.Limits) != memoryOf(have.Resources.Limits) || memoryOf(w.resources.Requests) != memoryOf(have.Resources.Requests) {
+		c.resources = &w.resources
+	}
+}
+
+// sameVariable compares entries that come from one pod: a source is then the same object or another source.
+func sameVariable(a, b corev1.EnvVar) bool {
+	return a.Name == b.Name && a.Value == b.Value && a.ValueFrom == b.ValueFrom
+}
+
+// Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying once.
+// It writes env, resources and resizePolicy of the containers it manages, and the memfit.dev/injected annotation.
+func (p Plan) Apply(pod *corev1.Pod) {
+	if pod == nil {
+		return
+	}
+	for i := range p.containers {
+		if have := container(pod, p.containers[i].name); have != nil {
+			p.containers[i].apply(have)
+		}
+	}
+	if !p.annotated {
+		return
+	}
+	if p.annotation == "" {
+		delete(pod.Annotations, v1alpha1.InjectedAnnotation)
+		return
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = make(map[string]string, 1)
+	}
+	pod.Annotations[v1alpha1.InjectedAnnotation] = p.annotation
+}
+
+func (c *containerPlan) apply(have *corev1.Container) {
+	if c.env != nil {
+		have.Env = slices.Clone(c.env)
+		if len(have.Env) == 0 {
+			have.Env = nil
+		}
+	}
+	if c.resize != nil {
+		have.ResizePolicy = slices.Clone(*c.resize)
+	}
+	if c.resources != nil {
+		setMemory(&have.Resources.Limits, memoryOf(c.resources.Limits))
+		setMemory(&have.Resources.Requests, memoryOf(c.resources.Requests))
+	}
+}
+
+func setMemory(list *corev1.ResourceList, b memory.Bytes) {
+	if memoryOf(*list) != b {
+		*list = with(*list, b)
+	}
+}
+
+// container finds a container or init container by name.
+func container(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Changes reports whether Apply would change the pod it was made for.
+func (p Plan) Changes() bool {
+	return p.annotated || slices.ContainsFunc(p.containers, func(c containerPlan) bool {
+		return c.env != nil || c.resize != nil || c.resources != nil
+	})
+}

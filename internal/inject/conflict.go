@@ -1,0 +1,190 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// settle asks every knob of the container's runtime and sorts the answers into settings, skips and advice.
+func (c *containerPlan) settle(w *working, t target, in Input) {
+	r := c.runtime.runtime
+	for i := range r.Knobs {
+		k := &r.Knobs[i]
+		v := k.Derive(c.facts)
+		switch _, has := w.find(k.Env); {
+		case v.Suggest != "" && has == 0:
+			c.advice = append(c.advice, v.Suggest)
+		case v.Value == "" && v.Left == "":
+		default:
+			c.settleOne(w, t, in, k, v)
+		}
+	}
+	c.advice = append(c.advice, r.Advise(c.facts)...)
+}
+
+func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
+	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
+	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace && slices.Contains(t.policy.Tuning.Replace, k.Name)
+	checks := []func() string{
+		func() string { return w.userHas(s) },
+		func() string { return v.Left },
+		func() string { return w.elsewhere(s, t.container, in) },
+		func() string { return w.unsafe(s, c.facts.Version) },
+		func() string { return c.unmet(k) },
+	}
+	for i, check := range checks { // the first reason is the one the user reads
+		if why := check(); why != "" {
+			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2})
+			return
+		}
+	}
+	c.set = append(c.set, s)
+}
+
+// unmet says why the tier or the needs of k are not met.
+func (c *containerPlan) unmet(k *runtimes.Knob) string {
+	if k.Tier == runtimes.TierB && !c.runtime.certain {
+		return "it is not certain what the container runs: declare runtime.type in the profile"
+	}
+	if k.Needs == "" {
+		return ""
+	}
+	for _, s := range c.set {
+		if s.knob.Name == k.Needs {
+			return ""
+		}
+	}
+	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
+}
+
+// userHas says what the user has set already, or took back, so that the setting is left alone; empty when nothing stands against it.
+func (w *working) userHas(s setting) string {
+	v, count := w.find(s.knob.Env)
+	switch {
+	case count > 1:
+		return fmt.Sprintf("%s stands in env %d times, and only the last one counts: keep one", s.it(), count)
+	case count == 1 && v.ValueFrom != nil:
+		return fmt.Sprintf("%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom), s.setThereIf(v.ValueFrom))
+	case slices.Contains(w.taken, s.knob.Env) && count == 0:
+		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
+	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
+		return fmt.Sprintf("%s was changed after memfit had set it, so it is not touched again", s.it())
+	case count == 1 && s.knob.List == nil && s.verdict.Value != "" && v.Value == s.verdict.Value:
+		return fmt.Sprintf("the pod sets the same value itself (%s)", short(v.Value))
+	case count == 1 && s.knob.List == nil && !s.replace:
+		return fmt.Sprintf("the pod sets %s=%s itself, and the user's value wins%s", s.knob.Env, short(v.Value), s.instead())
+	}
+	for _, sign := range s.knob.Yields {
+		if why := w.sign(s, sign); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// sign says where a sign was found that the setting yields to; empty when nowhere, or where the profile replaces it.
+func (w *working) sign(s setting, sign runtimes.Sign) string {
+	why := sign.Why
+	if why == "" {
+		why = "and the user's value wins" + s.instead()
+	}
+	switch sign.In {
+	case runtimes.AsVariable:
+		for i := range w.env {
+			if name := w.env[i].Name; !w.env[i].absent && named(sign.Text, name) && name != s.knob.Env {
+				return fmt.Sprintf("the pod sets %s, %s", name, why)
+			}
+		}
+	case runtimes.InCommand:
+		for _, word := range fields(w.commands) {
+			if path.Base(word) == sign.Text {
+				return fmt.Sprintf("the command runs %s, %s", short(word), why)
+			}
+		}
+	default:
+		for _, src := range w.sources() {
+			text := fold(s.runtime, src.text)
+			if s.replace && src.name == s.knob.Env {
+				text = withoutFlag(text, s.knob.Name)
+			}
+			if i := strings.Index(text, sign.Text); i >= 0 {
+				return fmt.Sprintf("%s says %s, %s", src.title, short(wordAt(src.text, i)), why)
+			}
+		}
+	}
+	return ""
+}
+
+// withoutFlag is text less the words that set the flag, which are about to be replaced.
+func withoutFlag(text, flag string) string {
+	words := slices.DeleteFunc(strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") })
+	return strings.Join(words, " ")
+}
+
+// named reports whether an environment variable's name fits the pattern, whose trailing "*" makes it a prefix.
+func named(pattern, name string) bool {
+	if prefix, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(name, prefix)
+	}
+	return name == pattern
+}
+
+// elsewhere says that the variable may come from envFrom: an entry in env would silently replace it.
+func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
+	if _, count := w.find(s.knob.Env); count > 0 {
+		return ""
+	}
+	for _, from := range c.EnvFrom {
+		key, ok := strings.CutPrefix(s.knob.Env, from.Prefix)
+		if !ok || key == "" {
+			continue
+		}
+		where := "a source memfit does not know"
+		switch {
+		case from.ConfigMapRef != nil:
+			keys, known := in.ConfigMapKeys[from.ConfigMapRef.Name]
+			if known && !slices.Contains(keys, key) {
+				continue
+			}
+			where = fmt.Sprintf("ConfigMap %s (envFrom)", from.ConfigMapRef.Name)
+			if known {
+				return fmt.Sprintf("%s comes from %s, and the user's value wins%s", s.it(), where, s.setThere())
+			}
+		case from.SecretRef != nil:
+			where = fmt.Sprintf("Secret %s (envFrom)", from.SecretRef.Name)
+		}
+		return fmt.Sprintf("%s may come from %s, which memfit does not read%s", s.it(), where, s.setThere())
+	}
+	return ""
+}
+
+// unsafe says why nothing may be put in front of the user's own text.
+func (w *working) unsafe(s setting, version runtimes.Version) string {
+	v, count := w.find(s.knob.Env)
+	if s.knob.List == nil || count == 0 {
+		return ""
+	}
+	g := s.knob.List
+	if hazard := g.Hazard(v.Value); hazard != "" {
+		return fmt.Sprintf("the pod's own %s %s", s.knob.Env, hazard)
+	}
+	if g.MaxLength == 0 || !g.Strict(version) {
+		return ""
+	}
+	// Room for every word memfit could add, not only this one: together they must fit.
+	const ours, ourWords = 256, 6
+	if len(v.Value)+ours > g.MaxLength || len(g.Words(v.Value))+ourWords > g.MaxWords {
+		return fmt.Sprintf("%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value), g.StrictWhy)
+	}
+	return ""
+}

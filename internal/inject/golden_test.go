@@ -1,0 +1,192 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.yaml.injected anew")
+
+// TestGolden injects every testdata/NAME.yaml and compares with NAME.yaml.injected: the pod, and below it, as comments, what
+// status and warnings say about it. A NAME.yaml holds the objects that matter: a profile (default: one that says nothing), the
+// pod, ConfigMaps whose keys are known, and a MemoryRecommendation for sizing modes that size new pods.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(inputs) < 60 {
+		t.Fatalf("%d golden cases (%v), want at least 60", len(inputs), err)
+	}
+	for _, file := range inputs {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			in := readCase(t, file)
+			before := in.Pod.DeepCopy()
+			plan := MakePlan(in)
+			if diff := cmp.Diff(before, in.Pod); diff != "" {
+				t.Fatalf("making the plan changed the pod (-before +after):\n%s", diff)
+			}
+			plan.Apply(in.Pod)
+			checkValid(t, in.Pod)
+			checkGolden(t, file+".injected", render(t, in.Pod, plan))
+			checkTwice(t, in)
+		})
+	}
+	stale(t, inputs)
+}
+
+// checkTwice applies again what was just applied, with and without the sizes, as reinvocation and as a later look would.
+func checkTwice(t *testing.T, in Input) {
+	t.Helper()
+	for name, again := range map[string]Input{"reinvoked": in, "looked at": {Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: in.ConfigMapKeys, Live: in.Live}} {
+		pod := in.Pod.DeepCopy()
+		again.Pod = pod
+		plan := MakePlan(again)
+		if plan.Changes() {
+			t.Errorf("%s: the second plan would change something", name)
+		}
+		plan.Apply(pod)
+		if diff := cmp.Diff(in.Pod, pod); diff != "" {
+			t.Errorf("%s: applying twice differs from applying once (-once +twice):\n%s", name, diff)
+		}
+	}
+}
+
+func checkGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test ./internal/inject -run TestGolden -update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// stale fails on outputs without an input.
+func stale(t *testing.T, inputs []string) {
+	t.Helper()
+	outputs, err := filepath.Glob("testdata/*.injected")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range outputs {
+		if slices.Contains(inputs, strings.TrimSuffix(file, ".injected")) {
+			continue
+		}
+		if *update {
+			if err := os.Remove(file); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		t.Errorf("%s has no input: remove it", file)
+	}
+}
+
+// render is the pod as YAML and what memfit says about it as comments.
+func render(t *testing.T, pod *corev1.Pod, p Plan) string {
+	t.Helper()
+	out, err := yaml.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(out), "status: {}\n", "", 1)
+	comment := func(label string, lines []string) {
+		for _, line := range lines {
+			text += fmt.Sprintf("# %s: %s\n", label, line)
+		}
+	}
+	for i := range p.containers {
+		name := p.containers[i].name
+		comment(name+" runs", []string{p.RuntimeOf(name)})
+		comment(name+" gets", p.Settings()[name])
+		comment(name+" skips", p.Skipped()[name])
+		comment(name+" advice", p.Advice(name))
+	}
+	comment("warning", p.Warnings())
+	return text
+}
+
+// readCase reads the objects of one case.
+func readCase(t *testing.T, file string) Input {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1, Spec: &v1alpha1.MemoryProfileSpec{}}}
+	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
+		var kind struct{ Kind string }
+		must(t, yaml.Unmarshal(doc, &kind))
+		switch kind.Kind {
+		case "MemoryProfile":
+			var p v1alpha1.MemoryProfile
+			must(t, yaml.UnmarshalStrict(doc, &p))
+			in.Profile.Ref.Name, in.Profile.Spec = p.Name, &p.Spec
+		case "Pod":
+			in.Pod = &corev1.Pod{}
+			must(t, yaml.UnmarshalStrict(doc, in.Pod))
+		case "ConfigMap":
+			var m corev1.ConfigMap
+			must(t, yaml.UnmarshalStrict(doc, &m))
+			if in.ConfigMapKeys == nil {
+				in.ConfigMapKeys = make(map[string][]string)
+			}
+			in.ConfigMapKeys[m.Name] = slices.Collect(maps.Keys(m.Data))
+		case "MemoryRecommendation":
+			var r v1alpha1.MemoryRecommendation
+			must(t, yaml.UnmarshalStrict(doc, &r))
+			in.Sizes = sizesOf(r)
+		default:
+			t.Fatalf("%s: kind %q has no place in a golden case", file, kind.Kind)
+		}
+	}
+	if in.Pod == nil {
+		t.Fatalf("%s has no Pod", file)
+	}
+	return in
+}
+
+func sizesOf(r v1alpha1.MemoryRecommendation) map[string]Size {
+	out := make(map[string]Size)
+	for _, c := range r.Status.Containers {
+		var s Size
+		if c.Recommended != nil && c.Recommended.Limit != nil {
+			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
+		}
+		if c.Recommended != nil && c.Recommended.Request != nil {
+			s.Request = memory.FromQuantity(*c.Recommended.Request)
+		}
+		out[c.Container] = s
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

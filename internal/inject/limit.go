@@ -1,0 +1,72 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// limit is what a container may use.
+type limit struct {
+	// effective is what its process can have: cgroup less memory-backed volumes. 0: no limit.
+	effective memory.Bytes
+	// cgroup is the limit that the runtime reads. 0: no limit.
+	cgroup memory.Bytes
+	// text says effective with where it comes from: "448Mi (512Mi less 64Mi of memory-backed volumes)".
+	text string
+}
+
+// effectiveLimit is the smaller of the container's and the pod's memory limit, less what the container's memory-backed volumes
+// may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
+func effectiveLimit(pod *corev1.Pod, c *corev1.Container, resources corev1.ResourceRequirements) limit {
+	l := limit{cgroup: memoryOf(resources.Limits)}
+	l.text = l.cgroup.String()
+	if pod.Spec.Resources != nil {
+		if whole := memoryOf(pod.Spec.Resources.Limits); whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
+			l.cgroup, l.text = whole, fmt.Sprintf("the pod's %s", whole)
+		}
+	}
+	if l.cgroup == 0 {
+		return limit{text: "no limit"}
+	}
+	l.effective = l.cgroup
+	if volumes := memoryVolumes(pod, c); volumes > 0 {
+		// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
+		l.effective = max(l.cgroup.Minus(volumes), 1)
+		l.text = fmt.Sprintf("%s (%s less %s of memory-backed volumes)", l.cgroup.Minus(volumes), l.text, volumes)
+	}
+	return l
+}
+
+// memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted once.
+// One without a size limit counts nothing: what it may take is not known.
+func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
+	var sum memory.Bytes
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil {
+			continue
+		}
+		for _, m := range c.VolumeMounts {
+			if m.Name == v.Name {
+				sum = sum.Plus(memory.FromQuantity(*v.EmptyDir.SizeLimit))
+				break
+			}
+		}
+	}
+	return sum
+}
+
+// memoryOf is the memory of a resource list, 0 when it has none.
+func memoryOf(list corev1.ResourceList) memory.Bytes {
+	q, ok := list[corev1.ResourceMemory]
+	if !ok {
+		return 0
+	}
+	return memory.FromQuantity(q)
+}

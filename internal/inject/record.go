@@ -1,0 +1,136 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// recordVersion is raised when the meaning of a field changes. A record of another version is read as none: what it wrote is
+// then the user's, and stays.
+const recordVersion = 1
+
+// recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are left out,
+// because what was written is needed again and reasons are not.
+const recordMax = 32 << 10
+
+// record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it can
+// take back exactly that, and why it left other things alone.
+type record struct {
+	Version    int                         `json:"v"`
+	Profile    string                      `json:"profile"`
+	Generation int64                       `json:"generation,omitempty"`
+	Containers map[string]*containerRecord `json:"containers,omitempty"`
+}
+
+// containerRecord is the part about one container.
+type containerRecord struct {
+	// DryRun: Set says what would be set; nothing was.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Limit is the effective limit that settings were derived from.
+	Limit string `json:"limit,omitempty"`
+	// ResizePolicy is the memory resizePolicy that memfit added.
+	ResizePolicy string `json:"resizePolicy,omitempty"`
+	// Runtime is what memfit takes the container to run, and how it knows.
+	Runtime string `json:"runtime,omitempty"`
+	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words put in front of the user's.
+	Set map[string]string `json:"set,omitempty"`
+	// Size is the memory request and limit that memfit wrote, and what was there before.
+	Size *sizeRecord `json:"size,omitempty"`
+	// Skipped is, by setting, why it was left alone.
+	Skipped map[string]string `json:"skipped,omitempty"`
+	// Taken are variables that somebody removed or changed after memfit had set them. They are not set again.
+	Taken []string `json:"taken,omitempty"`
+	// Was is, by variable, the text that Set replaced.
+	Was map[string]string `json:"was,omitempty"`
+}
+
+// sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
+type sizeRecord struct {
+	Limit      string `json:"limit,omitempty"`
+	Request    string `json:"request,omitempty"`
+	WasLimit   string `json:"wasLimit,omitempty"`
+	WasRequest string `json:"wasRequest,omitempty"`
+}
+
+// readRecord reads the annotation; nil when there is none that memfit could have written.
+func readRecord(text string) *record {
+	if text == "" {
+		return nil
+	}
+	var r record
+	if json.Unmarshal([]byte(text), &r) != nil || r.Version != recordVersion {
+		return nil
+	}
+	return &r
+}
+
+func newRecord(n *profile.Named) *record {
+	return &record{Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation}
+}
+
+func (r *record) of(container string) *containerRecord {
+	if r == nil {
+		return nil
+	}
+	return r.Containers[container]
+}
+
+func (r *record) add(container string, c *containerRecord) {
+	if c == nil {
+		return
+	}
+	if r.Containers == nil {
+		r.Containers = make(map[string]*containerRecord)
+	}
+	r.Containers[container] = c
+}
+
+// text is the annotation's value; empty when there is nothing to say about any container.
+func (r *record) text() string {
+	if len(r.Containers) == 0 {
+		return ""
+	}
+	out := r.encode()
+	if len(out) > recordMax {
+		for _, c := range r.Containers {
+			c.Skipped = nil
+		}
+		out = r.encode()
+	}
+	return out
+}
+
+// encode is compact JSON with "<" and "&" as they are: people read it.
+func (r *record) encode() string {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if e.Encode(r) != nil { // nothing in it can fail to encode
+		return ""
+	}
+	return string(bytes.TrimRight(buf.Bytes(), "\n"))
+}
+
+// record says what was done to the container; nil when tuning is off and nothing was sized.
+func (c *containerPlan) record(w *working) *containerRecord {
+	r := &containerRecord{
+		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.text, ResizePolicy: c.policy, Runtime: c.runtime.text,
+		Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+	}
+	for _, s := range c.skips {
+		if r.Skipped == nil {
+			r.Skipped = make(map[string]string)
+		}
+		r.Skipped[s.name] = s.why
+	}
+	if c.mode == v1alpha1.TuningOff && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// warningsMax is how many admission warnings a person reads; the rest is counted and stands in the annotation.
+const warningsMax = 3
+
+// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was left
+// alone because the user decided otherwise is no warning.
+func (p Plan) Warnings() []string {
+	var out []string
+	for _, n := range p.notes {
+		if !slices.Contains(out, "memfit: "+n) { // the annotation is the pod's, the note comes once per container
+			out = append(out, "memfit: "+n)
+		}
+	}
+	for i := range p.containers {
+		out = append(out, p.containers[i].warnings()...)
+	}
+	if extra := len(out) - warningsMax; extra > 0 {
+		out = append(out[:warningsMax], fmt.Sprintf("memfit: %d more in annotation %s", extra, v1alpha1.InjectedAnnotation))
+	}
+	return out
+}
+
+func (c *containerPlan) warnings() []string {
+	if c.mode == v1alpha1.TuningOff {
+		return nil
+	}
+	var out []string
+	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
+		out = append(out, fmt.Sprintf("memfit: container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name))
+	}
+	for _, s := range c.set {
+		if s.verdict.Warning != "" {
+			out = append(out, fmt.Sprintf("memfit: container %s: %s", c.name, s.verdict.Warning))
+		}
+	}
+	return out
+}
+
+// lacksLimit reports whether the runtime has a setting that follows the limit, and none was set.
+func (c *containerPlan) lacksLimit() bool {
+	for _, s := range c.set {
+		if s.knob.Follows == runtimes.Literal {
+			return false
+		}
+	}
+	return slices.ContainsFunc(c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal })
+}
+
+// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be set.
+func (p Plan) Settings() map[string][]string {
+	var out map[string][]string
+	for i := range p.containers {
+		c := &p.containers[i]
+		for _, s := range c.set {
+			if out == nil {
+				out = make(map[string][]string)
+			}
+			out[c.name] = append(out[c.name], s.text())
+		}
+	}
+	return out
+}
+
+// Skipped is container -> what is left alone and why: "GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself, ...".
+func (p Plan) Skipped() map[string][]string {
+	var out map[string][]string
+	for i := range p.containers {
+		c := &p.containers[i]
+		for _, s := range c.skips {
+			if out == nil {
+				out = make(map[string][]string)
+			}
+			out[c.name] = append(out[c.name], s.text())
+		}
+	}
+	return out
+}
+
+// RuntimeOf says what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
+func (p Plan) RuntimeOf(container string) string {
+	if c := p.of(container); c != nil {
+		return c.runtime.text
+	}
+	return ""
+}
+
+// Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked.
+func (p Plan) Advice(container string) []string {
+	if c := p.of(container); c != nil {
+		return slices.Clone(c.advice)
+	}
+	return nil
+}
+
+// Growth is what the container's runtime does with its limit, given the settings in this plan.
+func (p Plan) Growth(container string) runtimes.Growth {
+	c := p.of(container)
+	if c == nil {
+		return runtimes.Growth{}
+	}
+	r := c.runtime.runtime
+	ours := slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == r.Heap })
+	users := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.usersOwn })
+	g := r.Growth(c.facts, ours)
+	if users || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
+		g.FollowsLimit, g.HeapPercent = false, 0
+	}
+	return g
+}
+
+func (p Plan) of(container string) *containerPlan {
+	for i := range p.containers {
+		if p.containers[i].name == container {
+			return &p.containers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// target is a container that memfit manages.
+type target struct {
+	container *corev1.Container
+	policy    profile.Container
+	// sidecar is a native sidecar: an init container that runs as long as the pod.
+	sidecar bool
+	// once is a plain init container, which is managed only because the profile names it.
+	once bool
+}
+
+// targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order of the
+// pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
+func targets(pod *corev1.Pod, n *profile.Named) []target {
+	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
+	add := func(c *corev1.Container, init bool) {
+		t := target{container: c, policy: n.Container(c.Name, pod.Annotations)}
+		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		t.once = init && !t.sidecar
+		if t.policy.Managed && (!t.once || t.policy.Named) {
+			out = append(out, t)
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		add(&pod.Spec.InitContainers[i], true)
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i], false)
+	}
+	return out
+}
+
+// decision is what memfit takes a container to run.
+type decision struct {
+	runtime  *runtimes.Runtime
+	declared bool
+	// certain: declared, or the command is that runtime's own program. Only then may a setting go in that another runtime or
+	// version could refuse. An image's name never makes it certain.
+	certain bool
+	text    string
+}
+
+// decide takes the declared runtime, else the one whose program the command names, else none.
+func decide(t target) decision {
+	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
+		r := runtimes.Lookup(string(spec.Type))
+		title := r.Title
+		for _, more := range []string{string(spec.Variant), spec.Version} {
+			if more != "" {
+				title += " " + more
+			}
+		}
+		return decision{runtime: r, declared: true, certain: true, text: title + " (declared by " + t.policy.RuntimeDeclaredBy + ")"}
+	}
+	if name := program(t.container.Command); name != "" {
+		if r := runtimes.ByCommand(name); r != nil {
+			return decision{runtime: r, certain: true, text: r.Title + " (the command is " + path.Base(name) + ")"}
+		}
+	}
+	return decision{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), text: "unknown (nobody declared it, and the command does not tell)"}
+}
+
+// program is the program that command starts, looking through the small init programs that only pass signals on; empty when it
+// cannot be told. A shell's script is not looked into: what it starts in the end is not certain. args alone say nothing, because
+// the image's entrypoint decides what they mean.
+func program(command []string) string {
+	for len(command) > 0 {
+		switch path.Base(command[0]) {
+		case "tini", "tini-static", "dumb-init", "docker-init", "catatonit":
+			command = afterOptions(command[1:])
+		case "env":
+			command = command[1:]
+			for len(command) > 0 && strings.Contains(command[0], "=") {
+				command = command[1:]
+			}
+		default:
+			return command[0]
+		}
+	}
+	return ""
+}
+
+// afterOptions skips "--" and options known to take no value; any other option makes the rest uncertain.
+func afterOptions(words []string) []string {
+	for len(words) > 0 {
+		switch words[0] {
+		case "--":
+			return words[1:]
+		case "-g", "-s", "-v", "-w", "--single-child", "--verbose":
+			words = words[1:]
+		default:
+			if strings.HasPrefix(words[0], "-") {
+				return nil
+			}
+			return words
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// source is a place where a flag of the user's may stand.
+type source struct{ name, title, text string }
+
+// sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up on a
+// command line that only the image knows.
+func (w *working) sources() []source {
+	out := make([]source, 0, len(w.env)+1)
+	if len(w.commands) > 0 {
+		out = append(out, source{"", "the command line", strings.Join(w.commands, " ")})
+	}
+	for i := range w.env {
+		if v := &w.env[i]; !v.absent && v.ValueFrom == nil && v.Value != "" {
+			out = append(out, source{v.Name, v.Name, v.Value})
+		}
+	}
+	return out
+}
+
+// fields are the words of a command line, shell scripts taken apart at white space, quotes and separators.
+func fields(commands []string) []string {
+	return strings.FieldsFunc(strings.Join(commands, " "), func(c rune) bool { return strings.ContainsRune(" \t\n\r'\";&|()", c) })
+}
+
+// wordAt is the word of text that position i is in.
+func wordAt(text string, i int) string {
+	const ends = " \t\n\r'\";"
+	i = min(i, len(text))
+	start := strings.LastIndexAny(text[:i], ends) + 1
+	if end := strings.IndexAny(text[i:], ends); end >= 0 {
+		return text[start : i+end]
+	}
+	return text[start:]
+}
+
+// short is a user's text as it goes into a reason: one line, at most 60 characters.
+func short(text string) string {
+	const most = 60
+	if text == "" {
+		return `""`
+	}
+	text = strings.ToValidUTF8(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(text), "?")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "..."
+}
+
+// fromWhere names the source of a valueFrom as people know it; kinds invented later have a name too.
+func fromWhere(from *corev1.EnvVarSource) string {
+	switch {
+	case from.ConfigMapKeyRef != nil:
+		return fmt.Sprintf("key %s of ConfigMap %s", from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name)
+	case from.SecretKeyRef != nil:
+		return fmt.Sprintf("key %s of Secret %s", from.SecretKeyRef.Key, from.SecretKeyRef.Name)
+	case from.FieldRef != nil:
+		return "field " + from.FieldRef.FieldPath
+	case from.FileKeyRef != nil:
+		return fmt.Sprintf("key %s of file %s", from.FileKeyRef.Key, from.FileKeyRef.Path)
+	case from.ResourceFieldRef != nil:
+		return "resource " + from.ResourceFieldRef.Resource
+	}
+	return "another source"
+}
+
+// it is the variable, as the subject of a reason that begins with the setting's name.
+func (s setting) it() string {
+	if s.knob.Name == s.knob.Env {
+		return "it"
+	}
+	return s.knob.Env
+}
+
+// instead says what memfit would have set; empty when that is not known.
+func (s setting) instead() string {
+	if s.verdict.Value == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (memfit would set %s)", s.verdict.Value)
+}
+
+// setThereIf is setThere for sources that hold text of the user's.
+func (s setting) setThereIf(from *corev1.EnvVarSource) string {
+	if from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil && from.FileKeyRef == nil {
+		return ""
+	}
+	return s.setThere()
+}
+
+// setThere says what to write where memfit cannot.
+func (s setting) setThere() string {
+	switch {
+	case s.verdict.Value == "":
+		return ""
+	case s.knob.List != nil:
+		return fmt.Sprintf(": add %s there", frontWords([]setting{s}))
+	}
+	return fmt.Sprintf(": set %s=%s there", s.knob.Env, s.verdict.Value)
+}
+
+func (s setting) fold(text string) string { return fold(s.runtime, text) }

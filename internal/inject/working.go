@@ -1,0 +1,296 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// working is a container as it would be without memfit, on which a plan is drawn up. The pod's own is never written.
+type working struct {
+	env       []variable
+	resources corev1.ResourceRequirements
+	resize    []corev1.ContainerResizePolicy
+	commands  []string // command and args
+
+	// before is what an earlier plan wrote; never nil. taken are variables of it that somebody removed or changed since.
+	before *containerRecord
+	taken  []string
+
+	// resizeSet is the memory resizePolicy that this plan added.
+	resizeSet string
+
+	// written and was are what this plan wrote and replaced, for the record.
+	written, was map[string]string
+}
+
+// variable is an entry of env. One that memfit wrote is absent until it is written again, and keeps its place.
+type variable struct {
+	corev1.EnvVar
+	absent bool
+}
+
+// takeBack undoes what the record says memfit wrote into c, as far as it is still there word for word.
+func takeBack(c *corev1.Container, rec *containerRecord) *working {
+	w := &working{
+		env: make([]variable, len(c.Env), len(c.Env)+4), resources: c.Resources, resize: c.ResizePolicy,
+		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
+	}
+	for i := range c.Env {
+		w.env[i].EnvVar = c.Env[i]
+	}
+	if rec == nil || rec.DryRun {
+		return w
+	}
+	w.before = rec
+	for _, name := range slices.Sorted(maps.Keys(rec.Set)) {
+		if _, ours := variables[name]; !ours { // a record can be copied or forged: nothing else is touched on its word
+			continue
+		}
+		was, replaced := rec.Was[name]
+		if !w.takeBackOne(name, rec.Set[name], was, replaced) {
+			w.take(name)
+		}
+	}
+	for _, name := range rec.Taken {
+		w.take(name)
+	}
+	if rec.ResizePolicy != "" {
+		w.resize = withoutMemory(w.resize, rec.ResizePolicy)
+	}
+	return w
+}
+
+func (w *working) take(name string) {
+	if !slices.Contains(w.taken, name) {
+		w.taken = append(w.taken, name)
+		slices.Sort(w.taken)
+	}
+}
+
+// variables are the names that the table of runtimes can write, with the grammar of those that carry several settings.
+var variables = func() map[string]*runtimes.Grammar {
+	all := make(map[string]*runtimes.Grammar)
+	for _, r := range runtimes.All() {
+		for i := range r.Knobs {
+			all[r.Knobs[i].Env] = r.Knobs[i].List
+		}
+	}
+	return all
+}()
+
+// takeBackOne removes what was written from one variable, or puts back what it replaced; false when it is no longer there.
+func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
+	v, count := w.find(name)
+	if count != 1 || v.ValueFrom != nil {
+		return false
+	}
+	if variables[name] == nil {
+		if v.Value != wrote {
+			return false
+		}
+		v.Value, v.absent = was, !replaced
+		return true
+	}
+	rest, ok := cutWords(v.Value, wrote, was)
+	if !ok {
+		return false
+	}
+	v.Value, v.absent = rest, rest == "" && !replaced
+	return true
+}
+
+// cutWords replaces the words wrote in value by was, together with one separator when was is empty. ok is false when they are
+// not there as whole words.
+func cutWords(value, wrote, was string) (rest string, ok bool) {
+	if wrote == "" {
+		return value, false
+	}
+	for from := 0; ; {
+		i := strings.Index(value[from:], wrote)
+		if i < 0 {
+			return value, false
+		}
+		start, end := from+i, from+i+len(wrote)
+		if (start == 0 || separates(value[start-1])) && (end == len(value) || separates(value[end])) {
+			head, tail := value[:start], value[end:]
+			switch {
+			case was != "":
+			case tail != "":
+				tail = tail[1:]
+			case head != "":
+				head = head[:len(head)-1]
+			}
+			return head + was + tail, true
+		}
+		from = start + 1
+	}
+}
+
+func separates(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// find returns the last entry called name, which is the one the kubelet uses, and how many there are.
+func (w *working) find(name string) (v *variable, count int) {
+	for i := range w.env {
+		if w.env[i].Name == name && !w.env[i].absent {
+			v = &w.env[i]
+			count++
+		}
+	}
+	return v, count
+}
+
+// put sets a variable to a literal, in its old place if it has one, else at the end: no earlier $(NAME) of the user's then
+// begins to mean something else.
+func (w *working) put(name, value string) {
+	for i := range w.env {
+		if w.env[i].Name == name {
+			w.env[i] = variable{EnvVar: corev1.EnvVar{Name: name, Value: value}}
+			return
+		}
+	}
+	w.env = append(w.env, variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
+}
+
+// write puts the settings into env and remembers the text.
+func (w *working) write(settings []setting) {
+	lists := make(map[string][]setting)
+	for _, s := range settings {
+		if s.knob.List != nil {
+			lists[s.knob.Env] = append(lists[s.knob.Env], s)
+		}
+	}
+	for _, s := range settings {
+		switch {
+		case s.knob.List == nil:
+			w.writeScalar(s)
+		case len(lists[s.knob.Env]) > 0:
+			w.writeList(s.knob.Env, lists[s.knob.Env])
+			delete(lists, s.knob.Env)
+		}
+	}
+}
+
+func (w *working) writeScalar(s setting) {
+	if old, _ := w.find(s.knob.Env); old != nil {
+		w.remember(s.knob.Env, s.verdict.Value, old.Value, true)
+	} else {
+		w.remember(s.knob.Env, s.verdict.Value, "", false)
+	}
+	w.put(s.knob.Env, s.verdict.Value)
+}
+
+// writeList puts words in front of the user's, whose last word wins in both runtimes that have such a variable.
+func (w *working) writeList(name string, settings []setting) {
+	old, _ := w.find(name)
+	theirs, replaced := "", false
+	if old != nil {
+		theirs = old.Value
+	}
+	var ours []setting
+	for _, s := range settings {
+		if next, ok := replaceFlag(theirs, s); s.replace && ok {
+			theirs, replaced = next, true
+		} else {
+			ours = append(ours, s)
+		}
+	}
+	text := frontWords(ours)
+	switch {
+	case old == nil:
+		w.remember(name, text, "", false)
+		w.put(name, text)
+	case old.Value == "":
+		w.remember(name, text, "", true)
+		w.put(name, text)
+	case replaced:
+		whole := strings.TrimLeft(text+" "+theirs, " ")
+		w.remember(name, whole, old.Value, true)
+		w.put(name, whole)
+	default:
+		w.remember(name, text, "", false)
+		w.put(name, text+" "+theirs)
+	}
+}
+
+func (w *working) remember(name, wrote, was string, replaced bool) {
+	if w.written == nil {
+		w.written = make(map[string]string)
+	}
+	w.written[name] = wrote
+	if !replaced {
+		return
+	}
+	if w.was == nil {
+		w.was = make(map[string]string)
+	}
+	w.was[name] = was
+}
+
+// frontWords are the words of settings, their guards first, none twice.
+func frontWords(settings []setting) string {
+	var words []string
+	add := func(word string) {
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	for _, s := range settings {
+		for _, g := range s.knob.Guard {
+			add(g)
+		}
+		add(s.verdict.Value)
+	}
+	return strings.Join(words, " ")
+}
+
+// replaceFlag puts the setting in place of the user's own words for the same flag; ok is false when there is none in the open.
+func replaceFlag(value string, s setting) (next string, ok bool) {
+	words := strings.Split(value, " ")
+	for i, word := range words {
+		if strings.HasPrefix(s.fold(word), s.knob.Name+"=") {
+			words[i], ok = s.verdict.Value, true
+		}
+	}
+	return strings.Join(words, " "), ok
+}
+
+// given are the user's numbers for the flags the runtime's other settings depend on. The last one wins, as in the runtime.
+func (w *working) given(r *runtimes.Runtime) map[string]int64 {
+	var out map[string]int64
+	for _, flag := range r.Reads {
+		for _, src := range w.sources() {
+			text := fold(r, src.text)
+			i := strings.LastIndex(text, flag+"=")
+			if i < 0 {
+				continue
+			}
+			digits := text[i+len(flag)+1:]
+			if end := strings.IndexFunc(digits, func(c rune) bool { return c < '0' || c > '9' }); end >= 0 {
+				digits = digits[:end]
+			}
+			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+				if out == nil {
+					out = make(map[string]int64)
+				}
+				out[flag] = n
+			}
+		}
+	}
+	return out
+}
+
+func fold(r *runtimes.Runtime, text string) string {
+	if r.Fold == nil {
+		return text
+	}
+	return r.Fold(text)
+}
