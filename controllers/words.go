@@ -160,15 +160,15 @@ func duration(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
-		return fmt.Sprintf("%dm%s", int(d.Minutes()), rest(int(d.Seconds())%60, "s"))
+		return fmt.Sprintf("%dm%s", int(d.Minutes()), remainder(int(d.Seconds())%60, "s"))
 	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%s", int(d.Hours()), rest(int(d.Minutes())%60, "m"))
+		return fmt.Sprintf("%dh%s", int(d.Hours()), remainder(int(d.Minutes())%60, "m"))
 	default:
-		return fmt.Sprintf("%dd%s", int(d.Hours())/24, rest(int(d.Hours())%24, "h"))
+		return fmt.Sprintf("%dd%s", int(d.Hours())/24, remainder(int(d.Hours())%24, "h"))
 	}
 }
 
-func rest(n int, unit string) string {
+func remainder(n int, unit string) string {
 	if n == 0 {
 		return ""
 	}

@@ -1,0 +1,180 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+var _ = Describe("An OOM kill", func() {
+	var w *world
+	BeforeEach(func() {
+		w = newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNodeJS))
+	})
+	kill := func(at time.Duration) build.ContainerOption { return build.OOMKilled(start.Add(at)) }
+	second := time.Second
+
+	It("is in the checkpoint, in the recommendation and in events", func() {
+		pod := w.pod("web", kill(-10*second))
+		w.applied(pod.Obj())
+		rec := w.reconciled(w.alone("web"))
+
+		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
+		Expect(rec.Status.RecentOOMKills).To(HaveLen(1))
+		Expect(rec.Status.RecentOOMKills[0].Container).To(Equal("app"))
+		Expect(rec.Status.RecentOOMKills[0].Limit.String()).To(Equal("256Mi"))
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, ContainSubstring("256Mi")))
+		Expect(rec.OwnerReferences).To(HaveLen(1), "the garbage collector removes it with its workload")
+		Expect(w.checkpoint(w.alone("web")).Status.Ledger).NotTo(BeEmpty())
+		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/web OOMKilled: Container app was OOM killed"), ContainSubstring("256Mi"))))
+	})
+
+	It("is answered at once with a larger limit", func() {
+		w.applied(w.pod("web", kill(-10*second)).Obj())
+		rec := w.reconciled(w.alone("web"))
+		Expect(rec.Status.Containers).To(HaveLen(1))
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+		Expect(rec.Status.Containers[0].Recommended.Limit.Cmp(*rec.Status.RecentOOMKills[0].Limit)).To(Equal(1))
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, Not(BeEmpty())))
+		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Normal Pod/web RecommendationChanged: Container app: ")))
+	})
+
+	It("is counted once however often it is seen", func() {
+		pod := w.pod("web", kill(-10*second)).Obj()
+		w.applied(pod)
+		w.reconciled(w.alone("web"))
+		for range 3 {
+			w.seen(pod)
+			w.passes(time.Minute)
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		}
+	})
+
+	It("is told apart from the one before, also when both happened between two looks", func() {
+		pod := w.pod("web")
+		w.applied(pod.Obj())
+		w.reconciled(w.alone("web"))
+		w.applied(pod.Container("app", kill(10*second), kill(20*second)).Obj())
+		Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(2))
+	})
+
+	It("is counted when the pod is deleted right after it", func() {
+		pod := w.pod("web")
+		w.applied(pod.Obj())
+		w.reconciled(w.alone("web"))
+		killed := pod.Container("app", kill(10*second)).Obj()
+		w.applied(killed)
+		w.deleted(killed)
+		rec := w.reconciled(w.alone("web"))
+		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
+		Expect(rec.Status.Containers).To(HaveLen(1), "what was found about the container stays")
+	})
+
+	It("is counted when memfit learns of the pod only by its deletion", func() {
+		killed := w.pod("run", build.Ended(start.Add(-second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).Obj()
+		expect.Applied(w.ctx, w.client, killed)
+		w.deleted(killed)
+		Expect(w.reconciled(w.alone("run")).Status.OOMKills).To(BeEquivalentTo(1))
+	})
+
+	Context("when memfit restarts", func() {
+		It("is not counted again", func() {
+			pod := w.pod("web", kill(-10*second)).Obj()
+			w.applied(pod)
+			w.reconciled(w.alone("web"))
+			for range 3 {
+				w.restart()
+				w.seen(pod)
+				Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+			}
+		})
+
+		It("is counted although memfit was away, two of them as two", func() {
+			pod := w.pod("web", kill(-10*second))
+			w.applied(pod.Obj())
+			w.reconciled(w.alone("web"))
+			expect.Applied(w.ctx, w.client, pod.Container("app", kill(10*second), kill(20*second)).Obj())
+			w.restart()
+			w.seen(pod.Obj())
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(3))
+		})
+
+		It("is counted once when the process died between the checkpoint and the recommendation", func() {
+			w.faults.before = once[*v1alpha1.MemoryRecommendation](errors.New("killed by the test"))
+			w.applied(w.pod("web", kill(-10*second)).Obj())
+			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("killed by the test")))
+			Expect(w.checkpoint(w.alone("web")).Status.Ledger).NotTo(BeEmpty())
+			w.restart()
+			w.seen(w.pod("web").Obj())
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		})
+	})
+
+	Context("when a write fails", func() {
+		It("is counted once if the checkpoint was not written", func() {
+			w.faults.before = once[*v1alpha1.MemoryCheckpoint](errors.New("the API server is away"))
+			w.applied(w.pod("web", kill(-10*second)).Obj())
+			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("away")))
+			Expect(w.recorder.all()).To(BeEmpty(), "nothing is told before it is safe")
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+			Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web OOMKilled")))
+		})
+
+		It("is counted once if the checkpoint was written and the answer was lost", func() {
+			w.faults.after = once[*v1alpha1.MemoryCheckpoint](errors.New("connection reset"))
+			w.applied(w.pod("web", kill(-10*second)).Obj())
+			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("reset")))
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		})
+
+		It("is counted once if the recommendation was not written", func() {
+			w.faults.before = once[*v1alpha1.MemoryRecommendation](errors.New("the API server is away"))
+			w.applied(w.pod("web", kill(-10*second)).Obj())
+			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		})
+
+		It("is not lost when the pod goes while the API server is away", func() {
+			pod := w.pod("web")
+			w.applied(pod.Obj())
+			w.reconciled(w.alone("web"))
+			w.faults.before = func(client.Object) error { return errors.New("away") }
+			killed := pod.Container("app", kill(10*second)).Obj()
+			w.applied(killed)
+			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
+			w.deleted(killed)
+			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
+			w.faults.before = nil
+			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		})
+	})
+
+	It("is counted once by two leaders that overlap", func() {
+		pod := w.pod("web")
+		w.applied(pod.Obj())
+		w.reconciled(w.alone("web"))
+		old := w.memfit
+		w.restart() // a second leader, while the first still runs
+		killed := pod.Container("app", kill(10*second)).Obj()
+		w.applied(killed)
+		Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+
+		w.memfit = old
+		w.seen(killed)
+		Expect(w.reconcile(w.alone("web"))).NotTo(Succeed(), "the checkpoint moved on under the old leader")
+		Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+	})
+})

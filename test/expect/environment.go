@@ -1,0 +1,49 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expect
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// APIServer starts etcd and a kube-apiserver with memfit's CRDs, or skips the test when no binaries are named.
+// `make test` builds them and always names them, so nothing is skipped there.
+func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("needs a real API server: run `make test`, or set KUBEBUILDER_ASSETS to what " +
+			"`go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir` prints")
+	}
+	env := &envtest.Environment{
+		CRDDirectoryPaths: []string{filepath.Join(Root(), "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute,
+	}
+	for _, edit := range edits {
+		edit(env)
+	}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatalf("starting the API server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	config.QPS, config.Burst = 500, 1000
+	return config
+}
+
+// Root is the root of the repository.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // the file is all that counts
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
