@@ -56,7 +56,9 @@ type ShapeInput struct {
 	Limit memory.Bytes
 	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or unknown.
 	Cap memory.Bytes
-	Now time.Time
+	// Overhead is what the runtime needs on top of its heap (code, threads, buffers), as far as known.
+	Overhead memory.Bytes
+	Now      time.Time
 }
 
 // Step is one jump that stayed.
@@ -86,6 +88,3 @@ type Shape struct {
 	// Summary says it in a sentence with numbers.
 	Summary string
 }
-
-// Classify says what the memory of one container of one workload does over time.
-func Classify(in ShapeInput) Shape { return Shape{Kind: Unknown, Confidence: memory.Low} }

@@ -1,0 +1,144 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"math"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
+	grownPercent = 6
+	grownBytes   = float64(4 * memory.MiB)
+	// warmUpShare of the window, and warmUpTime of an instance's life, are left out: every process grows while it starts.
+	warmUpShare = 0.08
+	warmUpTime  = 10 * time.Minute
+	// stepShare is how much of the growth must have come in jumps for the jumps to be the story.
+	stepShare = 0.72
+	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCentre how far into the window the
+	// middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever more slowly: watched for one and
+	// a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
+	keepsPace   = 0.75
+	keepsCentre = 0.42
+	// lateShare of all growth must have come in the last third.
+	lateShare = 0.12
+	// leastClimb is the shortest window in which a climb is told from a start.
+	leastClimb = 2 * time.Hour
+	// trendZ is the Mann-Kendall Z a climb needs.
+	trendZ = 3.0
+	// changeP is the Pettitt p a step needs.
+	changeP = 0.02
+)
+
+// growth says how the floor of a series rose.
+type growth struct {
+	from, to float64 // bytes, after warm-up and before the tail
+	steps    []jump
+	stepped  float64 // of the growth, in bytes
+	pace     float64 // last third against the third before it; 1 is steady
+	late     float64 // bytes gained in the last third
+	centre   float64 // where in the window the middle of the growth lies, 0 to 1
+	// slope in bytes per hour with its 95 % interval, of the lows.
+	slope, slow, fast float64
+	trend             float64 // Mann-Kendall Z of the lows
+	change            float64 // Pettitt p of the lows
+	floor             []float64
+	skip              int
+}
+
+// jump is one step of the floor.
+type jump struct {
+	at int // cell
+	by float64
+}
+
+func (g growth) gained() float64 { return g.to - g.from }
+
+// significant growth is more than noise.
+func (g growth) significant() bool {
+	return g.gained() > max(grownBytes, g.from*grownPercent/100)
+}
+
+// grow measures the growth of a series.
+func grow(s series) growth {
+	lows := s.lows()
+	g := growth{floor: floor(lows), skip: s.warmUp()}
+	g.skip = min(g.skip, len(g.floor)-2)
+	f, n := g.floor[g.skip:], len(g.floor)-g.skip
+	g.from, g.to = f[0], f[n-1]
+	for i := 1; i < n && g.gained() > 0; i++ {
+		g.centre += float64(i) / float64(n) * (f[i] - f[i-1]) / g.gained()
+	}
+	g.steps = jumps(f, g.gained())
+	for i := range g.steps {
+		g.steps[i].at += g.skip
+		g.stepped += g.steps[i].by
+	}
+	first, second := f[n/3], f[2*n/3]
+	before := second - first
+	g.late = g.to - second
+	if before > 0 {
+		g.pace = g.late / before
+	} else if g.late > 0 {
+		g.pace = math.Inf(1)
+	}
+	steady := lows[g.skip:]
+	g.slope, g.slow, g.fast = theilSen(s.hours()[g.skip:], steady)
+	g.trend = mannKendall(steady)
+	_, g.change = pettitt(steady)
+	return g
+}
+
+// warmUp is the number of cells to leave out.
+func (s series) warmUp() int {
+	skip := int(math.Ceil(warmUpShare * float64(len(s.cells))))
+	if s.age >= warmUpTime {
+		skip = 0
+	}
+	for skip < len(s.cells)-fewest/2 && s.age < warmUpTime && time.Duration(s.cells[skip].hours*float64(time.Hour))+max(s.age, 0) < warmUpTime {
+		skip++
+	}
+	return min(skip, len(s.cells)-1)
+}
+
+// jumps finds the steps of a floor: rises within three cells that are a fair part of all growth, and of the level.
+func jumps(f []float64, gained float64) []jump {
+	const width = 3
+	least := max(grownBytes, 0.12*gained)
+	var out []jump
+	for i := max(2, len(f)/16); i < len(f); { // before, there is no plateau to jump from
+		end := min(i+width, len(f))
+		by := f[end-1] - f[i-1]
+		if f[i]-f[i-1] < least/4 || by < max(least, 0.04*f[i-1]) {
+			i++
+			continue
+		}
+		out = append(out, jump{at: i, by: by})
+		i = end
+	}
+	return out
+}
+
+// inSteps is true when the floor stands still but for its steps, or when the growth is over and most of it came in a few large ones.
+func (g growth) inSteps() bool {
+	if len(g.steps) == 0 {
+		return false
+	}
+	if g.stepped >= stepShare*g.gained() {
+		return true
+	}
+	largest := 0.0
+	for _, s := range g.steps {
+		largest = max(largest, s.by)
+	}
+	return !g.endless() && g.stepped >= 0.6*g.gained() && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
+}
+
+// endless growth does not slow down.
+func (g growth) endless() bool {
+	return g.late >= lateShare*g.gained() && (g.pace >= keepsPace || g.centre >= keepsCentre)
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import "github.com/memfit/memfit/internal/memory"
+
+const (
+	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
+	stillPercent = 12
+	stillBytes   = float64(8 * memory.MiB)
+	// burstDuty is the largest share of time above half height that still is a burst; above it, it is how the process lives.
+	burstDuty = 0.4
+	// burstIdle is the least share of time a bursting process spends on its floor.
+	burstIdle = 0.4
+	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so the upper end
+	// also gets the runtime's overhead.
+	capLow, capHigh = 82, 104
+)
+
+// level says how a series moves around its floor once it no longer grows.
+type level struct {
+	base, usual, top float64   // bytes: low, median and high points after warm-up
+	returned         []float64 // heights above the floor of the excursions that came down again
+	duty             float64   // share of time above half height
+	idle             float64   // share of time on the floor
+}
+
+func (l level) height() float64 { return l.top - l.base }
+
+func (l level) still() bool { return l.height() <= max(stillBytes, l.usual*stillPercent/100) }
+
+// levels measures the cells after warm-up.
+func levels(s series, g growth) level {
+	c := s.cells[g.skip:]
+	highs := sortedCopy(each(c, func(c cell) float64 { return c.high }))
+	lows := sortedCopy(each(c, func(c cell) float64 { return c.low }))
+	l := level{base: quantile(lows, 0.1), usual: median(s.mids()[g.skip:]), top: quantile(highs, 0.99)}
+	least := max(stillBytes, l.height()/5)
+	above, idle, up := 0, 0, 0.0
+	for i, x := range c {
+		held := g.floor[min(g.skip+i, len(g.floor)-1)]
+		switch over := x.high - held; {
+		case over > least:
+			up = max(up, over)
+		case up > 0:
+			l.returned = append(l.returned, up)
+			up = 0
+			fallthrough
+		default:
+			idle++
+		}
+		if x.mid > l.base+l.height()/2 {
+			above++
+		}
+	}
+	l.duty, l.idle = float64(above)/float64(len(c)), float64(idle)/float64(len(c))
+	return l
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"math"
+	"slices"
+)
+
+// The statistics below are the ones that do not believe a single point: medians, ranks, pairs. They take plain numbers in the order of
+// time; what the numbers are is the caller's business.
+
+// quantile is the value that the share q (0 to 1) of sorted values stays at or below; 0 for none.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+func sortedCopy(v []float64) []float64 {
+	s := slices.Clone(v)
+	slices.Sort(s)
+	return s
+}
+
+func median(v []float64) float64 { return quantile(sortedCopy(v), 0.5) }
+
+// theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen 1968). Up to 29 % of
+// the points may be anything.
+func theilSen(x, y []float64) (slope, low, high float64) {
+	var slopes []float64
+	for i := range x {
+		for j := i + 1; j < len(x); j++ {
+			if x[j] > x[i] {
+				slopes = append(slopes, (y[j]-y[i])/(x[j]-x[i]))
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(slopes)
+	n := float64(len(x))
+	half := 1.96 * math.Sqrt(n*(n-1)*(2*n+5)/18) / 2 // in pairs, either side of the median
+	m := float64(len(slopes))
+	share := min(half/m, 0.5)
+	return quantile(slopes, 0.5), quantile(slopes, 0.5-share), quantile(slopes, 0.5+share)
+}
+
+// mannKendall is the Z of the trend test: how many standard deviations more pairs rise than fall. Ties count for nothing. Above 2.6 is
+// a rise that chance gives once in two hundred.
+func mannKendall(y []float64) float64 {
+	n := len(y)
+	if n < 4 {
+		return 0
+	}
+	s := 0
+	ties := map[float64]int{}
+	for i := range y {
+		ties[y[i]]++
+		for j := i + 1; j < n; j++ {
+			switch {
+			case y[j] > y[i]:
+				s++
+			case y[j] < y[i]:
+				s--
+			}
+		}
+	}
+	f := float64(n)
+	variance := f * (f - 1) * (2*f + 5)
+	for _, t := range ties {
+		k := float64(t)
+		variance -= k * (k - 1) * (2*k + 5)
+	}
+	if variance <= 0 {
+		return 0
+	}
+	switch sigma := math.Sqrt(variance / 18); {
+	case s > 0:
+		return float64(s-1) / sigma
+	case s < 0:
+		return float64(s+1) / sigma
+	}
+	return 0
+}
+
+// pettitt finds the most likely single change of level by ranks (Pettitt 1979): y[:at] and y[at:] differ most there, and p is how
+// likely chance alone gives as much.
+func pettitt(y []float64) (at int, p float64) {
+	n := len(y)
+	if n < 4 {
+		return 0, 1
+	}
+	best, u := 0, 0
+	for t := range n - 1 {
+		for j := range n {
+			switch {
+			case y[t] < y[j]:
+				u++
+			case y[t] > y[j]:
+				u--
+			}
+		}
+		if abs(u) > abs(best) {
+			best, at = u, t+1
+		}
+	}
+	k, f := float64(best), float64(n)
+	return at, min(1, 2*math.Exp(-6*k*k/(f*f*f+f*f)))
+}
+
+func abs(i int) int { return max(i, -i) }

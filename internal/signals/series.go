@@ -1,0 +1,136 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// cells is how many cells a series is cut into: enough to see teeth and steps, few enough that all pairs of them are cheap.
+	cells = 96
+	// fewest is the number of cells with points below which nothing is said.
+	fewest = 8
+)
+
+// cell is a piece of time of one instance: what was low, usual and high in it.
+type cell struct {
+	hours          float64 // since the series began, at the middle of the cell
+	low, mid, high float64 // bytes
+}
+
+// series is one instance's memory, cut into cells of equal length; cells without points are left out.
+type series struct {
+	pod     string
+	began   time.Time
+	span    time.Duration
+	age     time.Duration // of the instance at the first point; negative: unknown
+	points  int
+	limit   float64 // of the newest point that has one
+	resized bool    // the limit changed within the series
+	cells   []cell
+	// sorted are all values, lowest first.
+	sorted []float64
+	newest time.Time
+	last   float64
+}
+
+// newSeries sorts the points, drops duplicates and empty ones, and cuts.
+func newSeries(in Instance) series {
+	points := slices.Clone(in.Points)
+	points = slices.DeleteFunc(points, func(p Point) bool { return p.RSS <= 0 || p.Time.IsZero() })
+	slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
+	points = slices.CompactFunc(points, func(a, b Point) bool { return a.Time.Equal(b.Time) })
+	s := series{pod: in.Container.Pod, points: len(points), age: -1}
+	if len(points) == 0 {
+		return s
+	}
+	s.began, s.newest = points[0].Time, points[len(points)-1].Time
+	s.span = s.newest.Sub(s.began)
+	s.last = float64(points[len(points)-1].RSS)
+	if !in.Started.IsZero() && !in.Started.After(s.began) {
+		s.age = s.began.Sub(in.Started)
+	}
+	for _, p := range points {
+		s.sorted = append(s.sorted, float64(p.RSS))
+		if l := float64(p.Limit); l > 0 {
+			s.resized = s.resized || s.limit != 0 && l != s.limit
+			s.limit = l
+		}
+	}
+	slices.Sort(s.sorted)
+	s.cut(points)
+	return s
+}
+
+func (s *series) cut(points []Point) {
+	width := s.span/cells + 1
+	for len(points) > 0 {
+		k := points[0].Time.Sub(s.began) / width
+		n := 1
+		for n < len(points) && points[n].Time.Sub(s.began)/width == k {
+			n++
+		}
+		values := make([]float64, n)
+		for i, p := range points[:n] {
+			values[i] = float64(p.RSS)
+		}
+		slices.Sort(values)
+		s.cells = append(s.cells, cell{
+			hours: (float64(k) + 0.5) * width.Hours(),
+			low:   quantile(values, 0.1), mid: quantile(values, 0.5), high: quantile(values, 0.95),
+		})
+		points = points[n:]
+	}
+}
+
+func (s *series) hours() []float64 {
+	return each(s.cells, func(c cell) float64 { return c.hours })
+}
+
+func (s *series) lows() []float64 {
+	return each(s.cells, func(c cell) float64 { return c.low })
+}
+
+func (s *series) mids() []float64 {
+	return each(s.cells, func(c cell) float64 { return c.mid })
+}
+
+func each(c []cell, f func(cell) float64) []float64 {
+	out := make([]float64, len(c))
+	for i := range c {
+		out[i] = f(c[i])
+	}
+	return out
+}
+
+// floor is, for every cell, the lowest point from there on: what memory never came below again. Bursts and teeth vanish from it; what
+// stays is what is held. The newest cells cannot know their future, so the floor ends before them: as many as the longest excursion
+// that came down again had, and a twelfth at least.
+func floor(lows []float64) []float64 {
+	f := slices.Clone(lows)
+	for i := len(f) - 2; i >= 0; i-- {
+		f[i] = min(f[i], f[i+1])
+	}
+	tail := max(1, len(f)/12, longestExcursion(lows, f)*5/4)
+	return f[:max(len(f)-tail, 2)]
+}
+
+// longestExcursion is the longest run of cells that were clearly above the floor and came back to it.
+func longestExcursion(lows, floor []float64) int {
+	longest, run := 0, 0
+	for i := range lows {
+		if lows[i] > floor[i]+max(0.03*floor[i], float64(2*memory.MiB)) {
+			run++
+			continue
+		}
+		longest, run = max(longest, run), 0
+	}
+	return longest
+}
+
+func toBytes(f float64) memory.Bytes { return memory.Bytes(max(f, 0)) }
