@@ -87,5 +87,5 @@ func build(ctx context.Context, l layout.Layout, options node.Options, report *p
 
 // lockLab makes labs on one machine take turns. The lock is outside the directories that `down` removes.
 func lockLab(ctx context.Context) (unlock func(), err error) {
-	return flock.Lock(ctx, "/run/lock/memfit-lab.lock")
+	return flock.Lock(ctx, "/run/memfit-lab.lock", progress.New(os.Stderr, 0).Note)
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
@@ -78,7 +79,7 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 		return fmt.Errorf("making the cache entry of %s: %w", c.Name, err)
 	}
 	// Two labs or a lab and a test may want the same entry: the second waits and then finds it built.
-	unlock, err := flock.Lock(ctx, entry+".lock")
+	unlock, err := flock.Lock(ctx, entry+".lock", b.Report.Note)
 	if err != nil {
 		return err
 	}
@@ -88,10 +89,16 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 		return err
 	}
 	for _, binary := range c.Binaries {
+		path := filepath.Join(entry, binary.Name)
 		if err := b.binary(ctx, c, binary, entry, m); err != nil {
-			return err
+			if c.Fallback == "" || ctx.Err() != nil {
+				return err
+			}
+			if path, err = b.fallback(ctx, c, binary, err); err != nil {
+				return err
+			}
 		}
-		if err := link(filepath.Join(entry, binary.Name), filepath.Join(view, binary.Name)); err != nil {
+		if err := link(path, filepath.Join(view, binary.Name)); err != nil {
 			return err
 		}
 	}
@@ -142,6 +149,23 @@ func (b *Builder) file(ctx context.Context, c Component, file File, entry string
 		return fmt.Errorf("caching %s: %w", file.Name, err)
 	}
 	return b.remember(entry, file.Name, m)
+}
+
+// fallback finds the machine's own program in place of one that could not be built, and says so.
+func (b *Builder) fallback(ctx context.Context, c Component, binary Binary, cause error) (string, error) {
+	need := machine.Need{Package: c.Fallback, Why: binary.Name + " could not be built from its module", Present: func() bool {
+		_, err := exec.LookPath(binary.Name)
+		return err == nil
+	}}
+	if err := machine.Install(ctx, os.Stderr, []machine.Need{need}); err != nil {
+		return "", errors.Join(cause, err)
+	}
+	path, err := exec.LookPath(binary.Name)
+	if err != nil {
+		return "", errors.Join(cause, err)
+	}
+	b.Report.Note("Using the machine's own %s instead, because this failed: %v", path, cause)
+	return path, nil
 }
 
 // remember writes down the checksum of what was just built.

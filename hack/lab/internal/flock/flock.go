@@ -13,16 +13,19 @@ import (
 	"time"
 )
 
-// Lock waits until it alone holds the lock file, and returns what gives it back.
-func Lock(ctx context.Context, path string) (unlock func(), err error) {
+// Lock waits until it alone holds the lock file, and returns what gives it back. It says so once if it has to wait.
+func Lock(ctx context.Context, path string, say func(format string, args ...any)) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock file: %w", err)
 	}
-	for {
+	for tries := 0; ; tries++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { f.Close() }, nil
+		}
+		if tries == 0 {
+			say("Waiting for another command of the lab, which holds %s", path)
 		}
 		select {
 		case <-ctx.Done():

@@ -85,7 +85,7 @@ func (b *Builder) download(ctx context.Context, packages []string) ([]string, er
 	if err := os.MkdirAll(filepath.Join(dir, "partial"), 0o755); err != nil {
 		return nil, err
 	}
-	unlock, err := flock.Lock(ctx, filepath.Join(dir, "lock.memfit"))
+	unlock, err := flock.Lock(ctx, filepath.Join(dir, "lock.memfit"), b.Report.Note)
 	if err != nil {
 		return nil, err
 	}

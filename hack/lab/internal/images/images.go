@@ -81,7 +81,7 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 	if err := os.MkdirAll(b.Store, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := flock.Lock(ctx, path+".lock")
+	unlock, err := flock.Lock(ctx, path+".lock", b.Report.Note)
 	if err != nil {
 		return "", err
 	}
