@@ -3,18 +3,188 @@
 
 package kubelet
 
-import "github.com/memfit/memfit/internal/memory"
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
 
-// Counters are the kill and failure counters of one node's live containers, from /metrics/cadvisor. They restart at zero with the
-// container and with the kubelet, so compare two looks and read a fall as a new start, never as minus.
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// Unknown is a counter that the kubelet does not report.
+const Unknown int64 = -1
+
+// Counters are the kill and failure counters of one node's live containers, from /metrics/cadvisor. A container that is not in it is unknown.
 type Counters map[memory.ContainerRef]Counter
 
-// Counter is what one container has counted since it, or the kubelet, started. A negative number means that the kubelet does not say.
+// Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the kubelet too
+// (from Kubernetes 1.37 it keeps them in its own memory), so compare two looks at one Instance and read a fall as a new start, never as minus.
 type Counter struct {
-	// OOMEvents is container_oom_events_total: processes killed by the kernel in this container while it lived.
+	// Instance is the container's ID in the runtime: another one is another life of the container. Empty if the kubelet does not say.
+	Instance string
+	// Started is when this instance started; zero if the kubelet does not say.
+	Started time.Time
+	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill that ends a
+	// container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
-	// LimitHits is container_memory_failcnt: how often usage hit the limit and memory had to be reclaimed (cgroup v1 only).
+	// LimitHits is container_memory_failcnt: how often usage hit the limit and memory had to be reclaimed. cgroup v1 only; always 0 on v2.
 	LimitHits int64
-	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages read back from disk.
+	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages that had to be read from disk.
 	MajorFaults int64
+}
+
+// The series that are read; every other line is passed over unparsed. They are about 5% of what a kubelet says.
+const (
+	oomEvents   = "container_oom_events_total"
+	limitHits   = "container_memory_failcnt"
+	failures    = "container_memory_failures_total"
+	startedTime = "container_start_time_seconds"
+)
+
+// longestLine is what one series may take; labels of containers are some 500 bytes.
+const longestLine = 16 << 10
+
+var (
+	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
+	errNoCounters = errors.New("none of the series memfit looks for is in it: these are not the kubelet's cAdvisor metrics")
+)
+
+// DecodeCounters reads /metrics/cadvisor in the Prometheus text format.
+func DecodeCounters(r io.Reader) (Counters, error) {
+	c, err := decodeCounters(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubelet's cAdvisor metrics: %w", err)
+	}
+	return c, nil
+}
+
+func decodeCounters(r io.Reader) (Counters, error) {
+	lines, err := wantedLines(r)
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(lines)
+	if err != nil {
+		return nil, err
+	}
+	if len(families) == 0 {
+		return nil, errNoCounters
+	}
+	return collect(families), nil
+}
+
+// wantedLines keeps the lines of the series that are read. A text that does not end with a line end is torn.
+func wantedLines(r io.Reader) (*bytes.Buffer, error) {
+	var kept bytes.Buffer
+	lines := bufio.NewReaderSize(r, longestLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, errLongLine
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return &kept, nil
+		case errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case wanted(line):
+			kept.Write(line)
+		}
+	}
+}
+
+// wanted tells whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped, which is all the same here.
+func wanted(line []byte) bool {
+	name, _, labelled := bytes.Cut(line, []byte("{"))
+	if !labelled {
+		return false
+	}
+	switch string(name) {
+	case oomEvents, limitHits, startedTime:
+		return true
+	case failures:
+		return bytes.Contains(line, []byte(`failure_type="pgmajfault"`)) && bytes.Contains(line, []byte(`scope="container"`))
+	}
+	return false
+}
+
+// instance is one life of one container: right after a restart the kubelet reports the old one too.
+type instance struct {
+	ref memory.ContainerRef
+	id  string
+}
+
+func collect(families map[string]*dto.MetricFamily) Counters {
+	lives := map[instance]*Counter{}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			at, ok := instanceOf(m.GetLabel())
+			if !ok {
+				continue
+			}
+			c := lives[at]
+			if c == nil {
+				c = &Counter{Instance: at.id, OOMEvents: Unknown, LimitHits: Unknown, MajorFaults: Unknown}
+				lives[at] = c
+			}
+			c.set(name, m.GetUntyped().GetValue())
+		}
+	}
+	newest := Counters{}
+	for at, c := range lives {
+		if n, ok := newest[at.ref]; !ok || c.Started.After(n.Started) || c.Started.Equal(n.Started) && c.Instance > n.Instance {
+			newest[at.ref] = *c
+		}
+	}
+	return newest
+}
+
+// instanceOf reads the labels. Not ok: the series is that of a pod, its sandbox or the node.
+func instanceOf(labels []*dto.LabelPair) (at instance, ok bool) {
+	for _, l := range labels {
+		switch l.GetName() {
+		case "container":
+			at.ref.Container = l.GetValue()
+		case "pod":
+			at.ref.Pod = l.GetValue()
+		case "namespace":
+			at.ref.Namespace = l.GetValue()
+		case "id":
+			var uid string
+			uid, at.id = usage.ParseCgroup(l.GetValue())
+			at.ref.UID = types.UID(uid)
+		}
+	}
+	return at, at.ref.Container != "" && at.ref.Container != "POD" && at.ref.Pod != "" && at.ref.Namespace != ""
+}
+
+// set takes a value. What is no count stays unknown.
+func (c *Counter) set(series string, v float64) {
+	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
+		return
+	}
+	switch series {
+	case oomEvents:
+		c.OOMEvents = int64(v)
+	case limitHits:
+		c.LimitHits = int64(v)
+	case failures:
+		c.MajorFaults = int64(v)
+	case startedTime:
+		if v > 0 && v < 1<<40 { // seconds: some 35,000 years, well inside of what time.Time can hold
+			c.Started = time.Unix(int64(v), 0).UTC()
+		}
+	}
 }

@@ -161,8 +161,6 @@ func (d *summary) time() (time.Time, error) {
 		return time.Time{}, err
 	}
 	var t time.Time
-	if t.UnmarshalText(text) != nil {
-		return time.Time{}, nil
-	}
+	_ = t.UnmarshalText(text) // what is no time leaves it zero
 	return t, nil
 }

@@ -6,12 +6,29 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
 )
+
+// Where a kubelet is asked. Without file systems, volumes and networks a summary is a quarter of the size, and the kubelet need not
+// walk its disks for it.
+const (
+	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
+	cadvisorPath = "/metrics/cadvisor"
+)
+
+// defaultPort is the kubelet's unless its Node says otherwise.
+const defaultPort = 10250
 
 // Options say how kubelets are trusted and how much they may take. The zero value verifies against the CA of the rest.Config.
 type Options struct {
@@ -21,30 +38,143 @@ type Options struct {
 	// InsecureSkipKubeletTLSVerify sends the service account's token to whoever answers on the node's address. For kubelets with self-signed
 	// serving certificates, on networks where nobody else can answer. Default false.
 	InsecureSkipKubeletTLSVerify bool
-	// Timeout is for one request, body included. Default 10s.
+	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
-	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 2.5 KiB per container.
+	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 1.5 KiB per container,
+	// the kubelet's cAdvisor metrics are about 20 KiB per container.
 	MaxBytes int64
 }
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
-type Source struct{}
+type Source struct {
+	client  *http.Client
+	timeout time.Duration
+	max     int64
+}
 
-// New builds a Source that authenticates like config (bearer token file, rotated) but trusts as o says.
+// New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o says.
+// Proxies are not used: node addresses are inside of the cluster.
 func New(config *rest.Config, o Options) (*Source, error) {
-	_, _ = config, o
-	return &Source{}, nil
+	client, err := rest.HTTPClientFor(clientConfig(config, o))
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to kubelets: %w", err)
+	}
+	client.Timeout = 0 // each request has its own deadline
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
+	s := &Source{client: client, timeout: o.Timeout, max: o.MaxBytes}
+	if s.timeout <= 0 {
+		s.timeout = 10 * time.Second
+	}
+	if s.max <= 0 {
+		s.max = int64(64 * memory.MiB)
+	}
+	return s, nil
+}
+
+// errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
+var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: memfit does not follow with its token")
+
+// clientConfig is the API server's config, made fit for kubelets.
+func clientConfig(config *rest.Config, o Options) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.ServerName = "" // the API server's
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	if o.CAFile != "" {
+		c.CAFile, c.CAData, c.Insecure = o.CAFile, nil, false
+	}
+	if o.InsecureSkipKubeletTLSVerify {
+		c.CAFile, c.CAData, c.Insecure = "", nil, true
+	} else {
+		c.Insecure = false // not inherited: it was meant for the API server
+	}
+	return c
 }
 
 // Name is "kubelet".
 func (s *Source) Name() string { return "kubelet" }
 
-// Read asks for /stats/summary.
-func (s *Source) Read(context.Context, usage.Node) (usage.Reading, error) {
-	return usage.Reading{}, errNotYet
+// Read asks for /stats/summary: RSS and working set of every running container.
+func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	r := usage.Reading{Source: s.Name()}
+	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
+		return DecodeSummary(body, func(sample memory.Sample) { r.Samples = append(r.Samples, sample) })
+	})
+	if err != nil {
+		return usage.Reading{}, err
+	}
+	return r, nil
 }
 
-// Counters asks for /metrics/cadvisor.
-func (s *Source) Counters(context.Context, usage.Node) (Counters, error) { return nil, errNotYet }
+// Counters asks for /metrics/cadvisor: kills and reclaim failures. It costs the kubelet more than a summary; once a minute is plenty.
+func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
+	var c Counters
+	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
+		c, err = DecodeCounters(body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
 
-var errNotYet = errors.New("reading kubelets is not implemented yet")
+// get hands the body of one answer to read, and explains what went wrong.
+func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	a := attempt{node: node.Name, host: hostPort(node), path: path, timeout: s.timeout}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.host+path, nil)
+	if err != nil {
+		return a.explain(err)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return a.explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return a.refused(resp)
+	}
+	body := &bounded{r: resp.Body, left: s.max, max: s.max}
+	if err := read(body); err != nil {
+		if ctx.Err() != nil { // a body cut off by the deadline may well read as torn
+			err = ctx.Err()
+		}
+		return a.explain(err)
+	}
+	_, _ = io.CopyN(io.Discard, body, 4<<10) // the rest, if it is small, so that the connection can be used again
+	return nil
+}
+
+func hostPort(n usage.Node) string {
+	port := n.Port
+	if port == 0 {
+		port = defaultPort
+	}
+	return net.JoinHostPort(n.Address, strconv.Itoa(int(port)))
+}
+
+// bounded is a reader that refuses to go beyond max bytes. An io.LimitReader would make a long answer look like a short one.
+type bounded struct {
+	r         io.Reader
+	left, max int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, tooLongError(b.max)
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// tooLongError is the limit that an answer went beyond.
+type tooLongError int64
+
+func (e tooLongError) Error() string {
+	return "the answer is longer than " + memory.Bytes(e).String() + ", the most memfit reads of one node"
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	uid = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+	app = `container="app",id="/kubepods/burstable/pod` + uid + `/c1",image="web",name="c1",namespace="shop",pod="web-0"`
+)
+
+var web = memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: uid, Container: "app"}
+
+func TestDecodeCounters(t *testing.T) {
+	for name, test := range map[string]struct {
+		in   string
+		want Counters
+	}{
+		"all of it": {
+			`# HELP container_oom_events_total Count of out of memory events observed for the container
+# TYPE container_oom_events_total counter
+container_oom_events_total{` + app + `} 3 1763647207000
+# TYPE container_memory_failcnt counter
+container_memory_failcnt{` + app + `} 17
+# TYPE container_memory_failures_total counter
+container_memory_failures_total{` + app + `,failure_type="pgfault",scope="container"} 99999
+container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="container"} 12
+container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="hierarchy"} 99999
+container_start_time_seconds{` + app + `} 1.763640007e+09
+`,
+			Counters{web: {Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, MajorFaults: 12}},
+		},
+		"what is not said is unknown, not 0": {
+			"container_oom_events_total{" + app + "} 0\n",
+			Counters{web: {Instance: "c1", OOMEvents: 0, LimitHits: Unknown, MajorFaults: Unknown}},
+		},
+		"numbers that are no counts": {
+			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_failcnt{" + app + "} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
+			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, MajorFaults: Unknown}},
+		},
+		"right after a restart the newer life counts, wherever it stands": {
+			strings.ReplaceAll("container_oom_events_total{"+app+"} 1\ncontainer_start_time_seconds{"+app+"} 1000\n", "c1", "c2") +
+				"container_oom_events_total{" + app + "} 9\ncontainer_start_time_seconds{" + app + "} 900\n",
+			Counters{web: {Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, MajorFaults: Unknown}},
+		},
+		"the pod, its sandbox, a service and the node are no containers": {
+			`container_oom_events_total{container="",id="/kubepods/burstable/pod` + uid + `",namespace="shop",pod="web-0"} 1
+container_oom_events_total{container="POD",id="/kubepods/burstable/pod` + uid + `/s1",namespace="shop",pod="web-0"} 1
+container_oom_events_total{container="",id="/system.slice/sshd.service",namespace="",pod=""} 1
+container_oom_events_total{container="",id="/",namespace="",pod=""} 1
+`,
+			Counters{},
+		},
+		"labels with everything in them": {
+			"container_oom_events_total{" + strings.ReplaceAll(app, `image="web"`, `image="a\"}{\\\n b"`) + "} 2\n",
+			Counters{web: {Instance: "c1", OOMEvents: 2, LimitHits: Unknown, MajorFaults: Unknown}},
+		},
+		"a longer name that starts the same": {
+			"container_oom_events_total_of_another_kind{" + app + "} 2\ncontainer_oom_events_total{" + app + "} 5\n",
+			Counters{web: {Instance: "c1", OOMEvents: 5, LimitHits: Unknown, MajorFaults: Unknown}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := DecodeCounters(strings.NewReader(test.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("counters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeCountersRefuses(t *testing.T) {
+	whole := "container_oom_events_total{" + app + "} 3\n"
+	for name, test := range map[string]struct {
+		in   io.Reader
+		want error
+		says string
+	}{
+		"nothing":                  {in: strings.NewReader(""), want: errNoCounters},
+		"something else":           {in: strings.NewReader("<html>\n"), want: errNoCounters},
+		"a torn line":              {in: strings.NewReader(whole + "container_memory_rss{"), want: io.ErrUnexpectedEOF},
+		"a connection that breaks": {in: io.MultiReader(strings.NewReader(whole), iotest.ErrReader(iotest.ErrTimeout)), want: iotest.ErrTimeout},
+		"a line without end":       {in: strings.NewReader(whole + strings.Repeat("a", longestLine+1)), want: errLongLine},
+		"a value that is none":     {in: strings.NewReader("container_oom_events_total{" + app + "} three\n"), says: "three"},
+		"labels that do not end":   {in: strings.NewReader("container_oom_events_total{" + app + " 3\n"), says: "line 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := DecodeCounters(test.in)
+			if err == nil || got != nil {
+				t.Fatalf("counters %v, error %v, want an error and nothing else", got, err)
+			}
+			if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error is %q, want %v, %q", err, test.want, test.says)
+			}
+		})
+	}
+}
+
+// FuzzDecodeCounters: nothing makes it panic, and no container appears that no line names.
+func FuzzDecodeCounters(f *testing.F) {
+	f.Add([]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"))
+	f.Add([]byte("# TYPE container_memory_failcnt counter\ncontainer_memory_failcnt{" + app + "} 0x1p9\n"))
+	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, err := DecodeCounters(bytes.NewReader(in))
+		if (err == nil) == (got == nil) {
+			t.Errorf("counters %v and error %v", got, err)
+		}
+		for ref, c := range got {
+			if ref.Namespace == "" || ref.Pod == "" || ref.Container == "" {
+				t.Errorf("a container without a name: %+v", ref)
+			}
+			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.MajorFaults < Unknown || c.Started.Year() > math.MaxUint16 {
+				t.Errorf("impossible counter %+v", c)
+			}
+		}
+	})
+}

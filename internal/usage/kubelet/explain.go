@@ -1,0 +1,137 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// attempt is one request, for the words about it.
+type attempt struct {
+	node, host, path string
+	timeout          time.Duration
+}
+
+// StatusError is an answer other than 200.
+type StatusError struct {
+	Code int
+	// Said is the first line of the body, shortened.
+	Said   string
+	advice string
+}
+
+func (e *StatusError) Error() string {
+	text := strconv.Itoa(e.Code) + " " + http.StatusText(e.Code)
+	if e.Said != "" {
+		text += ": " + e.Said
+	}
+	if e.advice != "" {
+		text += ". " + e.advice
+	}
+	return text
+}
+
+// refused turns an answer other than 200 into what to do about it.
+func (a attempt) refused(resp *http.Response) error {
+	subresource := "nodes/stats"
+	if strings.HasPrefix(a.path, "/metrics") {
+		subresource = "nodes/metrics"
+	}
+	e := &StatusError{Code: resp.StatusCode, Said: firstLine(resp.Body)}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		e.advice = "The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its configuration"
+	case http.StatusForbidden:
+		e.advice = "Grant memfit's service account `get` on " + subresource + " (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
+	case http.StatusNotFound:
+		e.advice = "Is this the kubelet's port? Its Node says so in status.daemonEndpoints"
+	case http.StatusInternalServerError:
+		e.advice = "The kubelet itself has trouble reading its cgroups or its container runtime; see its log"
+	}
+	return a.wrap(e)
+}
+
+// explain adds to an error what an operator can do about it.
+func (a attempt) explain(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // without the method and URL, which wrap says in fewer words
+	}
+	if advice := a.advice(err); advice != "" {
+		return a.wrap(fmt.Errorf("%w. %s", err, advice))
+	}
+	return a.wrap(err)
+}
+
+func (a attempt) advice(err error) string {
+	const insecure = "or, where nobody else can answer on node addresses, --insecure-skip-kubelet-tls-verify"
+	switch {
+	case is[x509.UnknownAuthorityError](err):
+		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it (serverTLSBootstrap: true, approve its CSR), " +
+			"name its CA with --kubelet-ca-file, " + insecure
+	case is[x509.HostnameError](err):
+		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " + insecure
+	case is[x509.CertificateInvalidError](err):
+		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
+	case is[tls.RecordHeaderError](err):
+		return "What answers there does not speak TLS: is this the kubelet's port?"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "Nothing listens there: is the kubelet running, and is this its port (status.daemonEndpoints of the Node)?"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "There is no route to the node from memfit's pod"
+	case is[*net.DNSError](err):
+		return "The node's address is a name that memfit cannot resolve: its Node needs an InternalIP"
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
+		return fmt.Sprintf("No answer within %s: a NetworkPolicy or firewall may drop connections from memfit to %s, or the node is overloaded", a.timeout, a.host)
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func timedOut(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// wrap names the node, once.
+func (a attempt) wrap(err error) error {
+	path, _, _ := strings.Cut(a.path, "?")
+	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)
+}
+
+// firstLine is what a body says in at most 200 printable characters.
+func firstLine(body io.Reader) string {
+	start, err := io.ReadAll(io.LimitReader(body, 1<<10))
+	if err != nil && len(start) == 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
+	line = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, line)
+	if runes := []rune(line); len(runes) > 200 {
+		line = string(runes[:200]) + "..."
+	}
+	return line
+}
