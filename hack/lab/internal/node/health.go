@@ -1,0 +1,72 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/process"
+)
+
+// Daemons are the names of the processes of a healthy lab, in the order they start.
+var Daemons = []string{"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet", "cert-manager"}
+
+// Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes pods.
+func (n *Node) Healthy(ctx context.Context) error {
+	if err := n.daemonsAlive(); err != nil {
+		return err
+	}
+	a, err := newAPI(n.Layout.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	if err := a.ready(ctx); err != nil {
+		return fmt.Errorf("the API server is not ready: %w", err)
+	}
+	return a.nodeReady(ctx)
+}
+
+// daemonsAlive names the first daemon that is missing, or nil.
+func (n *Node) daemonsAlive() error {
+	records, err := n.store().List()
+	if err != nil {
+		return err
+	}
+	for _, name := range Daemons {
+		i := slices.IndexFunc(records, func(r process.Record) bool { return r.Name == name })
+		if i < 0 || !records[i].Alive() {
+			return fmt.Errorf("%s does not run", name)
+		}
+	}
+	return nil
+}
+
+// wait waits for a check, but not for a daemon that is dead already; then its log says why.
+func (n *Node) wait(ctx context.Context, limit time.Duration, daemons []string, check func(context.Context) error) error {
+	var dead string
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := waitFor(ctx, limit, func(ctx context.Context) error {
+		for _, name := range daemons {
+			if r, err := n.store().Get(name); err == nil && !r.Alive() {
+				dead = name
+				cancel()
+			}
+		}
+		return check(ctx)
+	})
+	if err == nil {
+		return nil
+	}
+	if dead == "" {
+		dead = daemons[0]
+	} else {
+		err = fmt.Errorf("%s ended", dead)
+	}
+	log := n.Layout.Log(dead)
+	return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, log, logTail(log, 15))
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// identity is what a lab was started with. It is written last: a lab without it never came up.
+type identity struct {
+	Bin     string  `json:"bin"`
+	Options Options `json:"options"`
+	Images  []Image `json:"images"`
+}
+
+func (n *Node) identityFile() string { return n.data("lab.json") }
+
+// Reusable says why the running lab cannot be used as it is, or nil. A dead daemon is certain; a slow answer may only mean
+// that the machine is compiling something, and replacing a lab ends somebody's pods, so that gets a second chance.
+func (n *Node) Reusable(ctx context.Context) error {
+	id, err := n.readIdentity()
+	if err != nil {
+		return err
+	}
+	if id.Bin != n.Bin || id.Options != n.Options {
+		return errors.New("the lab that is up has other programs or options")
+	}
+	if err := n.daemonsAlive(); err != nil {
+		return err
+	}
+	return waitFor(ctx, 20*time.Second, n.Healthy)
+}
+
+// Refresh imports the images that changed since the running lab was started. Running pods keep what they have.
+func (n *Node) Refresh(ctx context.Context) error {
+	id, err := n.readIdentity()
+	if err != nil {
+		return err
+	}
+	for _, image := range n.Images {
+		if slices.Contains(id.Images, image) { // the path names the content
+			continue
+		}
+		if err := n.Import(ctx, image.Path); err != nil {
+			return err
+		}
+	}
+	return n.writeIdentity()
+}
+
+func (n *Node) writeIdentity() error {
+	data, err := json.MarshalIndent(identity{Bin: n.Bin, Options: n.Options, Images: n.Images}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(n.identityFile(), append(data, '\n'), 0o644)
+}
+
+func (n *Node) readIdentity() (identity, error) {
+	var id identity
+	data, err := os.ReadFile(n.identityFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, errors.New("no lab is up: `make lab-up` starts one")
+	}
+	if err != nil {
+		return id, fmt.Errorf("reading what the lab was started with: %w", err)
+	}
+	if err := json.Unmarshal(data, &id); err != nil {
+		return id, fmt.Errorf("reading %s: %w", n.identityFile(), err)
+	}
+	return id, nil
+}
+
+// Attach fills in what the running lab was started with.
+func (n *Node) Attach() error {
+	id, err := n.readIdentity()
+	if err != nil {
+		return err
+	}
+	n.Bin, n.Options, n.Images = id.Bin, id.Options, id.Images
+	return nil
+}

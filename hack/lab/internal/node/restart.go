@@ -1,0 +1,28 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"time"
+)
+
+// Restart ends a daemon at once, as a crash would, and starts it again as it was.
+func (n *Node) Restart(ctx context.Context, name string) error {
+	r, err := n.store().Get(name)
+	if err != nil {
+		return err
+	}
+	if err := r.Stop(0); err != nil {
+		return err
+	}
+	if _, err := n.store().Run(r.Spec); err != nil {
+		return err
+	}
+	a, err := newAPI(n.Layout.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	return n.wait(ctx, 2*time.Minute, []string{name}, a.ready)
+}
