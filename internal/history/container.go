@@ -81,6 +81,9 @@ func New() *Container { return &Container{} }
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	demand := Demand(s)
 	at := s.Time.Unix()
+	if s.HasRSS {
+		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all is none
+	}
 	if demand <= 0 || at <= 0 {
 		return
 	}

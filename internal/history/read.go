@@ -108,6 +108,15 @@ func (c *Container) Trough() memory.Bytes {
 	return low.bytes()
 }
 
+// HighestDay is the highest demand of the days kept.
+func (c *Container) HighestDay() memory.Bytes {
+	var peak code
+	for _, d := range c.days {
+		peak = max(peak, d.peak)
+	}
+	return peak.bytes()
+}
+
 // Samples is the number of samples taken in so far.
 func (c *Container) Samples() int64 { return c.samples }
 

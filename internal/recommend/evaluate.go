@@ -13,31 +13,34 @@ import (
 
 // Evidence thresholds. They are the same for every workload; what owners may set is in [Policy].
 const (
-	// staleAfter: with no sample for this long the size is frozen. Twelve kubelet scrapes at the slowest interval memfit uses.
+	// staleAfter: with no sample for this long the size is frozen. It is twelve kubelet scrapes at the slowest interval memfit uses.
 	staleAfter = time.Hour
-	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start, warm-up and
-	// some work; a day must pass before a size is lowered, because most demand has a daily rhythm.
+	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start, warm-up
+	// and some work.
 	enoughSpan    = time.Hour
 	enoughSamples = 10
-	lowerSpan     = 24 * time.Hour
+	// maxReasons and maxAdvice bound what a status may hold.
+	maxReasons = 16
+	maxAdvice  = 8
 )
 
 // Evaluate turns evidence into a size, or says what evidence is missing.
 func Evaluate(in Input) Recommendation {
 	e := newEvaluation(in)
+	e.judgeKills()
 	if missing := e.missing(); missing != "" {
 		return e.hold(missing)
 	}
-	limit := e.boundLimit(e.withHeadroom(e.need()))
+	limit := e.boundLimit(e.stopClimb(e.need()))
 	return e.decide(Size{Limit: limit, Request: e.request(limit)})
 }
 
-// evaluation carries one Evaluate call: its input with defaults filled in, and the reasons as they come up.
+// evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they come up.
 type evaluation struct {
 	Input
-	rec  Recommendation
-	days []history.Day
-	buf  [history.DaysKept]history.Day
+	rec   Recommendation
+	kills []memory.OOMKill // those that say something about the limit
+	grown memory.Bytes     // the need a recent kill asks for; 0: none
 }
 
 func newEvaluation(in Input) *evaluation {
@@ -47,33 +50,41 @@ func newEvaluation(in Input) *evaluation {
 		e.History = history.New()
 	}
 	h := e.History
-	e.days = h.AppendDays(e.buf[:0])
 	e.rec.Evidence = Evidence{
 		PeakRSS: h.PeakRSS(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
-		Replicas: h.Replicas(), Samples: h.Samples(), Window: h.Span(),
+		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), history.DaysKept*day),
 	}
-	e.rec.Confidence = e.confidence()
 	e.rec.NextLook = time.Hour
 	return e
 }
 
-// say appends a reason.
+const day = 24 * time.Hour
+
+// say appends a reason, advise an advice; both drop what no status could hold.
 func (e *evaluation) say(format string, args ...any) {
-	e.rec.Reasons = append(e.rec.Reasons, fmt.Sprintf(format, args...))
+	if len(e.rec.Reasons) < maxReasons {
+		e.rec.Reasons = append(e.rec.Reasons, fmt.Sprintf(format, args...))
+	}
 }
 
-// missing says which evidence is missing for any answer; "" when there is enough. A kill is always enough.
+func (e *evaluation) advise(format string, args ...any) {
+	if len(e.rec.Advice) < maxAdvice {
+		e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
+	}
+}
+
+// missing says which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
 	switch {
-	case e.killNeed() > 0:
+	case e.grown > 0:
 		return ""
 	case h.Samples() == 0:
 		return "no memory samples yet"
 	case e.Now.Sub(h.Last()) > staleAfter:
 		return fmt.Sprintf("no memory samples for %s: sizes are frozen until usage is seen again", ago(e.Now.Sub(h.Last())))
 	case h.Span() < enoughSpan || h.Samples() < enoughSamples:
-		return fmt.Sprintf("%s samples over %s so far; need %d over %s", count(h.Samples()), ago(h.Span()), enoughSamples, ago(enoughSpan))
+		return fmt.Sprintf("%s over %s so far; a size needs %d over %s", plural(h.Samples(), "sample"), ago(h.Span()), enoughSamples, ago(enoughSpan))
 	}
 	return ""
 }
@@ -87,129 +98,105 @@ func (e *evaluation) hold(why string) Recommendation {
 	return e.rec
 }
 
-// need is the memory the container must be able to use, from usage and kills.
+// need is the limit that holds what use and kills say is needed, headroom included, before anybody's bounds.
 func (e *evaluation) need() memory.Bytes {
-	need := e.usageNeed()
-	if k := e.killNeed(); k > need {
-		last := e.Kills[len(e.Kills)-1]
-		e.say("killed at %s (%s) %s ago: grown to %s", last.Limit, last.Kind, ago(e.Now.Sub(last.Time)), k)
-		return k
+	var limit memory.Bytes
+	if e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0 {
+		limit = e.usageLimit()
 	}
-	return need
-}
-
-func (e *evaluation) usageNeed() memory.Bytes {
-	var peak memory.Bytes
-	for _, d := range e.days {
-		peak = max(peak, d.Peak)
+	if e.grown == 0 {
+		return limit
 	}
-	if peak > 0 {
-		e.say("peak RSS %s, working set %s: demand %s over %s (%s)", e.rec.Evidence.PeakRSS, e.rec.Evidence.PeakWorkingSet, peak,
-			ago(e.History.Span()), e.looks())
-	}
-	return peak
-}
-
-// killNeed is the size the newest kills ask for, before headroom; 0 without kills. Headroom is taken off, so that the limit grows by
-// the factor and no more.
-func (e *evaluation) killNeed() memory.Bytes {
-	var need memory.Bytes
-	for i, k := range e.Kills {
-		if k.Kind == memory.OOMHeapAbort || k.Limit == 0 {
-			continue
-		}
-		percent := e.Policy.OOMFactorPercent
-		for _, before := range e.Kills[:i] {
-			if before.Limit < k.Limit && k.Time.Sub(before.Time) < time.Hour {
-				percent = max(percent, 200)
-			}
-		}
-		need = max(need, k.Limit.Percent(percent), k.Limit.Plus(e.Policy.OOMMinIncrease))
-	}
-	return need
-}
-
-// minHeadroom keeps very small containers from being sized within one allocation of their peak.
-const minHeadroom = 8 * memory.MiB
-
-func (e *evaluation) withHeadroom(need memory.Bytes) memory.Bytes {
-	if k := e.killNeed(); k >= need {
-		return k
-	}
-	head := max(need.Percent(e.Policy.HeadroomPercent), minHeadroom)
-	e.say("%s + %d %% headroom = %s", need, e.Policy.HeadroomPercent, need.Plus(head))
-	return need.Plus(head)
-}
-
-// boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
-func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	limit = limit.CeilTo(memory.MiB)
-	p := e.Policy
-	switch {
-	case p.LimitMax > 0 && limit > p.LimitMax:
-		e.say("clamped from %s by limit.max %s", limit, p.LimitMax)
-		limit = p.LimitMax
-	case limit < p.LimitMin:
-		e.say("raised from %s by limit.min %s", limit, p.LimitMin)
-		limit = p.LimitMin
-	}
-	if p.DecreaseNever && limit < e.Current.Limit {
-		e.say("kept at %s although %s would do: decrease is Never", e.Current.Limit, limit)
-		limit = e.Current.Limit
+	if grown := e.plusHeadroom(e.grown); grown > limit {
+		e.say("grown to %s, + %s headroom = %s", e.grown, e.headroomWords(e.grown), grown)
+		return grown
 	}
 	return limit
 }
 
-// request follows from the limit: usual use, or the limit itself.
-func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
-	p := e.Policy
-	request := limit
-	if !p.RequestEqualsLimit {
-		if usual := e.History.Quantile(0.9); usual > 0 {
-			request = min(usual.Plus(usual.Percent(5)).CeilTo(memory.MiB), limit)
-		}
+func (e *evaluation) usageLimit() memory.Bytes {
+	if e.Traits.FollowsLimit {
+		return e.followerLimit()
 	}
-	if p.RequestMax > 0 {
-		request = min(request, p.RequestMax)
-	}
-	return min(max(request, p.RequestMin), limit)
+	return e.demandLimit()
 }
 
-// decide compares the size with what the container has.
+// decide compares the size with what the container has. The limit is looked at first; with a limit that stays, the request may still go.
 func (e *evaluation) decide(size Size) Recommendation {
-	r := &e.rec
+	r, cur := &e.rec, e.Current
+	r.Confidence = e.confidence()
 	r.Size = size
-	cur := e.Current.Limit
+	percent := e.Policy.MinChangePercent
 	switch {
-	case cur == 0:
-		r.Decision = Raise
-	case within(cur, size.Limit, e.Policy.MinChangePercent):
-		r.Decision = Keep
-		e.say("within %d %% of the limit in force, %s: not worth a change", e.Policy.MinChangePercent, cur)
-		r.Size = e.Current
-	case size.Limit > cur:
-		r.Decision = Raise
-	case e.History.Span() < lowerSpan:
-		r.Decision = Keep
-		r.Size = e.Current
-		e.say("limit stays at %s until %s of samples are there", cur, ago(lowerSpan))
+	case !within(cur.Limit, size.Limit, percent):
+		r.Decision = direction(cur.Limit, size.Limit)
+	case !within(cur.Request, e.request(cur.Limit), percent):
+		r.Size = Size{Limit: cur.Limit, Request: e.request(cur.Limit)}
+		r.Decision = direction(cur.Request, r.Size.Request)
+		e.keptBy(size.Limit, cur.Limit, "limit")
 	default:
-		r.Decision = Lower
+		r.Decision, r.Size = Keep, cur
+		e.keptBy(size.Limit, cur.Limit, "limit")
 	}
-	r.Summary = fmt.Sprintf("%s: limit %s, request %s", r.Decision, r.Size.Limit, r.Size.Request)
+	r.Summary = e.summary()
+	if e.grown > 0 {
+		r.NextLook = 10 * time.Minute // the first minutes after a kill tell whether it was enough
+	}
 	return *r
 }
 
-// within is true when a change from a to b is smaller than percent of a.
-func within(a, b memory.Bytes, percent int32) bool {
-	return max(a, b)-min(a, b) < a.Percent(percent) || a == b
+// keptBy names minChangePercent when it is what kept a size.
+func (e *evaluation) keptBy(want, have memory.Bytes, what string) {
+	if want != have {
+		e.say("%s stays at %s: %s is less than minChangePercent %d %% away", what, have, want, e.Policy.MinChangePercent)
+	}
 }
 
+func direction(from, to memory.Bytes) Decision {
+	if to < from {
+		return Lower
+	}
+	return Raise
+}
+
+// within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is always worth it.
+func within(a, b memory.Bytes, percent int32) bool {
+	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
+}
+
+func (e *evaluation) summary() string {
+	s, cur := e.rec.Size, e.Current
+	var head string
+	switch e.rec.Decision {
+	case Raise, Lower:
+		head = fmt.Sprintf("%s limit %s to %s, request %s to %s", e.rec.Decision, orNone(cur.Limit), s.Limit, orNone(cur.Request), s.Request)
+		if s.Limit == cur.Limit {
+			head = fmt.Sprintf("%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, s.Limit)
+		}
+	default:
+		head = fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
+	}
+	switch ev := e.rec.Evidence; {
+	case e.rec.Alarm != "":
+		return head + "; " + e.rec.Alarm
+	case e.grown > 0:
+		return fmt.Sprintf("%s: OOM-killed at %s %s ago", head, orNone(e.kills[len(e.kills)-1].Limit), ago(e.Now.Sub(e.kills[len(e.kills)-1].Time)))
+	case ev.PeakRSS > 0:
+		return fmt.Sprintf("%s: peak RSS %s over %s", head, ev.PeakRSS, ago(ev.Window))
+	default:
+		return fmt.Sprintf("%s: peak working set %s over %s", head, ev.PeakWorkingSet, ago(ev.Window))
+	}
+}
+
+// confidence grows with the rhythms seen: a day holds the daily one, a week the weekly one.
 func (e *evaluation) confidence() memory.Confidence {
-	switch span := e.History.Span(); {
-	case span >= 7*24*time.Hour:
+	span := e.History.Span()
+	switch {
+	case e.grown > 0 && span < 7*day:
+		return memory.Low // a kill says more is needed, not how much
+	case span >= 7*day && !e.History.WorkingSetOnly():
 		return memory.High
-	case span >= 24*time.Hour:
+	case span >= day:
 		return memory.Medium
 	}
 	return memory.Low

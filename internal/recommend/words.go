@@ -6,7 +6,27 @@ package recommend
 import (
 	"fmt"
 	"time"
+
+	"github.com/memfit/memfit/internal/memory"
 )
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// orNone is a size as people say it, for sizes that may be missing.
+func orNone(b memory.Bytes) string {
+	if b == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// plural is a count with its noun: "1 kill", "3 kills".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
 
 // ago is a duration as people say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min".
 func ago(d time.Duration) string {
@@ -55,9 +75,5 @@ func count(n int64) string {
 // looks is what the evidence rests on: "3 replicas, 41k samples".
 func (e *evaluation) looks() string {
 	ev := e.rec.Evidence
-	replicas := "1 replica"
-	if ev.Replicas != 1 {
-		replicas = fmt.Sprintf("%d replicas", ev.Replicas)
-	}
-	return replicas + ", " + count(ev.Samples) + " samples"
+	return plural(int64(max(ev.Replicas, 1)), "replica") + ", " + plural(ev.Samples, "sample")
 }

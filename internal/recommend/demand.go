@@ -1,0 +1,186 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"math"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// window is one day of demand, counted back from now.
+type window struct {
+	age    int // days
+	peak   memory.Bytes
+	weight float64
+}
+
+// The cost model; docs/sizing.md has the curve it was chosen on.
+const (
+	// weightHalfLife is the age in days at which a day's peak counts half. A week and a day: the same weekday still counts half.
+	weightHalfLife = 8
+	// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and jobs of
+	// the first or last working day move by up to three.
+	monthFrom, monthTo = 25, 34
+	// killBeyond: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this much above.
+	killBeyond = 115
+)
+
+// price is what one OOM kill is worth: this much memory held for a day, a fixed part because a kill costs its owner the same whatever
+// the size of the container, and a part in multiples of the container's own use.
+type price struct {
+	fixed memory.Bytes
+	times float64
+}
+
+var prices = map[Posture]price{
+	Frugal:   {fixed: memory.GiB, times: 0.5},
+	Balanced: {fixed: 5 * memory.GiB, times: 1},
+	Cautious: {fixed: 40 * memory.GiB, times: 16},
+}
+
+// demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are added up.
+func (e *evaluation) demandLimit() memory.Bytes {
+	var buf [history.DaysKept]window
+	days := e.windows(buf[:0])
+	level := e.cheapest(days)
+	recent := days[0].peak
+	e.sayPeaks(level, recent)
+	level = max(level, recent)
+	limit := e.plusHeadroom(level)
+	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
+	if month := e.monthly(days, limit); month > 0 {
+		e.say("raised for a monthly job: %s was needed about a month ago and on no other day", month)
+		limit = e.plusHeadroom(month)
+	}
+	return max(limit, e.youngLimit(level))
+}
+
+func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
+	ev := e.rec.Evidence
+	highest := max(e.highestDay(), recent)
+	if ev.PeakRSS > 0 && !e.History.WorkingSetOnly() {
+		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, ago(ev.Window), e.looks())
+	} else {
+		e.say("peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet, ago(ev.Window), e.looks())
+	}
+	if ev.PeakRSS > 0 && ev.PeakWorkingSet > ev.PeakRSS && highest < ev.PeakWorkingSet {
+		e.say("peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest)
+	}
+	if need := max(level, recent); need < highest && e.plusHeadroom(need) < highest {
+		e.say("sized for %s: holding the rare peak of %s would cost more than the kills it may cause (posture %s)", need, highest, e.Policy.Posture)
+	}
+}
+
+// windows are the days with samples, newest first: the last seven as rolling 24 hours, older ones by calendar. There is at least one.
+func (e *evaluation) windows(days []window) []window {
+	var peaks [history.DaysKept]memory.Bytes
+	now := e.Now.Unix() / 3600
+	var hours [history.HoursKept]history.Hour
+	for _, h := range e.History.AppendHours(hours[:0]) {
+		if age := int(now-h.Start.Unix()/3600) / 24; age >= 0 && age < len(peaks) {
+			peaks[age] = max(peaks[age], h.Peak)
+		}
+	}
+	var kept [history.DaysKept]history.Day
+	for _, d := range e.History.AppendDays(kept[:0]) {
+		if age := int(e.Now.Unix()/86400 - d.Start.Unix()/86400); age >= 7 && age < len(peaks) {
+			peaks[age] = max(peaks[age], d.Peak)
+		}
+	}
+	for _, k := range e.kills {
+		if age := int(e.Now.Sub(k.Time) / day); age >= 0 && age < len(peaks) {
+			peaks[age] = max(peaks[age], k.Limit.Percent(killBeyond))
+		}
+	}
+	for age, peak := range peaks {
+		if peak > 0 {
+			days = append(days, window{age, peak, math.Exp2(-float64(age) / weightHalfLife)})
+		}
+	}
+	if len(days) == 0 {
+		days = append(days, window{peak: e.highestDay(), weight: 1})
+	}
+	return days
+}
+
+// cheapest is the peak to size for: the one at which a day of holding the limit, plus the price of a kill times the share of days that
+// went above it, is least. A peak that comes often is held; one that came once, long ago, is held only where memory is cheap.
+func (e *evaluation) cheapest(days []window) memory.Bytes {
+	var total, use float64
+	for _, d := range days {
+		total += d.weight
+		use += d.weight * float64(d.peak)
+	}
+	price := prices[e.Policy.Posture]
+	kill := float64(price.fixed) + price.times*use/total
+	best, least := days[0].peak, math.Inf(1)
+	for _, candidate := range days {
+		limit := e.plusHeadroom(candidate.peak)
+		var above float64
+		for _, d := range days {
+			if d.peak > limit {
+				above += d.weight
+			}
+		}
+		if cost := float64(limit) + kill*above/total; cost < least {
+			best, least = candidate.peak, cost
+		}
+	}
+	return best
+}
+
+// monthly is the peak of a lone high day about a month ago that limit would not hold: a monthly job is due again. 0: none.
+func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
+	if e.Policy.Posture == Frugal {
+		return 0
+	}
+	var due memory.Bytes
+	highDays := 0
+	for _, d := range days {
+		if d.peak <= limit {
+			continue
+		}
+		highDays++
+		if d.age >= monthFrom && d.age <= monthTo {
+			due = max(due, d.peak)
+		}
+	}
+	if highDays > 3 { // it comes more often than once a month: the price decides, see cheapest
+		return 0
+	}
+	return due
+}
+
+// The allowance for young containers. A burst that has not been seen yet is about as large in a small process as in a middling one (a
+// fork, a batch, a library loaded late), so it is an amount, not a share; large containers have it in their headroom.
+const (
+	youngAllowance = 128 * memory.MiB
+	youngTimes     = 8
+	youngFullSpan  = day
+	youngSpan      = 4 * day
+	youngUpTo      = 128 * memory.MiB
+	youngTaper     = 256 * memory.MiB
+)
+
+// youngLimit is what a container gets while its history is shorter than four days; 0 when it is old enough or the owner is frugal.
+func (e *evaluation) youngLimit(level memory.Bytes) memory.Bytes {
+	span := e.History.Span()
+	if span >= youngSpan || e.Policy.Posture == Frugal {
+		return 0
+	}
+	allowance := min(youngAllowance, level*youngTimes)
+	if level > youngUpTo {
+		allowance = allowance.Percent(int32(100 * (youngTaper.Minus(level - youngUpTo)) / youngTaper))
+	}
+	if span > youngFullSpan {
+		allowance = allowance.Percent(int32(100 * (youngSpan - span) / (youngSpan - youngFullSpan)))
+	}
+	limit := level.Plus(allowance)
+	if limit > e.plusHeadroom(level) {
+		e.say("only %s of history: %s for bursts not seen yet, until %s are", ago(span), allowance, ago(youngSpan))
+	}
+	return limit
+}
