@@ -1,0 +1,268 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+const heapFlag = "--max-old-space-size="
+
+// created creates a pod and returns what the API server made of it.
+func created(pod *corev1.Pod, opts ...client.CreateOption) *corev1.Pod {
+	GinkgoHelper()
+	Expect(api.Create(ctx, pod, opts...)).To(Succeed())
+	return pod
+}
+
+func envOf(pod *corev1.Pod, container string) map[string]string {
+	env := map[string]string{}
+	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		if c.Name == container {
+			for _, v := range c.Env {
+				env[v.Name] = v.Value
+			}
+		}
+	}
+	return env
+}
+
+var _ = Describe("A pod", func() {
+	node := func(ns, name string, edits ...build.ContainerOption) *build.PodWrapper {
+		return build.Pod(ns, name).Container("app", append([]build.ContainerOption{build.Limit("512Mi"), build.Command("node", "server.js")}, edits...)...)
+	}
+	injected := HaveKeyWithValue("NODE_OPTIONS", ContainSubstring(heapFlag))
+
+	Describe("is governed", func() {
+		It("by annotation on its template", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+			pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+			Expect(envOf(pod, "app")).To(injected)
+			Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
+		})
+
+		It("by annotation on its Deployment, through a ReplicaSet that memfit has never seen before", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+			deployment := build.Deployment(ns, "web", v1alpha1.ProfileAnnotation, "web")
+			expect.Applied(ctx, api, deployment)
+			set := build.ReplicaSet(deployment, "5d4f8c7b9")
+			expect.Applied(ctx, api, set)
+			pod := created(node(ns, "web-5d4f8c7b9-x7k2p").OwnedBy(set, "apps/v1", "ReplicaSet").Obj())
+			Expect(envOf(pod, "app")).To(injected)
+		})
+
+		It("by annotation on its CronJob", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+			cron := build.CronJob(ns, "report", v1alpha1.ProfileAnnotation, "web")
+			expect.Applied(ctx, api, cron)
+			job := build.Job(ns, "report-29380", cron)
+			expect.Applied(ctx, api, job)
+			pod := created(node(ns, "report-29380-abcde").OwnedBy(job, "batch/v1", "Job").RestartPolicy(corev1.RestartPolicyNever).Obj())
+			Expect(envOf(pod, "app")).To(injected)
+		})
+
+		It("by annotation on its namespace", func() {
+			ns := namespace(v1alpha1.ProfileAnnotation, "web")
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+			Eventually(func(g Gomega) {
+				pod := node(ns, "web").Obj()
+				g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+				g.Expect(envOf(pod, "app")).To(injected)
+			}).WithTimeout(5 * time.Second).Should(Succeed())
+		})
+
+		It("by the profile's selector, of its namespace or of the cluster", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
+			Expect(envOf(created(node(ns, "web").Label("app", "web").Obj()), "app")).To(injected)
+
+			profiled(build.ClusterProfile("everywhere-"+ns, v1alpha1.RuntimeNodeJS, build.Selecting("team", ns)))
+			Expect(envOf(created(node(ns, "other").Label("team", ns).Obj()), "app")).To(injected)
+		})
+	})
+
+	Describe("is left as it came", func() {
+		It("when nobody governs it", func() {
+			ns := namespace()
+			pod := created(node(ns, "web").Obj())
+			Expect(envOf(pod, "app")).To(BeEmpty())
+			Expect(pod.Annotations).To(BeEmpty())
+			Expect(warnings.taken()).To(BeEmpty())
+		})
+
+		It("when it opts out, whatever selects it", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
+			pod := created(node(ns, "web").Label("app", "web").Annotate(v1alpha1.InjectAnnotation, "false").Obj())
+			Expect(envOf(pod, "app")).To(BeEmpty())
+		})
+
+		It("when two profiles choose it, and says which", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "one", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
+			profiled(build.Profile(ns, "two", v1alpha1.RuntimeGo, build.Selecting("app", "web")))
+			warnings.taken()
+			pod := created(node(ns, "web").Label("app", "web").Obj())
+			Expect(envOf(pod, "app")).To(BeEmpty())
+			Expect(warnings.taken()).To(ConsistOf(And(HavePrefix("memfit: "), ContainSubstring("one"), ContainSubstring("two"))))
+		})
+
+		It("when its profile does not exist, and says so", func() {
+			ns := namespace()
+			warnings.taken()
+			created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj())
+			Expect(warnings.taken()).To(ConsistOf(ContainSubstring("wbe")))
+		})
+	})
+
+	Describe("keeps what its owner wrote", func() {
+		var ns string
+		BeforeEach(func() {
+			ns = namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+		})
+
+		It("flag by flag", func() {
+			pod := created(node(ns, "web", build.Env("NODE_OPTIONS", "--require ./trace.js")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+			Expect(envOf(pod, "app")).To(HaveKeyWithValue("NODE_OPTIONS", And(ContainSubstring("--require ./trace.js"), ContainSubstring(heapFlag))))
+		})
+
+		It("when a value comes from somewhere else, and its neighbours keep their places", func() {
+			fromField := corev1.EnvVar{Name: "NODE_OPTIONS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['opts']"}}}
+			pod := created(node(ns, "web", build.Env("A", "1"), build.EnvVar(fromField), build.Env("B", "$(A)")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+			Expect(pod.Spec.Containers[0].Env[:3]).To(Equal([]corev1.EnvVar{{Name: "A", Value: "1"}, fromField, {Name: "B", Value: "$(A)"}}))
+		})
+
+		It("when names may come from a ConfigMap", func() {
+			pod := created(node(ns, "web", build.EnvFrom("settings")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+			Expect(envOf(pod, "app")).NotTo(HaveKey("NODE_OPTIONS"))
+			Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation), "the reason is on record")
+		})
+	})
+
+	It("is the same when it is created again from itself", func() {
+		ns := namespace()
+		profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+		first := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+		again := first.DeepCopy()
+		again.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "again", Annotations: first.Annotations}
+		again.Status = corev1.PodStatus{}
+		created(again)
+		Expect(again.Spec.Containers[0].Env).To(Equal(first.Spec.Containers[0].Env))
+		Expect(again.Spec.Containers[0].ResizePolicy).To(Equal(first.Spec.Containers[0].ResizePolicy))
+		Expect(again.Annotations).To(Equal(first.Annotations))
+	})
+
+	It("is answered for in a dry run, without being counted", func() {
+		ns := namespace()
+		profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+		before := total("memfit_injections_total")
+		pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj(), client.DryRunAll)
+		Expect(envOf(pod, "app")).To(injected)
+		Expect(total("memfit_injections_total")).To(Equal(before))
+		expect.Missing(ctx, api, ns, "web", &corev1.Pod{})
+	})
+
+	Describe("gets a size", func() {
+		recommended := func(ns, workload, limit string) *v1alpha1.MemoryRecommendation {
+			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
+			rec := &v1alpha1.MemoryRecommendation{}
+			rec.Namespace, rec.Name = ns, govern.RecordName(ref)
+			rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
+			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
+			expect.Applied(ctx, api, rec)
+			q := resource.MustParse(limit)
+			rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Decision: "Raise", Summary: "test", Recommended: &v1alpha1.Size{Limit: &q, Request: &q}}}
+			Expect(api.Status().Update(ctx, rec)).To(Succeed())
+			return rec
+		}
+		for _, tc := range []struct {
+			mode v1alpha1.SizingMode
+			want string
+		}{
+			{v1alpha1.SizingRecommend, "512Mi"}, {v1alpha1.SizingOff, "512Mi"},
+			{v1alpha1.SizingOnCreate, "768Mi"}, {v1alpha1.SizingInPlace, "768Mi"}, {v1alpha1.SizingInPlaceOrEvict, "768Mi"},
+		} {
+			It("of "+tc.want+" with sizing.mode "+string(tc.mode), func() {
+				ns := namespace()
+				profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Sizing(tc.mode)))
+				deployment := build.Deployment(ns, "web", v1alpha1.ProfileAnnotation, "web")
+				expect.Applied(ctx, api, deployment)
+				set := build.ReplicaSet(deployment, "5d4f8c7b9")
+				expect.Applied(ctx, api, set)
+				recommended(ns, "web", "768Mi")
+				var pod *corev1.Pod
+				Eventually(func(g Gomega) {
+					pod = node(ns, "web-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+					g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+					g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(tc.want))
+				}).WithTimeout(5 * time.Second).Should(Succeed())
+				Expect(envOf(pod, "app")).To(injected)
+			})
+		}
+	})
+
+	Describe("is admitted unchanged, with a warning and a count,", func() {
+		var ns string
+		BeforeEach(func() {
+			ns = namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+			warnings.taken()
+		})
+		for name, do := range map[string]func(context.Context, client.Object) error{
+			"when a lookup fails": func(context.Context, client.Object) error { return errors.New("injected by the test") },
+			"when memfit panics":  func(context.Context, client.Object) error { panic("injected by the test") },
+			"when a lookup hangs": func(ctx context.Context, _ client.Object) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		} {
+			It(name, func() {
+				lookups.during(do)
+				before, began := errorCount(), time.Now()
+				pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
+				Expect(time.Since(began)).To(BeNumerically("<", 1500*time.Millisecond), "well within the webhook's timeout of 2s")
+				Expect(envOf(pod, "app")).To(BeEmpty())
+				Expect(warnings.taken()).To(ContainElement(HavePrefix("memfit: internal error")))
+				Expect(errorCount()).To(BeNumerically(">", before))
+			})
+		}
+	})
+})
+
+func errorCount() float64 { return total("memfit_injection_errors_total") }
+
+// total sums a counter over its labels.
+func total(metric string) float64 {
+	GinkgoHelper()
+	families, err := registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	var sum float64
+	for _, f := range families {
+		if f.GetName() == metric {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}

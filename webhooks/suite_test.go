@@ -1,0 +1,171 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/webhooks"
+)
+
+var (
+	ctx      context.Context
+	scheme   = runtime.NewScheme()
+	api      client.Client // the API server, as a user's kubectl with warnings taken down
+	warnings = &warningLog{}
+	watcher  *govern.Watcher
+	changes  atomic.Int64 // how often profiles changed
+	registry = prometheus.NewRegistry()
+	lookups  = &fault{}
+)
+
+func TestWebhooks(t *testing.T) {
+	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
+	RegisterFailHandler(Fail)
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	var options *envtest.WebhookInstallOptions
+	config := expect.APIServer(t, func(env *envtest.Environment) {
+		env.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
+		options = &env.WebhookInstallOptions
+	})
+	running, stop := context.WithCancel(t.Context())
+	ctx = running
+	stopped := serve(config, options)
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Errorf("the manager: %v", err)
+		}
+	})
+	RunSpecs(t, "webhooks")
+}
+
+// serve runs a manager with memfit's webhooks, whose lookups can be made to fail.
+func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan error {
+	server := webhook.NewServer(webhook.Options{Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}})
+	Expect(err).NotTo(HaveOccurred())
+	faulty := interceptor.NewClient(mustWatch(mgr.GetClient()), lookups.funcs())
+	governor := govern.New(faulty, mgr.GetAPIReader())
+	watcher = &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: func() { changes.Add(1) }}
+	Expect(mgr.Add(watcher)).To(Succeed())
+	for _, obj := range append(govern.Informers(), &v1alpha1.MemoryRecommendation{}) {
+		_, err := mgr.GetCache().GetInformer(ctx, obj)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: faulty, Metrics: webhooks.NewMetrics(registry), Clock: clock.RealClock{}}
+	injector.Register(mgr.GetWebhookServer())
+	Expect(webhooks.SetupProfileValidators(mgr)).To(Succeed())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = warnings
+	api, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
+	Eventually(governor.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
+	return stopped
+}
+
+// mustWatch: the interceptor wants a client that can watch; the manager's cannot, and nobody here does.
+func mustWatch(c client.Client) client.WithWatch { return noWatch{c} }
+
+type noWatch struct{ client.Client }
+
+func (noWatch) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+	return nil, errors.New("nobody watches here")
+}
+
+// fault makes lookups of one kind fail, panic or hang.
+type fault struct {
+	do atomic.Pointer[func(ctx context.Context, obj client.Object) error]
+}
+
+func (f *fault) funcs() interceptor.Funcs {
+	return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		if do := f.do.Load(); do != nil {
+			if err := (*do)(ctx, obj); err != nil {
+				return err
+			}
+		}
+		return c.Get(ctx, key, obj, opts...)
+	}}
+}
+
+// during makes every lookup do something until the spec ends.
+func (f *fault) during(do func(ctx context.Context, obj client.Object) error) {
+	f.do.Store(&do)
+	DeferCleanup(func() { f.do.Store(nil) })
+}
+
+// warningLog keeps the warnings that come with answers.
+type warningLog struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (l *warningLog) HandleWarningHeaderWithContext(_ context.Context, _ int, _ string, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+// taken are the warnings since the last time.
+func (l *warningLog) taken() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	texts := l.texts
+	l.texts = nil
+	return texts
+}
+
+var namespaces int
+
+// namespace makes a namespace with annotations and waits until memfit knows it.
+func namespace(annotations ...string) string {
+	GinkgoHelper()
+	namespaces++
+	name := fmt.Sprintf("ns-%d", namespaces)
+	expect.Applied(ctx, api, build.Namespace(name, annotations...))
+	return name
+}
+
+// profiled writes one profile and waits until memfit knows it.
+func profiled(profile client.Object) {
+	GinkgoHelper()
+	before := changes.Load()
+	expect.Applied(ctx, api, profile)
+	DeferCleanup(func() { expect.Deleted(ctx, api, profile) })
+	Eventually(changes.Load).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
+}
