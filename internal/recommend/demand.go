@@ -55,7 +55,7 @@ func (e *evaluation) demandLimit() memory.Bytes {
 		e.say("raised for a monthly job: %s was needed about a month ago and on no other day", month)
 		limit = e.plusHeadroom(month)
 	}
-	return max(limit, e.youngLimit(level))
+	return max(limit, e.youngLimit(limit))
 }
 
 func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
@@ -155,32 +155,41 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 }
 
 // The allowance for young containers. A burst that has not been seen yet is about as large in a small process as in a middling one (a
-// fork, a batch, a library loaded late), so it is an amount, not a share; large containers have it in their headroom.
+// fork, a batch, a library loaded late), so it is an amount on top of usual use, not a share; large containers have it in their headroom.
 const (
-	youngAllowance = 128 * memory.MiB
-	youngTimes     = 8
+	youngAllowance = 128 * memory.MiB // for usual use up to youngUpTo, from there in a straight line down to 0 at youngEnds
+	youngUpTo      = 64 * memory.MiB
+	youngEnds      = 256 * memory.MiB
+	youngTimes     = 8 // and no more than this many times the usual use
 	youngFullSpan  = day
 	youngSpan      = 4 * day
-	youngUpTo      = 128 * memory.MiB
-	youngTaper     = 256 * memory.MiB
 )
 
 // youngLimit is what a container gets while its history is shorter than four days; 0 when it is old enough or the owner is frugal.
-func (e *evaluation) youngLimit(level memory.Bytes) memory.Bytes {
-	span := e.History.Span()
-	if span >= youngSpan || e.Policy.Posture == Frugal {
+func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
+	span, usual := e.History.Span(), e.History.Quantile(0.5)
+	if span >= youngSpan || usual >= youngEnds || e.Policy.Posture == Frugal {
 		return 0
 	}
-	allowance := min(youngAllowance, level*youngTimes)
-	if level > youngUpTo {
-		allowance = allowance.Percent(int32(100 * (youngTaper.Minus(level - youngUpTo)) / youngTaper))
+	allowance := min(youngAllowance, usual*youngTimes)
+	if usual > youngUpTo {
+		allowance = allowance.Percent(int32(100 * (youngEnds - usual) / (youngEnds - youngUpTo)))
 	}
-	if span > youngFullSpan {
-		allowance = allowance.Percent(int32(100 * (youngSpan - span) / (youngSpan - youngFullSpan)))
+	allowance = e.fading(allowance)
+	young := usual.Plus(allowance)
+	if young > limit {
+		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s, until %s are", ago(span), usual, allowance, young, ago(youngSpan))
 	}
-	limit := level.Plus(allowance)
-	if limit > e.plusHeadroom(level) {
-		e.say("only %s of history: %s for bursts not seen yet, until %s are", ago(span), allowance, ago(youngSpan))
+	return young
+}
+
+// fading is an allowance at the age the history has: in full for a day, gone after four.
+func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
+	switch span := e.History.Span(); {
+	case span <= youngFullSpan:
+		return allowance
+	case span < youngSpan:
+		return allowance.Percent(int32(100 * (youngSpan - span) / (youngSpan - youngFullSpan)))
 	}
-	return limit
+	return 0
 }

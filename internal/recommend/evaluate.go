@@ -107,8 +107,12 @@ func (e *evaluation) need() memory.Bytes {
 	if e.grown == 0 {
 		return limit
 	}
-	if grown := e.plusHeadroom(e.grown); grown > limit {
-		e.say("grown to %s, + %s headroom = %s", e.grown, e.headroomWords(e.grown), grown)
+	grown, words := e.plusHeadroom(e.grown), e.headroomWords(e.grown)+" headroom"
+	if young := e.fading(youngAllowance); e.Policy.Posture != Frugal && e.grown.Plus(young) > grown {
+		grown, words = e.grown.Plus(young), young.String()+" for bursts a young container has not shown yet"
+	}
+	if grown > limit {
+		e.say("grown to %s, + %s = %s", e.grown, words, grown)
 		return grown
 	}
 	return limit
