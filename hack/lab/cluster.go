@@ -112,7 +112,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 
 func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 	if len(args) == 0 {
-		return errors.New("load what: lab load IMAGE.tar ...")
+		return errors.New("load what: lab load IMAGE.tar")
 	}
 	switch chooseMode(os.Getenv, l) {
 	case modeExisting:

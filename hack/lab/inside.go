@@ -33,8 +33,7 @@ func runExec(ctx context.Context, l layout.Layout, args []string) error {
 		return err
 	}
 	err := cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		os.Exit(exit.ExitCode()) // the command has said what is wrong
 	}
 	return err

@@ -32,9 +32,9 @@ func readManifest(dir string) (manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("reading the cache manifest: %w", err)
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
+	if json.Unmarshal(data, &m) != nil || m.SHA256 == nil {
 		// A crash while writing leaves half a file. Building again is always right.
-		return manifest{SHA256: map[string]string{}}, nil
+		m = manifest{SHA256: map[string]string{}}
 	}
 	return m, nil
 }

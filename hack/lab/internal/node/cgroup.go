@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 )
@@ -83,7 +84,7 @@ func delegateControllers(root string) error {
 	if err != nil {
 		return fmt.Errorf("reading the machine's cgroup controllers: %w", err)
 	}
-	for _, controller := range strings.Fields(string(offered)) {
+	for controller := range strings.FieldsSeq(string(offered)) {
 		// One at a time: a kernel may refuse one of them, and the kubelet then names the one it misses.
 		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 	}
@@ -100,10 +101,13 @@ func cgroupPIDs() ([]int, error) {
 	for _, root := range dirs {
 		err := walkCgroups(filepath.Join(root, layout.CgroupRoot), func(dir string) error {
 			data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-			if err != nil {
-				return nil // removed meanwhile
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // removed before or while we read
+				return nil
 			}
-			for _, field := range strings.Fields(string(data)) {
+			if err != nil {
+				return err
+			}
+			for field := range strings.FieldsSeq(string(data)) {
 				if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
 					pids = append(pids, pid)
 				}

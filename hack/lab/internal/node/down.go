@@ -56,11 +56,16 @@ func (n *Node) Down() error {
 }
 
 func (n *Node) stop(name string) error {
-	r, err := n.store().Get(name)
+	records, err := n.store().List()
 	if err != nil {
-		return nil // not remembered, so nothing to stop by name; the sweep looks for it
+		return err
 	}
-	return r.Stop(0)
+	for _, r := range records {
+		if r.Name == name {
+			return r.Stop(0)
+		}
+	}
+	return nil // not remembered: the sweep looks for it
 }
 
 // stopContainers ends whatever runs in the lab's cgroups. Containers of a lab that goes away get no grace: nothing they

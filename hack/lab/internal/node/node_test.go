@@ -90,10 +90,10 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 
 func TestMountsBelow(t *testing.T) {
 	const mountinfo = `22 1 8:1 / / rw - ext4 /dev/vda rw
-23 22 0:5 / /state/kubelet/pods/x/volumes/token rw shared:1 - tmpfs tmpfs rw
-24 22 0:6 / /statement rw - tmpfs tmpfs rw
-25 22 0:7 / /state/with\040space rw - tmpfs tmpfs rw
-26 22 0:4 net:[4026532] /run/lab/netns rw - nsfs nsfs rw
+23 22 0:5 / /state/kubelet/pods/x/volumes/token rw shared:1 - tmpfs none rw
+24 22 0:6 / /statement rw - tmpfs none rw
+25 22 0:7 / /state/with\040space rw - tmpfs none rw
+26 22 0:4 net:[4026532] /run/lab/netns rw - nsfs none rw
 `
 	want := []string{"/state/kubelet/pods/x/volumes/token", "/state/with space", "/run/lab/netns"}
 	if got := mountsBelow([]byte(mountinfo), "/state", "/run/lab"); !slices.Equal(got, want) {
