@@ -1,0 +1,58 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// TestSamplesGetTheirSettings: each workload is governed by the profile beside it and gets what the sample promises.
+func TestSamplesGetTheirSettings(t *testing.T) {
+	samples := build(t, "config/samples")
+	var profiles []profile.Named
+	for _, p := range all[v1alpha1.MemoryProfile](t, samples, "MemoryProfile") {
+		profiles = append(profiles, profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: "default", Spec: &p.Spec,
+		})
+		if unsupported := profile.Unsupported(&p.Spec); len(unsupported) > 0 {
+			t.Errorf("sample %s asks for what memfit does not do yet: %v", p.Name, unsupported)
+		}
+	}
+	index := profile.NewIndex(profiles)
+	promised := map[string]map[string]string{
+		"websocket": {"server": "--max-old-space-size="},
+		"orders":    {"app": "-XX:TrimNativeHeapInterval=30000"},
+		"gateway":   {"gateway": "GOMEMLIMIT="},
+		"worker":    {"worker": "MALLOC_ARENA_MAX=2", "metrics": "GOMEMLIMIT="},
+	}
+	deployments := all[appsv1.Deployment](t, samples, "Deployment")
+	if len(deployments) != len(promised) {
+		t.Errorf("%d Deployments, want %d", len(deployments), len(promised))
+	}
+	for i := range deployments {
+		d := &deployments[i]
+		decision := index.Decide(profile.Subject{
+			Namespace: "default", PodLabels: d.Spec.Template.Labels, PodAnnotations: d.Spec.Template.Annotations, WorkloadAnnotations: d.Annotations,
+		})
+		if decision.Profile == nil || decision.Profile.Ref.Name != d.Name {
+			t.Errorf("%s is governed by %v: %s", d.Name, decision.Profile, decision.Why)
+			continue
+		}
+		pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
+		settings := inject.MakePlan(inject.Input{Pod: pod, Profile: decision.Profile}).Settings()
+		for container, want := range promised[d.Name] {
+			if got := strings.Join(settings[container], "\n"); !strings.Contains(got, want) {
+				t.Errorf("%s/%s gets\n%s\nwant %s", d.Name, container, got, want)
+			}
+		}
+	}
+}
