@@ -1,0 +1,180 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
+)
+
+// workload creates a governed Deployment with one pod, through the webhook, and returns the pod.
+func (c *cluster) workload(t *testing.T, namespace string) *corev1.Pod {
+	t.Helper()
+	c.create(t, build.Namespace(namespace))
+	c.create(t, build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
+	deployment := build.Deployment(namespace, "web", v1alpha1.ProfileAnnotation, "web")
+	c.create(t, deployment)
+	set := build.ReplicaSet(deployment, "5d4f8c7b9")
+	c.create(t, set)
+	var pod *corev1.Pod
+	// The profile is known to the webhook a moment after it is created.
+	eventually(t, 10*time.Second, func() error {
+		dry := webPod(namespace).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+		if err := c.client.Create(t.Context(), dry, client.DryRunAll); err != nil {
+			return err
+		}
+		if _, injected := dry.Annotations[v1alpha1.InjectedAnnotation]; !injected {
+			return errors.New("the pod would not be injected")
+		}
+		return nil
+	})
+	pod = webPod(namespace).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+	status := pod.Status
+	c.create(t, pod)
+	pod.Status = status
+	c.status(t, pod)
+	return pod
+}
+
+func webPod(namespace string) *build.PodWrapper {
+	return build.Pod(namespace, "web-5d4f8c7b9-x7k2p").On("node-1").
+		Container("app", build.Limit("256Mi"), build.Request("128Mi"), build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour)))
+}
+
+func (c *cluster) create(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := c.client.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) status(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if err := c.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killed lets the kubelet report one more OOM kill of the pod's container.
+func (c *cluster) killed(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	build.OOMKilled(time.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
+	c.status(t, pod)
+}
+
+func (c *cluster) kills(t *testing.T, namespace string, want int64) error {
+	t.Helper()
+	var rec v1alpha1.MemoryRecommendation
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &rec); err != nil {
+		return err
+	}
+	if rec.Status.OOMKills != want {
+		return fmt.Errorf("%d kills counted, want %d", rec.Status.OOMKills, want)
+	}
+	return nil
+}
+
+// TestTheLoop is the main job against a real API server: a pod is injected, killed, and answered with a recommendation, all of which
+// kubectl describe shows on the Deployment and the profile.
+func TestTheLoop(t *testing.T) {
+	c := newCluster(t)
+	p := c.start(t)
+	p.ready(t)
+	pod := c.workload(t, "shop")
+	c.killed(t, pod)
+	took := eventually(t, 10*time.Second, func() error { return c.kills(t, "shop", 1) })
+	t.Logf("from the kill in the pod's status to the recommendation: %s", took.Round(time.Millisecond))
+	if took > 2*time.Second {
+		t.Errorf("the recommendation took %s, want at most 2s", took)
+	}
+
+	var profile v1alpha1.MemoryProfile
+	eventually(t, 10*time.Second, func() error {
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &profile); err != nil {
+			return err
+		}
+		if profile.Status.OOMKills != 1 || profile.Status.Pods != "1/1" {
+			return fmt.Errorf("the profile says %d kills, pods %q, want 1 and 1/1", profile.Status.OOMKills, profile.Status.Pods)
+		}
+		return nil
+	})
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSupported, v1alpha1.ConditionInjectionUpToDate} {
+		if !meta.IsStatusConditionTrue(profile.Status.Conditions, kind) {
+			t.Errorf("condition %s is not True: %+v", kind, meta.FindStatusCondition(profile.Status.Conditions, kind))
+		}
+	}
+	eventually(t, 10*time.Second, func() error {
+		var events eventsv1.EventList
+		if err := c.client.List(t.Context(), &events, client.InNamespace("shop")); err != nil {
+			return err
+		}
+		found := map[string]bool{}
+		for _, e := range events.Items {
+			if e.Regarding.UID != "" {
+				found[e.Regarding.Kind+" "+e.Reason] = true
+			}
+		}
+		for _, want := range []string{"Pod OOMKilled", "Deployment OOMKilled", "Deployment RecommendationChanged"} {
+			if !found[want] {
+				return fmt.Errorf("no event %q that kubectl describe would show, only %v", want, found)
+			}
+		}
+		return nil
+	})
+	metrics, err := get("http://" + p.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`memfit_oom_kills_total{container="app",kind="MainProcess",namespace="shop",workload="Deployment/web"} 1`,
+		`memfit_recommended_limit_bytes{container="app",namespace="shop",workload="Deployment/web"}`,
+		`memfit_injections_total{result="injected"`, `memfit_admission_duration_seconds_count{result="governed"}`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics has no %s", want)
+		}
+	}
+}
+
+// TestKillsAreCountedThroughCrashes: the manager is killed with SIGKILL again and again, at no particular moment, while a container
+// is killed again and again. Not one kill is lost, and not one is counted twice.
+func TestKillsAreCountedThroughCrashes(t *testing.T) {
+	const kills, crashes = 40, 8
+	c := newCluster(t)
+	p := c.start(t)
+	p.ready(t)
+	pod := c.workload(t, "shop")
+	eventually(t, 10*time.Second, func() error { return c.kills(t, "shop", 0) })
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's dice
+	for i := range kills {
+		c.killed(t, pod)
+		// The next thing happens anywhere between before the event arrives and long after the writes.
+		time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+		if i%(kills/crashes) == kills/crashes-1 {
+			p.kill()
+			p = c.start(t)
+			if rng.IntN(2) == 0 {
+				p.ready(t) // half of the time the next kill comes while memfit is away
+			}
+		}
+	}
+	eventually(t, 60*time.Second, func() error { return c.kills(t, "shop", kills) })
+	time.Sleep(time.Second) // a count that goes on rising is wrong, too
+	if err := c.kills(t, "shop", kills); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d kills under %d crashes of the manager counted as exactly %d", kills, crashes, kills)
+}
