@@ -112,8 +112,8 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 			}
 		}
 	default:
-		for _, src := range w.sources() {
-			text := fold(s.runtime, src.text)
+		for _, src := range w.sources(s.runtime) {
+			text := src.folded
 			if s.replace && src.name == s.knob.Env {
 				text = withoutFlag(text, s.knob.Name)
 			}

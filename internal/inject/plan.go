@@ -27,6 +27,8 @@ type Input struct {
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
+
+	before *record // what the pod's annotation says; filled in by MakePlan
 }
 
 // Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing but the
@@ -100,17 +102,17 @@ func MakePlan(in Input) Plan {
 	if _, mirror := in.Pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return Plan{}
 	}
-	before := readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
+	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
 	var p Plan
 	for _, t := range targets(in.Pod, in.Profile) {
-		c, rec := planContainer(in, t, before.of(t.container.Name))
+		c, rec := planContainer(in, t, in.before.of(t.container.Name))
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
 	}
 	p.annotation = after.text()
-	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] && (p.annotation != "" || before != nil)
+	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] && (p.annotation != "" || in.before != nil)
 	return p
 }
 

@@ -37,7 +37,7 @@ func (c *containerPlan) size(in Input, t target, w *working) {
 		c.skips = append(c.skips, skip{name: sizeName, why: "the pod sets memory for all containers together (spec.resources): size it there"})
 		return
 	}
-	w.resources, c.sized = resize(base, want, guaranteed(in.Pod))
+	w.resources, c.sized = resize(base, want, guaranteed(in.Pod, in.before))
 }
 
 // sizeName is what skips about sizes are called in the record.
@@ -132,21 +132,27 @@ func parse(s string) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// guaranteed reports whether every container of the pod has CPU and memory requests equal to its limits, which makes the kubelet
-// treat it as Guaranteed. A request that is not set is taken from the limit by the API server.
-func guaranteed(pod *corev1.Pod) bool {
+// guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests equal to
+// its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the limit by the API server.
+func guaranteed(pod *corev1.Pod, before *record) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {
-			r := &containers[i].Resources
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-				limit, hasLimit := r.Limits[name]
-				request, hasRequest := r.Requests[name]
-				if !hasLimit || limit.IsZero() || hasRequest && request.Cmp(limit) != 0 {
-					return false
-				}
+			have := containers[i].Resources
+			if rec := before.of(containers[i].Name); rec != nil && rec.Size != nil && rec.Size.stands(have) {
+				have = rec.Size.takeBack(have)
+			}
+			if !fixed(have, corev1.ResourceCPU) || !fixed(have, corev1.ResourceMemory) {
+				return false
 			}
 		}
 		return true
 	}
 	return len(pod.Spec.Containers) > 0 && every(pod.Spec.Containers) && every(pod.Spec.InitContainers)
+}
+
+// fixed reports whether the resource has a limit and no other request.
+func fixed(r corev1.ResourceRequirements, name corev1.ResourceName) bool {
+	limit, hasLimit := r.Limits[name]
+	request, hasRequest := r.Requests[name]
+	return hasLimit && !limit.IsZero() && (!hasRequest || request.Cmp(limit) == 0)
 }

@@ -9,24 +9,32 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// source is a place where a flag of the user's may stand.
-type source struct{ name, title, text string }
+// source is a place where a flag of the user's may stand. folded is its text with the runtime's spellings made one.
+type source struct{ name, title, text, folded string }
 
 // sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up on a
-// command line that only the image knows.
-func (w *working) sources() []source {
-	out := make([]source, 0, len(w.env)+1)
+// command line that only the image knows. They are gathered once, before anything is written.
+func (w *working) sources(r *runtimes.Runtime) []source {
+	if w.gathered != nil {
+		return w.gathered
+	}
+	w.gathered = make([]source, 0, len(w.env)+1)
+	add := func(name, title, text string) {
+		w.gathered = append(w.gathered, source{name, title, text, fold(r, text)})
+	}
 	if len(w.commands) > 0 {
-		out = append(out, source{"", "the command line", strings.Join(w.commands, " ")})
+		add("", "the command line", strings.Join(w.commands, " "))
 	}
 	for i := range w.env {
 		if v := &w.env[i]; !v.absent && v.ValueFrom == nil && v.Value != "" {
-			out = append(out, source{v.Name, v.Name, v.Value})
+			add(v.Name, v.Name, v.Value)
 		}
 	}
-	return out
+	return w.gathered
 }
 
 // fields are the words of a command line, shell scripts taken apart at white space, quotes and separators.

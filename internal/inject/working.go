@@ -25,6 +25,8 @@ type working struct {
 	before *containerRecord
 	taken  []string
 
+	gathered []source // see sources
+
 	// resizeSet is the memory resizePolicy that this plan added.
 	resizeSet string
 
@@ -47,12 +49,12 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	for i := range c.Env {
 		w.env[i].EnvVar = c.Env[i]
 	}
-	if rec == nil || rec.DryRun {
+	if rec == nil {
 		return w
 	}
 	w.before = rec
 	for _, name := range slices.Sorted(maps.Keys(rec.Set)) {
-		if _, ours := variables[name]; !ours { // a record can be copied or forged: nothing else is touched on its word
+		if _, ours := variables[name]; !ours || rec.DryRun { // a record can be copied or forged: nothing else is touched on its word
 			continue
 		}
 		was, replaced := rec.Was[name]
@@ -267,13 +269,12 @@ func replaceFlag(value string, s setting) (next string, ok bool) {
 func (w *working) given(r *runtimes.Runtime) map[string]int64 {
 	var out map[string]int64
 	for _, flag := range r.Reads {
-		for _, src := range w.sources() {
-			text := fold(r, src.text)
-			i := strings.LastIndex(text, flag+"=")
+		for _, src := range w.sources(r) {
+			i := strings.LastIndex(src.folded, flag+"=")
 			if i < 0 {
 				continue
 			}
-			digits := text[i+len(flag)+1:]
+			digits := src.folded[i+len(flag)+1:]
 			if end := strings.IndexFunc(digits, func(c rune) bool { return c < '0' || c > '9' }); end >= 0 {
 				digits = digits[:end]
 			}

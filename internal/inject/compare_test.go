@@ -1,0 +1,160 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// nodePod is a pod with one Node.js container and its profile.
+func nodePod(limit string, spec v1alpha1.MemoryProfileSpec, env ...corev1.EnvVar) Input {
+	if spec.Runtime.Type == "" {
+		spec.Runtime.Type = v1alpha1.RuntimeNodeJS
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Env: env}}}}
+	if limit != "" {
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+	}
+	return Input{Pod: pod, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec}}
+}
+
+func TestCompare(t *testing.T) {
+	mode := func(m v1alpha1.TuningMode) v1alpha1.MemoryProfileSpec {
+		return v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: m}}
+	}
+	injected := func(in Input) Input { in.Pod = inject(in); return in }
+	resized := func(in Input, limit string) Input {
+		in.Pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse(limit)
+		return in
+	}
+	reprofiled := func(in Input, spec v1alpha1.MemoryProfileSpec) Input {
+		in.Profile = nodePod("", spec).Profile
+		return in
+	}
+	python := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython}}
+
+	for name, tc := range map[string]struct {
+		in        Input
+		wantState State
+		wantWhy   string
+	}{
+		"injected":                        {in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "1 settings are in place"},
+		"created before the profile":      {in: nodePod("512Mi", mode("")), wantState: Missed, wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app"},
+		"resized since":                   {in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale, wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720"},
+		"profile changed since":           {in: reprofiled(injected(nodePod("512Mi", mode(""))), v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}}), wantState: Stale, wantWhy: "MALLOC_ARENA_MAX=2 in container app"},
+		"no longer set":                   {in: reprofiled(injected(nodePod("512Mi", mode(""))), python), wantState: Stale, wantWhy: "no NODE_OPTIONS in container app"},
+		"the user decided":                {in: injected(nodePod("512Mi", mode(""), corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=300"})), wantState: Skipped, wantWhy: "container app: --max-old-space-size left alone: NODE_OPTIONS says"},
+		"the user decided, never seen":    {in: nodePod("128Mi", mode("")), wantState: Skipped, wantWhy: "128Mi is below 192Mi"},
+		"nothing to set":                  {in: injected(nodePod("512Mi", python)), wantState: UpToDate, wantWhy: "there is nothing to set"},
+		"off":                             {in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: "tuning.mode is Off"},
+		"dry run":                         {in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Off, wantWhy: "tuning.mode is DryRun"},
+		"no container of the pod is ours": {in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}}), wantState: Off, wantWhy: "manages no container"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, why := Compare(tc.in.Pod, tc.in.Profile)
+			if state != tc.wantState || !strings.Contains(why, tc.wantWhy) {
+				t.Errorf("%s: %s\nwant %s: %s", state, why, tc.wantState, tc.wantWhy)
+			}
+		})
+	}
+}
+
+// A size set at creation is not part of the comparison, and must not be taken for the user's limit either.
+func TestCompareKeepsTheSizeOfCreation(t *testing.T) {
+	in := nodePod("256Mi", v1alpha1.MemoryProfileSpec{})
+	in.Sizes = map[string]Size{"app": {Limit: 512 * memory.MiB}}
+	if state, why := Compare(inject(in), in.Profile); state != UpToDate {
+		t.Errorf("%s: %s, want UpToDate", state, why)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	percent := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}}
+	fixed := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}}
+	of := func(r v1alpha1.RuntimeType, spec v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
+		spec.Runtime.Type = r
+		return spec
+	}
+	for name, tc := range map[string]struct {
+		in   Input
+		want runtimes.Growth
+	}{
+		"node fills what we give it":       {nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Overhead: 63 * memory.MiB, Name: "Node.js"}},
+		"node, a share asked for":          {nodePod("512Mi", percent), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Overhead: 63 * memory.MiB, Name: "Node.js"}},
+		"node, a fixed heap":               {nodePod("1Gi", fixed), runtimes.Growth{Overhead: 108 * memory.MiB, Name: "Node.js"}},
+		"node, the user's heap":            {nodePod("512Mi", v1alpha1.MemoryProfileSpec{}, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=100"}), runtimes.Growth{Overhead: 63 * memory.MiB, Name: "Node.js"}},
+		"node too small to cap":            {nodePod("128Mi", v1alpha1.MemoryProfileSpec{}), runtimes.Growth{FollowsLimit: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"}},
+		"a JVM has its own quarter":        {nodePod("512Mi", of("JVM", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 25, Name: "Java"}},
+		"a JVM with a share":               {nodePod("512Mi", of("JVM", percent)), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Name: "Java"}},
+		"Go at 90 %":                       {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
+		"Go without a limit follows none":  {nodePod("", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Go"}},
+		".NET takes three quarters itself": {nodePod("512Mi", of("DotNet", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Name: ".NET"}},
+		"Python has no cap":                {nodePod("512Mi", of("Python", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Python"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := MakePlan(tc.in).Growth("app"); got != tc.want {
+				t.Errorf("got %+v\nwant %+v", got, tc.want)
+			}
+		})
+	}
+	if got := MakePlan(nodePod("512Mi", percent)).Growth("nobody"); got != (runtimes.Growth{}) {
+		t.Errorf("a container that is not there: %+v, want nothing", got)
+	}
+}
+
+func TestAHeapBelowTheLiveSetIsNotSet(t *testing.T) {
+	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
+	in.Live = map[string]memory.Bytes{"app": 200 * memory.MiB}
+	if got := MakePlan(in).Settings()["app"]; len(got) != 1 {
+		t.Errorf("a live heap of 200Mi fits below 381 MiB, got settings %q", got)
+	}
+	in.Live["app"] = 300 * memory.MiB // times 1.3 is 390 MiB
+	if got := MakePlan(in).Skipped()["app"]; len(got) != 1 || !strings.Contains(got[0], "live heap of up to 300Mi") {
+		t.Errorf("got skips %q, want one about the live heap", got)
+	}
+}
+
+func TestWarningsAreFew(t *testing.T) {
+	in := nodePod("", v1alpha1.MemoryProfileSpec{})
+	for _, name := range []string{"b", "c", "d", "e"} {
+		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{Name: name})
+	}
+	got := MakePlan(in).Warnings()
+	if len(got) != 4 || !strings.Contains(got[3], "2 more in annotation memfit.dev/injected") {
+		t.Errorf("got %d warnings %q, want three and a count", len(got), got)
+	}
+}
+
+func TestARecordStaysSmall(t *testing.T) {
+	in := nodePod("128Mi", v1alpha1.MemoryProfileSpec{})
+	for i := range 2000 {
+		c := *in.Pod.Spec.Containers[0].DeepCopy()
+		c.Name = fmt.Sprintf("container-%d", i)
+		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, c)
+	}
+	checkValid(t, inject(in))
+}
+
+func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
+	full := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
+	for name, in := range map[string]Input{
+		"nothing": {}, "no profile": {Pod: full.Pod}, "no pod": {Profile: full.Profile}, "no spec": {Pod: full.Pod, Profile: &profile.Named{}},
+	} {
+		p := MakePlan(in)
+		p.Apply(nil)
+		if p.Changes() || p.Warnings() != nil || p.Settings() != nil || p.RuntimeOf("app") != "" || p.Advice("app") != nil {
+			t.Errorf("%s: the plan is not empty: %+v", name, p)
+		}
+	}
+}
