@@ -113,3 +113,8 @@ func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[s
 	}
 	return ns.Annotations, nil
 }
+
+// Owner is the workload of a pod, without asking who governs it.
+func (g *Governor) Owner(ctx context.Context, pod metav1.Object) (owners.Owner, error) {
+	return g.owners.Owner(ctx, pod)
+}
