@@ -163,8 +163,9 @@ func (c *Container) closeHour() {
 		c.regime.low = max(c.regime.low, low)
 	}
 	c.lows[c.hour%lowHours] = low
-	cell := &c.days[c.day%DaysKept]
-	cell.trough = max(cell.trough, low)
+	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
+		cell.trough = low
+	}
 }
 
 // slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new instance.

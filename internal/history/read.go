@@ -26,8 +26,8 @@ type Day struct {
 	Start time.Time
 	// Peak is the highest demand seen in any replica.
 	Peak memory.Bytes
-	// Trough is the low point of the day's highest hour: the live set of a garbage collected runtime at its busiest. 0: unknown,
-	// because no followed instance was up for a whole hour.
+	// Trough is the lowest of the low points of whole hours: below it the workload did not go that day. 0: unknown, because no
+	// followed instance was up for a whole hour.
 	Trough memory.Bytes
 }
 
@@ -92,17 +92,12 @@ func (c *Container) Quantile(q float64) memory.Bytes {
 	return h.quantile(q)
 }
 
-// Trough is the live set: the highest low point of whole hours in the last day; before there is one, of the days kept. 0: unknown.
+// Trough is the live set at its busiest: the highest low point of whole hours in the last day. 0: unknown.
 func (c *Container) Trough() memory.Bytes {
 	var low code
 	for h := c.hour - lowHours + 1; h <= c.hour; h++ {
 		if h >= 0 {
 			low = max(low, c.lows[h%lowHours])
-		}
-	}
-	if low == 0 {
-		for _, d := range c.days {
-			low = max(low, d.trough)
 		}
 	}
 	return low.bytes()

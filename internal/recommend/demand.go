@@ -21,9 +21,11 @@ type window struct {
 const (
 	// weightHalfLife is the age in days at which a day's peak counts half. A week and a day: the same weekday still counts half.
 	weightHalfLife = 8
+	// goneHalfLife is that of days on which use never came down to what is the highest now: after a step down or a fixed leak.
+	goneHalfLife = 1
 	// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and jobs of
-	// the first or last working day move by up to three.
-	monthFrom, monthTo = 25, 34
+	// the first or last working day move by a day or two.
+	monthFrom, monthTo = 27, 32
 	// killBeyond: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this much above.
 	killBeyond = 115
 )
@@ -85,10 +87,16 @@ func (e *evaluation) windows(days []window) []window {
 		}
 	}
 	var kept [history.DaysKept]history.Day
+	var gone [history.DaysKept + 1]bool // that day never went as low as the highest of today: another release, another load
 	for _, d := range e.History.AppendDays(kept[:0]) {
-		if age := int(e.Now.Unix()/86400 - d.Start.Unix()/86400); age >= 7 && age < len(peaks) {
+		age := int(e.Now.Unix()/86400 - d.Start.Unix()/86400)
+		if age < 0 || age >= len(peaks) {
+			continue
+		}
+		if age >= 7 {
 			peaks[age] = max(peaks[age], d.Peak)
 		}
+		gone[age] = d.Trough > peaks[0] && peaks[0] > 0
 	}
 	for _, k := range e.kills {
 		if age := int(e.Now.Sub(k.Time) / day); age >= 0 && age < len(peaks) {
@@ -97,7 +105,11 @@ func (e *evaluation) windows(days []window) []window {
 	}
 	for age, peak := range peaks {
 		if peak > 0 {
-			days = append(days, window{age, peak, math.Exp2(-float64(age) / weightHalfLife)})
+			halfLife := float64(weightHalfLife)
+			if gone[age] && gone[age+1] { // a rolling window reaches into two calendar days
+				halfLife = goneHalfLife
+			}
+			days = append(days, window{age, peak, math.Exp2(-float64(age) / halfLife)})
 		}
 	}
 	if len(days) == 0 {
