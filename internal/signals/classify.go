@@ -4,8 +4,6 @@
 package signals
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -16,16 +14,23 @@ type judged struct {
 	series
 	kind   ShapeKind
 	sure   memory.Confidence
+	urgent bool // the rule that fitted was aboutToHit
 	growth growth
 	level  level
-	why    string
 }
+
+const (
+	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window.
+	urgentPercent = 70
+	urgentPoints  = 24
+)
 
 // shapeRules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what kills.
 var shapeRules = []struct {
 	kind ShapeKind
 	fits func(judged, ShapeInput) (memory.Confidence, bool)
 }{
+	{Climb, aboutToHit},            // however short the window: it reaches the limit soon
 	{Burst, burstsMoreThanItHolds}, // what it holds on to is little against what comes down again
 	{StepRetention, stepsAndStays}, // growth in jumps
 	{Climb, climbs},                // growth without end
@@ -38,16 +43,16 @@ var shapeRules = []struct {
 	{Sawtooth, upAndDown},          // up and down, all the time
 }
 
-// judge looks at one instance; ok is false when there is too little of it.
+// judgeSeries looks at one instance; ok is false when there is too little of it.
 func judgeSeries(s series, in ShapeInput) (judged, bool) {
 	if len(s.cells) < fewest {
 		return judged{series: s, kind: Unknown, sure: memory.Low}, false
 	}
 	j := judged{series: s, kind: Unknown, sure: memory.Low, growth: grow(s)}
 	j.level = levels(s, j.growth)
-	for _, rule := range shapeRules {
+	for i, rule := range shapeRules {
 		if sure, ok := rule.fits(j, in); ok {
-			j.kind, j.sure = rule.kind, sure
+			j.kind, j.sure, j.urgent = rule.kind, sure, i == 0
 			break
 		}
 	}
@@ -74,10 +79,30 @@ func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// burstsMoreThanItHolds: four times and more it rose by at least as much as its floor gained in all, and came down again.
+// aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has passed once more.
+// Filling a known cap ends at the cap, so there it must be beyond it.
+func aboutToHit(j judged, in ShapeInput) (memory.Confidence, bool) {
+	g, limit := j.growth, float64(in.Limit)
+	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 || j.last >= limit {
+		return "", false
+	}
+	if in.Cap != 0 && j.last < float64(in.Cap)*capHigh/100+float64(in.Overhead) {
+		return "", false
+	}
+	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.steady() || g.inSteps() {
+		return "", false
+	}
+	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
+}
+
+// burstsMoreThanItHolds: four times and more it rose and came down again, and by far more in all than its floor gained.
 func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	g, l := j.growth, j.level
-	if g.endless() || len(l.returned) < 4 || l.still() || l.idle < burstIdle || median(l.returned) < g.gained() {
+	total := 0.0
+	for _, up := range g.returned {
+		total += up
+	}
+	if g.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || total < 4*g.gained() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -85,9 +110,9 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 // teethClimb: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in the second half.
 func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
-	mids := j.mids()[j.growth.skip:]
+	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < leastClimb || j.growth.trend < 5 || j.growth.slow <= 0 || mannKendall(mids[len(mids)/2:]) < trendZ || risen < j.level.usual/4 {
+	if j.span < leastClimb || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -95,7 +120,7 @@ func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.change > changeP || !g.inSteps() {
+	if !g.significant() || !g.changed() || !g.inSteps() {
 		return "", false
 	}
 	if len(g.steps) > 1 {
@@ -106,13 +131,16 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || g.trend < trendZ || !g.endless() || j.span < leastClimb {
+	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.endless() || j.span < leastClimb {
+		return "", false
+	}
+	if j.span < soonToTell && !g.steady() {
 		return "", false
 	}
 	switch {
 	case j.span >= 24*time.Hour:
 		return memory.High, true
-	case j.span >= 6*time.Hour:
+	case j.span >= soonToTell:
 		return memory.Medium, true
 	}
 	return memory.Low, true
@@ -136,7 +164,7 @@ func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
 }
 
 func stillGrowing(j judged, _ ShapeInput) (memory.Confidence, bool) {
-	return memory.Low, j.growth.significant() && j.growth.endless() && j.growth.trend >= trendZ
+	return memory.Low, j.growth.significant() && j.growth.endless() && rises(j.lows()[j.growth.skip:], trendZ)
 }
 
 func standsStill(j judged, _ ShapeInput) (memory.Confidence, bool) {
@@ -148,7 +176,7 @@ func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	if l.duty > burstDuty || l.idle < burstIdle {
 		return "", false
 	}
-	if len(l.returned) < 2 {
+	if len(j.growth.returned) < 2 {
 		return memory.Low, true
 	}
 	return j.seenEnough(), true
@@ -164,29 +192,4 @@ func (j judged) seenEnough() memory.Confidence {
 		return memory.Medium
 	}
 	return memory.Low
-}
-
-// severity orders shapes by what they lead to.
-var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
-
-// Classify says what the memory of one container of one workload does over time.
-func Classify(in ShapeInput) Shape {
-	var all []judged
-	for _, instance := range in.Instances {
-		if j, ok := judgeSeries(newSeries(instance), in); ok {
-			all = append(all, j)
-		}
-	}
-	if len(all) == 0 {
-		return Shape{Kind: Unknown, Confidence: memory.Low}
-	}
-	slices.SortStableFunc(all, func(a, b judged) int { return severity[b.kind] - severity[a.kind] })
-	j := all[0]
-	g, l := j.growth, j.level
-	st := ""
-	for _, x := range g.steps {
-		st += fmt.Sprintf(" %d:%.0f", x.at, x.by/1048576)
-	}
-	return Shape{Kind: all[0].kind, Confidence: all[0].sure, Summary: fmt.Sprintf("%.0f>%.0f step%.2f pace%.2f late%.0f Z%.1f p%.3f slope%.1f[%.1f %.1f] lvl %.0f/%.0f/%.0f pk%d duty%.2f idle%.2f ctr%.2f st%s n%d",
-		g.from/1048576, g.to/1048576, g.stepped/g.gained(), g.pace, g.late/1048576, g.trend, g.change, g.slope/1048576, g.slow/1048576, g.fast/1048576, l.base/1048576, l.usual/1048576, l.top/1048576, len(l.returned), l.duty, l.idle, g.centre, st, len(all))}
 }

@@ -12,8 +12,10 @@ import (
 
 const (
 	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
-	grownPercent = 6
-	grownBytes   = float64(4 * memory.MiB)
+	grownPercent = 8
+	grownBytes   = float64(6 * memory.MiB)
+	// stepLeast is the smallest jump that is called one.
+	stepLeast = float64(4 * memory.MiB)
 	// warmUpShare of the window, and warmUpTime of an instance's life, are left out: every process grows while it starts.
 	warmUpShare = 0.08
 	warmUpTime  = 10 * time.Minute
@@ -24,14 +26,21 @@ const (
 	// a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
 	keepsPace   = 0.75
 	keepsCentre = 0.42
+	// keepsSlope is the same for the slopes of the two halves, which points near the end have a say in, too. For a cache watched for one
+	// and a half of its time constants it is 0.47.
+	keepsSlope = 0.5
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
 	// leastClimb is the shortest window in which a climb is told from a start.
 	leastClimb = 2 * time.Hour
+	// soonToTell: in a shorter window only the steadiest growth is called a climb.
+	soonToTell = 6 * time.Hour
 	// trendZ is the Mann-Kendall Z a climb needs.
 	trendZ = 3.0
-	// changeP is the Pettitt p a step needs.
-	changeP = 0.02
+	// changeP is the Pettitt p a step needs; a window of few cells cannot give a small one.
+	changeP, changePFew = 0.02, 0.12
+	// fewCells is where a window counts as one of few cells.
+	fewCells = 48
 )
 
 // growth says how the floor of a series rose.
@@ -44,9 +53,11 @@ type growth struct {
 	centre   float64 // where in the window the middle of the growth lies, 0 to 1
 	// slope in bytes per hour with its 95 % interval, of the lows.
 	slope, slow, fast float64
-	trend             float64 // Mann-Kendall Z of the lows
+	halves            float64 // slope of the second half against that of the first
 	change            float64 // Pettitt p of the lows
 	floor             []float64
+	// returned are the heights above the floor of the excursions that came down again.
+	returned []float64
 	skip              int
 }
 
@@ -58,9 +69,17 @@ type jump struct {
 
 func (g growth) gained() float64 { return g.to - g.from }
 
-// significant growth is more than noise.
+// significant growth is more than noise, and more than memory rises and falls by anyway.
 func (g growth) significant() bool {
-	return g.gained() > max(grownBytes, g.from*grownPercent/100)
+	return g.gained() > max(grownBytes, g.from*grownPercent/100, g.tooth())
+}
+
+// tooth is the usual height of what came down again; 0 before it happened twice.
+func (g growth) tooth() float64 {
+	if len(g.returned) < 2 {
+		return 0
+	}
+	return median(g.returned)
 }
 
 // grow measures the growth of a series.
@@ -73,7 +92,8 @@ func grow(s series) growth {
 	for i := 1; i < n && g.gained() > 0; i++ {
 		g.centre += float64(i) / float64(n) * (f[i] - f[i-1]) / g.gained()
 	}
-	g.steps = jumps(f, g.gained())
+	g.returned = excursions(s.cells[g.skip:], f)
+	g.steps = jumps(f, g.gained(), g.tooth())
 	for i := range g.steps {
 		g.steps[i].at += g.skip
 		g.stepped += g.steps[i].by
@@ -88,7 +108,7 @@ func grow(s series) growth {
 	}
 	steady := lows[g.skip:]
 	g.slope, g.slow, g.fast = theilSen(s.hours()[g.skip:], steady)
-	g.trend = mannKendall(steady)
+	g.halves = halves(s.hours()[g.skip:], steady)
 	_, g.change = pettitt(steady)
 	return g
 }
@@ -105,10 +125,33 @@ func (s series) warmUp() int {
 	return min(skip, len(s.cells)-1)
 }
 
-// jumps finds the steps of a floor: rises within three cells that are a fair part of all growth, and of the level.
-func jumps(f []float64, gained float64) []jump {
-	const width = 3
-	least := max(grownBytes, 0.12*gained)
+// excursions are the heights by which memory rose clearly above the floor and came back to it.
+func excursions(c []cell, floor []float64) []float64 {
+	var out []float64
+	up := 0.0
+	for i, f := range floor {
+		if over := c[i].high - f; over > max(stillBytes, f*stillPercent/100) {
+			up = max(up, over)
+		} else if up > 0 {
+			out = append(out, up)
+			up = 0
+		}
+	}
+	return out
+}
+
+// jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and that stick out
+// of what the floor rises all the time.
+func jumps(f []float64, gained, tooth float64) []jump {
+	width := 3
+	if len(f) < fewCells {
+		width = 1
+	}
+	rises := make([]float64, 0, len(f))
+	for i := 1; i < len(f); i++ {
+		rises = append(rises, f[i]-f[i-1])
+	}
+	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*median(rises))
 	var out []jump
 	for i := max(2, len(f)/16); i < len(f); { // before, there is no plateau to jump from
 		end := min(i+width, len(f))
@@ -121,6 +164,14 @@ func jumps(f []float64, gained float64) []jump {
 		i = end
 	}
 	return out
+}
+
+// changed is true when ranks, too, say that the level changed once at least.
+func (g growth) changed() bool {
+	if len(g.floor) < fewCells {
+		return g.change <= changePFew
+	}
+	return g.change <= changeP
 }
 
 // inSteps is true when the floor stands still but for its steps, or when the growth is over and most of it came in a few large ones.
@@ -138,7 +189,23 @@ func (g growth) inSteps() bool {
 	return !g.endless() && g.stepped >= 0.6*g.gained() && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
 }
 
+// halves is the slope of the second half against that of the first.
+func halves(x, y []float64) float64 {
+	n := len(x) / 2
+	first, _, _ := theilSen(x[:n], y[:n])
+	second, _, _ := theilSen(x[n:], y[n:])
+	if first <= 0 {
+		return math.Inf(1) // it began to grow in the middle
+	}
+	return second / first
+}
+
 // endless growth does not slow down.
 func (g growth) endless() bool {
-	return g.late >= lateShare*g.gained() && (g.pace >= keepsPace || g.centre >= keepsCentre)
+	return g.late >= lateShare*g.gained() && g.halves >= keepsSlope && (g.pace >= keepsPace || g.centre >= keepsCentre)
+}
+
+// steady growth does not slow down by any measure. Early in a life that is asked for, because starting looks much like climbing.
+func (g growth) steady() bool {
+	return g.endless() && g.late >= 2*lateShare*g.gained() && g.pace >= keepsPace && g.centre >= keepsCentre && g.halves >= 0.8
 }

@@ -18,12 +18,11 @@ const (
 	capLow, capHigh = 82, 104
 )
 
-// level says how a series moves around its floor once it no longer grows.
+// level says how a series moves around its floor.
 type level struct {
-	base, usual, top float64   // bytes: low, median and high points after warm-up
-	returned         []float64 // heights above the floor of the excursions that came down again
-	duty             float64   // share of time above half height
-	idle             float64   // share of time on the floor
+	base, usual, top float64 // bytes: low, median and high points after warm-up
+	duty             float64 // share of time above half height
+	idle             float64 // share of time on the floor
 }
 
 func (l level) height() float64 { return l.top - l.base }
@@ -37,17 +36,9 @@ func levels(s series, g growth) level {
 	lows := sortedCopy(each(c, func(c cell) float64 { return c.low }))
 	l := level{base: quantile(lows, 0.1), usual: median(s.mids()[g.skip:]), top: quantile(highs, 0.99)}
 	least := max(stillBytes, l.height()/5)
-	above, idle, up := 0, 0, 0.0
+	above, idle := 0, 0
 	for i, x := range c {
-		held := g.floor[min(g.skip+i, len(g.floor)-1)]
-		switch over := x.high - held; {
-		case over > least:
-			up = max(up, over)
-		case up > 0:
-			l.returned = append(l.returned, up)
-			up = 0
-			fallthrough
-		default:
+		if x.high-g.floor[min(g.skip+i, len(g.floor)-1)] <= least {
 			idle++
 		}
 		if x.mid > l.base+l.height()/2 {

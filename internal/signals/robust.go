@@ -92,6 +92,13 @@ func mannKendall(y []float64) float64 {
 	return 0
 }
 
+// rises is true when the trend is up with at least that Z, or, where so few values cannot give as much, with three quarters of what they can.
+func rises(y []float64, z float64) bool {
+	n := float64(len(y))
+	most := (n*(n-1)/2 - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)
+	return mannKendall(y) >= min(z, 0.75*most)
+}
+
 // pettitt finds the most likely single change of level by ranks (Pettitt 1979): y[:at] and y[at:] differ most there, and p is how
 // likely chance alone gives as much.
 func pettitt(y []float64) (at int, p float64) {

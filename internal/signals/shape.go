@@ -49,9 +49,27 @@ type Instance struct {
 	Points []Point
 }
 
-// ShapeInput is what Classify looks at: one container name of one workload.
+// Hour is the highest demand seen in any replica during one hour.
+type Hour struct {
+	Start time.Time
+	Peak  memory.Bytes
+}
+
+// Replica is what one pod's container uses now.
+type Replica struct {
+	Pod string
+	RSS memory.Bytes
+}
+
+// ShapeInput is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be missing.
 type ShapeInput struct {
 	Instances []Instance
+	// Hours reach further back than Instances, oldest first.
+	Hours []Hour
+	// Ended is when instances are known to have ended (the kills on file are enough): a fall of the hours at such a time is a new life.
+	Ended []time.Time
+	// Replicas are all running pods, for finding one that stands out.
+	Replicas []Replica
 	// Limit is the limit in force now; 0: none.
 	Limit memory.Bytes
 	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or unknown.

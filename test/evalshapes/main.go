@@ -14,6 +14,9 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -43,6 +46,54 @@ func main() {
 	}
 }
 
+// way is one way in which evidence reaches the classifier.
+type way struct {
+	name string
+	see  func(r recording, share float64) signals.ShapeInput
+}
+
+var ways = []way{
+	{"every sample", input},
+	{"through memfit's history (1.5 KiB)", remembered},
+}
+
+// score counts what one way got right.
+type score struct {
+	right, all, falseClimbs int
+	heldRight, held         int
+	matrix                  map[string]map[signals.ShapeKind]int
+}
+
+func (s *score) add(r recording, want label, got signals.Shape) bool {
+	ok := slices.Contains(accepted[want.name], got.Kind)
+	if want.sick != "" {
+		ok = ok && slices.Equal(got.Sick, []string{podName(r, want.sick)})
+	}
+	if s.matrix == nil {
+		s.matrix = map[string]map[signals.ShapeKind]int{}
+	}
+	if s.matrix[want.name] == nil {
+		s.matrix[want.name] = map[signals.ShapeKind]int{}
+	}
+	s.matrix[want.name][got.Kind]++
+	s.all++
+	if r.held() {
+		s.held++
+	}
+	if ok {
+		s.right++
+		if r.held() {
+			s.heldRight++
+		}
+	}
+	if want.name == "healthy" && got.Kind == signals.Climb {
+		s.falseClimbs++
+	}
+	return ok
+}
+
+func (s *score) accuracy() float64 { return float64(s.right) / float64(s.all) }
+
 func run(dir string, verbose bool) error {
 	recs, err := recordings(dir)
 	if err != nil {
@@ -52,37 +103,45 @@ func run(dir string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	var right, falseClimbs int
-	matrix := map[string]map[signals.ShapeKind]int{}
-	for _, r := range recs {
-		want, found := known[r.name]
-		if !found || accepted[want.name] == nil {
-			return fmt.Errorf("%s: no label in %s", r.name, filepath.Join(dir, "labels.csv"))
+	worst, falseClimbs := 1.0, 0
+	for _, w := range ways {
+		var s, early score
+		fmt.Printf("--- %s\n", w.name)
+		for _, r := range recs {
+			want, found := known[r.name]
+			if !found || accepted[want.name] == nil {
+				return fmt.Errorf("%s: no label in %s", r.name, filepath.Join(dir, "labels.csv"))
+			}
+			got := w.see(r, 1)
+			shape := signals.Classify(got)
+			if ok := s.add(r, want, shape); !ok || verbose {
+				fmt.Printf("%-6s %-16s %-10s %-13s %-7s %s\n", map[bool]string{true: "right", false: "WRONG"}[ok],
+					r.name, want.name, shape.Kind, shape.Confidence, shape.Summary)
+			}
+			for _, share := range []float64{0.25, 0.4, 0.6, 0.8} {
+				if shape := signals.Classify(w.see(r, share)); !early.add(r, want, shape) && verbose {
+					fmt.Printf("  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, shape.Kind, shape.Confidence, shape.Summary)
+				}
+			}
 		}
-		got := signals.Classify(input(r, 1))
-		if matrix[want.name] == nil {
-			matrix[want.name] = map[signals.ShapeKind]int{}
+		printMatrix(s.matrix)
+		fmt.Printf("%d of %d right", s.right, s.all)
+		if s.held > 0 {
+			fmt.Printf(", of those held out from tuning %d of %d", s.heldRight, s.held)
 		}
-		matrix[want.name][got.Kind]++
-		ok := slices.Contains(accepted[want.name], got.Kind)
-		if ok {
-			right++
-		}
-		if want.name == "healthy" && got.Kind == signals.Climb {
-			falseClimbs++
-		}
-		if !ok || verbose {
-			fmt.Printf("%-5v %-18s %-10s %-14s %-7s %s\n", ok, r.name, want.name, got.Kind, got.Confidence, got.Summary)
-		}
+		fmt.Printf("; looking early (at 25, 40, 60 and 80 %%): %d false climbs in %d looks\n", early.falseClimbs, early.all)
+		worst = min(worst, s.accuracy())
+		falseClimbs += s.falseClimbs
 	}
-	printMatrix(matrix)
-	accuracy := float64(right) / float64(len(recs))
-	fmt.Printf("accuracy=%.3f false_climb_on_healthy=%d\n", accuracy, falseClimbs)
-	if accuracy < 0.95 || falseClimbs > 0 {
-		return fmt.Errorf("below the bar: accuracy at least 0.95 and no false climb")
+	fmt.Printf("accuracy=%.3f false_climb_on_healthy=%d\n", worst, falseClimbs)
+	if worst < leastAccuracy || falseClimbs > 0 {
+		return fmt.Errorf("below the bar: accuracy at least %.2f either way, and no false climb", leastAccuracy)
 	}
 	return nil
 }
+
+// leastAccuracy is the bar.
+const leastAccuracy = 0.95
 
 func printMatrix(matrix map[string]map[signals.ShapeKind]int) {
 	fmt.Printf("%-10s", "")
@@ -102,26 +161,79 @@ func printMatrix(matrix map[string]map[signals.ShapeKind]int) {
 // midnight is when recordings are taken to begin.
 var midnight = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// input is the first share of a recording as the classifier sees it.
-func input(r recording, share float64) signals.ShapeInput {
+func podName(r recording, replica string) string { return r.name + "-" + replica }
+
+// until are the samples of the first share of a recording.
+func (r recording) until(share float64) []sample {
 	end := int(share * float64(r.samples[len(r.samples)-1].second))
+	n := slices.IndexFunc(r.samples, func(s sample) bool { return s.second > end })
+	if n < 0 {
+		return r.samples
+	}
+	return r.samples[:n]
+}
+
+// input is the first share of a recording, every sample of it.
+func input(r recording, share float64) signals.ShapeInput {
 	var in signals.ShapeInput
 	at := map[[2]int]int{}
-	for _, s := range r.samples {
-		if s.second > end {
-			break
-		}
+	for _, s := range r.until(share) {
 		key := [2]int{s.replica, s.instance}
 		i, found := at[key]
-		when := midnight.Add(time.Duration(s.second) * r.second)
+		when := r.when(s)
 		if !found {
 			i = len(in.Instances)
 			at[key] = i
-			ref := memory.ContainerRef{Namespace: "lab", Pod: r.name + "-" + strconv.Itoa(s.replica), Container: "app"}
-			in.Instances = append(in.Instances, signals.Instance{Container: ref, Started: when})
+			in.Instances = append(in.Instances, signals.Instance{Container: r.container(s), Started: when})
 		}
 		in.Instances[i].Points = append(in.Instances[i].Points, signals.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1})
-		in.Limit, in.Cap, in.Overhead, in.Now = s.limit, s.cap, r.overhead, when
+	}
+	return r.facts(in, share)
+}
+
+// remembered is what is left of the first share of a recording in the bounded history that memfit keeps.
+func remembered(r recording, share float64) signals.ShapeInput {
+	h := history.New()
+	started := map[[2]int]time.Time{}
+	for _, s := range r.until(share) {
+		key := [2]int{s.replica, s.instance}
+		if started[key].IsZero() {
+			started[key] = r.when(s)
+			if s.instance > 0 {
+				h.Restarted(r.container(s), r.when(s))
+			}
+		}
+		h.Add(memory.Sample{Container: r.container(s), Time: r.when(s), Started: started[key], RSS: s.memory, HasRSS: true, WorkingSet: s.memory}, s.limit)
+	}
+	in := r.facts(signals.FromHistory(h), share)
+	for key, t := range started {
+		if key[1] > 0 {
+			in.Ended = append(in.Ended, t)
+		}
+	}
+	now := map[string]memory.Bytes{}
+	for _, s := range r.until(share) {
+		now[r.container(s).Pod] = s.memory
+	}
+	for pod, rss := range now {
+		in.Replicas = append(in.Replicas, signals.Replica{Pod: pod, RSS: rss})
 	}
 	return in
+}
+
+// facts adds what is known at the end of the share without looking at memory.
+func (r recording) facts(in signals.ShapeInput, share float64) signals.ShapeInput {
+	samples := r.until(share)
+	last := samples[len(samples)-1]
+	in.Limit, in.Cap, in.Overhead, in.Now = last.limit, last.cap, r.overhead, r.when(last)
+	return in
+}
+
+func (r recording) when(s sample) time.Time {
+	return midnight.Add(time.Duration(s.second) * r.second)
+}
+
+func (r recording) container(s sample) memory.ContainerRef {
+	pod := podName(r, strconv.Itoa(s.replica))
+	return memory.ContainerRef{Namespace: "lab", Pod: pod, UID: types.UID(pod), Container: "app"}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -41,6 +42,12 @@ type label struct {
 
 // overheads are what a runtime needs beyond its heap cap; the Go runtime's limit is for all of it.
 var overheads = map[string]memory.Bytes{"node": 48 * memory.MiB, "jvm": 64 * memory.MiB}
+
+// held is true for recordings nobody looked at while the classifier was made: their names end in -1x.
+func (r recording) held() bool {
+	i := strings.LastIndexByte(r.name, '-')
+	return len(r.name)-i == 3 && r.name[i+1] == '1'
+}
 
 // table reads a CSV file with a header into one map per row.
 func table(r io.Reader) ([]map[string]string, error) {

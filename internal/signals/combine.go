@@ -1,0 +1,204 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// stepsKept is the number of steps a Shape names.
+const stepsKept = 8
+
+// severity orders shapes by what they lead to; of two that as many instances show, the graver one is told.
+var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
+
+// Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the hours of
+// the whole workload where they reach further back; then the instances vote, and replicas are compared.
+func Classify(in ShapeInput) Shape {
+	recent := judgeAll(in.Instances, in)
+	past := lives(in.Hours, in.Ended)
+	long := judgeAll(past, in)
+	if len(in.Ended) > 0 {
+		long = append(long, cutShort(past, in)...)
+	}
+	sick := sickReplicas(in)
+	winner, votes, ok := elect(recent, long, sick)
+	if !ok {
+		return Shape{Kind: Unknown, Confidence: memory.Low, Sick: sick, Summary: tooLittle(in)}
+	}
+	s := Shape{Kind: winner.kind, Confidence: winner.sure, Sick: sick, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
+	if followsAcrossLimits(recent) {
+		s.Kind, s.Confidence = FollowsLimit, memory.High
+	}
+	switch s.Kind {
+	case Climb:
+		s.RatePerDay = perDay(winner.growth.slope)
+		s.TimeToLimit = soonest(votes, in.Limit)
+	case StepRetention:
+		s.Steps = winner.steps()
+	}
+	s.NotDownAfterLoad = slices.ContainsFunc(in.Instances, notDownAfterLoad)
+	s.Summary = summary(s, winner, len(recent))
+	return s
+}
+
+func judgeAll(instances []Instance, in ShapeInput) []judged {
+	var all []judged
+	for _, instance := range instances {
+		if j, ok := judgeSeries(newSeries(instance), in); ok {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// lives cuts the hours where demand fell by more than a quarter because an instance ended, or fell and stayed down: a restart or a new
+// release. What follows is a new life.
+func lives(hours []Hour, ended []time.Time) []Instance {
+	var out []Instance
+	for i, h := range hours {
+		fell := i > 0 && h.Peak < hours[i-1].Peak.Percent(75)
+		known := slices.ContainsFunc(ended, func(t time.Time) bool {
+			return !t.Before(h.Start.Add(-time.Hour)) && t.Before(h.Start.Add(time.Hour))
+		})
+		if len(out) == 0 || fell && (known || !regains(hours[i:], hours[i-1].Peak)) {
+			out = append(out, Instance{})
+		}
+		l := &out[len(out)-1]
+		l.Points = append(l.Points, Point{Time: h.Start.Add(30 * time.Minute), RSS: h.Peak, Load: -1})
+	}
+	return out
+}
+
+// cutShort are the lives too short to be judged by themselves that tell a story together: two or more, each rising from its start to its
+// end. What ended them was the limit.
+func cutShort(lives []Instance, in ShapeInput) []judged {
+	var climbed []judged
+	whole := 0
+	for _, life := range lives {
+		s := newSeries(life)
+		if len(s.cells) < fewest/2 {
+			continue
+		}
+		whole++
+		lows := s.lows()
+		slope, slow, fast := theilSen(s.hours()[1:], lows[1:])
+		if len(s.cells) >= fewest || !rises(lows[1:], trendZ) || slow <= 0 || lows[len(lows)-1] < 1.3*lows[1] {
+			continue
+		}
+		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
+		climbed = append(climbed, judged{series: s, kind: Climb, sure: memory.Medium, growth: g})
+	}
+	if len(climbed) < 2 || 2*len(climbed) < whole {
+		return nil
+	}
+	return climbed
+}
+
+// regains is true when demand is back at its height within six hours: then the fall was the end of a burst, not of a process.
+func regains(hours []Hour, height memory.Bytes) bool {
+	for _, h := range hours[:min(len(hours), 6)] {
+		if h.Peak >= height.Percent(90) {
+			return true
+		}
+	}
+	return false
+}
+
+// elect finds the instance that speaks for all: of the shape most of them have, the one with the highest memory.
+func elect(recent, long []judged, sick []string) (judged, []judged, bool) {
+	votes := recent
+	if len(long) > 0 {
+		votes = farther(recent, long)
+	}
+	if ill := slices.DeleteFunc(slices.Clone(recent), func(j judged) bool {
+		return !slices.Contains(sick, j.pod) || j.kind != Climb && j.kind != StepRetention
+	}); len(ill) > 0 {
+		votes = ill
+	}
+	count := map[ShapeKind]int{}
+	for _, j := range votes {
+		if j.kind != Unknown {
+			count[j.kind]++
+		}
+	}
+	best := Unknown
+	for kind, n := range count {
+		if n > count[best] || n == count[best] && severity[kind] > severity[best] {
+			best = kind
+		}
+	}
+	votes = slices.DeleteFunc(slices.Clone(votes), func(j judged) bool { return j.kind != best })
+	if len(votes) == 0 {
+		return judged{}, nil, false
+	}
+	return slices.MaxFunc(votes, func(a, b judged) int { return cmp.Compare(a.last, b.last) }), votes, true
+}
+
+// farther weighs what the last minutes show against what the hours before them show. Growth is the hours' to tell: a rise within an
+// hour that only repeats yesterday's is none. What moves within an hour is the minutes' to tell.
+func farther(recent, long []judged) []judged {
+	if slices.ContainsFunc(recent, func(j judged) bool { return j.urgent }) {
+		return recent
+	}
+	last := long[len(long)-1]
+	grows := func(j judged) bool { return j.kind == Climb || j.kind == StepRetention || j.kind == FollowsLimit }
+	if slices.ContainsFunc(long, grows) || len(recent) == 0 {
+		return long
+	}
+	var out []judged
+	for _, j := range recent {
+		if grows(j) || j.kind == Unknown || j.kind == Flat && severity[last.kind] > severity[Flat] {
+			j = last
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+func peak(all ...[]judged) memory.Bytes {
+	var top float64
+	for _, some := range all {
+		for _, j := range some {
+			top = max(top, j.sorted[len(j.sorted)-1])
+		}
+	}
+	return toBytes(top)
+}
+
+// steps are the jumps with their time, the last [stepsKept] of them.
+func (j judged) steps() []Step {
+	var out []Step
+	for _, s := range j.growth.steps {
+		out = append(out, Step{At: j.began.Add(time.Duration(j.cells[s.at].hours * float64(time.Hour))), By: toBytes(s.by)})
+	}
+	return out[max(0, len(out)-stepsKept):]
+}
+
+// soonest is the time to the limit of the instance that gets there first. The rate of the second half is considered too: ranks alone
+// believe that neighbouring points know nothing of each other, and give too narrow an interval.
+func soonest(climbing []judged, limit memory.Bytes) [2]time.Duration {
+	var first [2]time.Duration
+	for _, j := range climbing {
+		l := float64(limit)
+		if l == 0 {
+			l = j.limit
+		}
+		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
+		late, slow, fast := theilSen(each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }))
+		slow, fast = min(slow, j.growth.slow, late*0.9), max(fast, j.growth.fast, late*1.1)
+		if slow <= 0 {
+			slow = min(j.growth.slow, j.growth.slope) / 2
+		}
+		when := toLimit(j.last, l, fast, slow)
+		if when[1] != 0 && (first[1] == 0 || when[0] < first[0]) {
+			first = when
+		}
+	}
+	return first
+}

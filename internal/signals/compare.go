@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// sickNamed is the number of pods a Shape names.
+	sickNamed = 5
+	// fewestReplicas: with fewer, nobody knows which one is the odd one.
+	fewestReplicas = 4
+	// sickPercent of the replicas' median, and sickSpreads of their usual spread above it, is far above. Article 1: 640 MiB against 330.
+	sickPercent = 150
+	sickSpreads = 6
+	sickLeast   = float64(16 * memory.MiB)
+)
+
+// sickReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which points are known is
+// taken at its low points, so that a pod in a burst is not called sick; one that only just appeared is taken at its reading.
+func sickReplicas(in ShapeInput) []string {
+	use := map[string]float64{}
+	for _, r := range in.Replicas {
+		use[r.Pod] = float64(r.RSS)
+	}
+	for _, instance := range in.Instances {
+		if s := newSeries(instance); s.pod != "" && len(s.cells) > 0 && (len(in.Replicas) == 0 || use[s.pod] > 0) {
+			use[s.pod] = quantile(sortedCopy(s.lows()[len(s.cells)*3/4:]), 0.25)
+		}
+	}
+	if len(use) < fewestReplicas {
+		return nil
+	}
+	var values []float64
+	for _, v := range use {
+		values = append(values, v)
+	}
+	usual := median(values)
+	for i, v := range values {
+		values[i] = math.Abs(v - usual)
+	}
+	spread := median(values)
+	least := max(usual*sickPercent/100, usual+sickSpreads*spread, usual+sickLeast)
+	var sick []string
+	for pod, v := range use {
+		if v > least {
+			sick = append(sick, pod)
+		}
+	}
+	if len(sick)*3 > len(use) {
+		return nil // two kinds of pods, not sick ones
+	}
+	slices.SortFunc(sick, func(a, b string) int { return cmp.Or(cmp.Compare(use[b], use[a]), cmp.Compare(a, b)) })
+	return sick[:min(len(sick), sickNamed)]
+}
+
+// followsAcrossLimits is true when instances with different limits, or one instance before and after a resize, settle at the same share
+// of them: nothing but the limit says how much they use.
+func followsAcrossLimits(all []judged) bool {
+	type settled struct{ limit, share float64 }
+	var seen []settled
+	for _, j := range all {
+		if half := j.level; j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) && half.usual >= j.limit/2 {
+			seen = append(seen, settled{j.limit, half.usual / j.limit})
+		}
+	}
+	for i, a := range seen {
+		for _, b := range seen[i+1:] {
+			if b.limit > 1.2*a.limit || a.limit > 1.2*b.limit {
+				return math.Abs(a.share-b.share) < 0.08
+			}
+		}
+	}
+	return false
+}
+
+// notDownAfterLoad is true when load was low, then high, then low again, and memory kept at least 70 % of what it gained meanwhile.
+func notDownAfterLoad(in Instance) bool {
+	points := slices.DeleteFunc(slices.Clone(in.Points), func(p Point) bool { return p.Load < 0 || p.RSS <= 0 || math.IsNaN(p.Load) })
+	slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
+	if len(points) < 3*fewest {
+		return false
+	}
+	loads := make([]float64, len(points))
+	for i, p := range points {
+		loads[i] = p.Load
+	}
+	ranked := sortedCopy(loads)
+	quiet, busy := quantile(ranked, 0.25), quantile(ranked, 0.95)
+	if busy < 2*quiet || busy == 0 {
+		return false
+	}
+	half := (quiet + busy) / 2
+	first := slices.IndexFunc(loads, func(l float64) bool { return l > half })
+	last := len(loads) - 1
+	for loads[last] <= half {
+		last--
+	}
+	if first < fewest/2 || len(points)-1-last < fewest {
+		return false
+	}
+	rss := func(p []Point) float64 {
+		v := make([]float64, len(p))
+		for i := range p {
+			v[i] = float64(p[i].RSS)
+		}
+		return median(v)
+	}
+	before, during, after := rss(points[:first]), rss(points[first:last+1]), rss(points[last+1:])
+	gained := max(during, after) - before
+	return gained > max(grownBytes, before/10) && after-before >= 0.7*gained
+}

@@ -1,0 +1,31 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"github.com/memfit/memfit/internal/history"
+)
+
+// FromHistory is what a history still knows, as evidence for [Classify]: the last minutes instance by instance, and the hours of the last
+// week for the workload as a whole. The caller adds the limit, the runtime's cap, the running replicas and the time.
+func FromHistory(h *history.Container) ShapeInput {
+	var in ShapeInput
+	if h == nil {
+		return in
+	}
+	at := map[int]int{}
+	for _, p := range h.Recent() {
+		i, found := at[p.Instance]
+		if !found {
+			i = len(in.Instances)
+			at[p.Instance] = i
+			in.Instances = append(in.Instances, Instance{})
+		}
+		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand, Load: -1})
+	}
+	for _, hour := range h.AppendHours(nil) {
+		in.Hours = append(in.Hours, Hour{Start: hour.Start, Peak: hour.Peak})
+	}
+	return in
+}

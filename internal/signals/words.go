@@ -1,0 +1,126 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// summary says the shape in a sentence with numbers, for the operator who is tired.
+func summary(s Shape, j judged, n int) string {
+	words := map[ShapeKind]func(Shape, judged) string{
+		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb, FollowsLimit: sayFollows, Unknown: sayUnknown,
+	}[s.Kind](s, j)
+	if n > 1 {
+		words += fmt.Sprintf(" (%d instances looked at)", n)
+	}
+	if s.NotDownAfterLoad {
+		words += "; it did not come down when the load did"
+	}
+	if len(s.Sick) > 0 {
+		words += "; far above its replicas: " + strings.Join(s.Sick, ", ")
+	}
+	return words
+}
+
+func sayFlat(s Shape, j judged) string {
+	if j.growth.significant() {
+		return fmt.Sprintf("grew from %s and levels off at %s: a warm-up or a cache that filled", toBytes(j.growth.from), toBytes(j.growth.to))
+	}
+	return fmt.Sprintf("stays at %s, peak %s", s.Trough, s.Peak)
+}
+
+func saySawtooth(s Shape, _ judged) string {
+	return fmt.Sprintf("rises and falls between %s and %s; the live set is %s", s.Trough, s.Peak, s.Trough)
+}
+
+func sayBurst(s Shape, j judged) string {
+	return fmt.Sprintf("stays at %s with %s to %s, each coming down again", s.Trough, counted(len(j.growth.returned), "peak"), s.Peak)
+}
+
+func saySteps(s Shape, j judged) string {
+	var by []string
+	for _, step := range s.Steps {
+		by = append(by, step.By.String())
+	}
+	return fmt.Sprintf("jumped %s (%s) from %s to %s and does not come down",
+		counted(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
+}
+
+func sayClimb(s Shape, j judged) string {
+	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
+	if s.TimeToLimit[1] > 0 {
+		words += fmt.Sprintf("; reaches the limit in %s to %s", long(s.TimeToLimit[0]), long(s.TimeToLimit[1]))
+	}
+	return words
+}
+
+func sayFollows(s Shape, j judged) string {
+	return fmt.Sprintf("fills the cap its runtime derives from the limit and stays at %s: use, not demand", toBytes(j.growth.to))
+}
+
+func sayUnknown(_ Shape, j judged) string {
+	if j.growth.significant() {
+		return fmt.Sprintf("grows, but %s is too short to tell a climb from a start", long(j.span))
+	}
+	return "fits no shape"
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// long is a duration as people say it: "9d4h", "5h", "40m".
+func long(d time.Duration) string {
+	switch days, hours := int(d.Hours()/24), int(math.Round(d.Hours())); {
+	case days >= 10:
+		return fmt.Sprintf("%dd", days)
+	case days >= 1 && hours%24 != 0:
+		return fmt.Sprintf("%dd%dh", hours/24, hours%24)
+	case hours >= 2:
+		if hours%24 == 0 {
+			return fmt.Sprintf("%dd", hours/24)
+		}
+		return fmt.Sprintf("%dh", hours)
+	default:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	}
+}
+
+// toLimit is when the limit is reached at the fastest and the slowest rate (bytes an hour) that fit.
+func toLimit(now, limit, fast, slow float64) [2]time.Duration {
+	const never = 10 * 365 * 24 * time.Hour
+	if limit <= now || fast <= 0 || slow <= 0 {
+		return [2]time.Duration{}
+	}
+	when := func(rate float64) time.Duration {
+		hours := (limit - now) / rate
+		if hours > never.Hours() {
+			return never
+		}
+		return time.Duration(hours * float64(time.Hour))
+	}
+	return [2]time.Duration{when(fast), when(slow)}
+}
+
+func perDay(bytesPerHour float64) memory.Bytes { return toBytes(bytesPerHour * 24) }
+
+func tooLittle(in ShapeInput) string {
+	points := len(in.Hours)
+	for _, i := range in.Instances {
+		points += len(i.Points)
+	}
+	if points == 0 {
+		return "nothing was measured yet"
+	}
+	return fmt.Sprintf("%s are too few to see a shape", counted(points, "sample"))
+}
