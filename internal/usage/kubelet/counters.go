@@ -37,16 +37,21 @@ type Counter struct {
 	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill that ends a
 	// container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
-	// LimitHits is container_memory_failcnt: how often usage hit the limit and memory had to be reclaimed. cgroup v1 only; always 0 on v2.
+	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and memory had to be
+	// reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, which is not true.
 	LimitHits int64
+	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high, which
+	// MemoryQoS sets below the limit.
+	Throttled int64
 	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages that had to be read from disk.
 	MajorFaults int64
 }
 
-// The series that are read; every other line is passed over unparsed. They are about 5% of what a kubelet says.
+// The series that are read; every other line is passed over unparsed. They are about 2% of what a kubelet says.
 const (
 	oomEvents   = "container_oom_events_total"
-	limitHits   = "container_memory_failcnt"
+	limitHits   = "container_memory_events_max_total"
+	throttled   = "container_memory_events_high_total"
 	failures    = "container_memory_failures_total"
 	startedTime = "container_start_time_seconds"
 )
@@ -112,7 +117,7 @@ func wanted(line []byte) bool {
 		return false
 	}
 	switch string(name) {
-	case oomEvents, limitHits, startedTime:
+	case oomEvents, limitHits, throttled, startedTime:
 		return true
 	case failures:
 		return bytes.Contains(line, []byte(`failure_type="pgmajfault"`)) && bytes.Contains(line, []byte(`scope="container"`))
@@ -136,7 +141,7 @@ func collect(families map[string]*dto.MetricFamily) Counters {
 			}
 			c := lives[at]
 			if c == nil {
-				c = &Counter{Instance: at.id, OOMEvents: Unknown, LimitHits: Unknown, MajorFaults: Unknown}
+				c = &Counter{Instance: at.id, OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}
 				lives[at] = c
 			}
 			c.set(name, m.GetUntyped().GetValue())
@@ -180,6 +185,8 @@ func (c *Counter) set(series string, v float64) {
 		c.OOMEvents = int64(v)
 	case limitHits:
 		c.LimitHits = int64(v)
+	case throttled:
+		c.Throttled = int64(v)
 	case failures:
 		c.MajorFaults = int64(v)
 	case startedTime:

@@ -35,27 +35,31 @@ func TestDecodeCounters(t *testing.T) {
 # TYPE container_oom_events_total counter
 container_oom_events_total{` + app + `} 3 1763647207000
 # TYPE container_memory_failcnt counter
-container_memory_failcnt{` + app + `} 17
+container_memory_failcnt{` + app + `} 0
+# TYPE container_memory_events_max_total counter
+container_memory_events_max_total{` + app + `} 17
+# TYPE container_memory_events_high_total counter
+container_memory_events_high_total{` + app + `} 5
 # TYPE container_memory_failures_total counter
 container_memory_failures_total{` + app + `,failure_type="pgfault",scope="container"} 99999
 container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="container"} 12
 container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="hierarchy"} 99999
 container_start_time_seconds{` + app + `} 1.763640007e+09
 `,
-			Counters{web: {Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, MajorFaults: 12}},
+			Counters{web: {Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, Throttled: 5, MajorFaults: 12}},
 		},
 		"what is not said is unknown, not 0": {
 			"container_oom_events_total{" + app + "} 0\n",
-			Counters{web: {Instance: "c1", OOMEvents: 0, LimitHits: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 0, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"numbers that are no counts": {
-			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_failcnt{" + app + "} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
-			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, MajorFaults: Unknown}},
+			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_events_max_total{" + app + "} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
+			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"right after a restart the newer life counts, wherever it stands": {
 			strings.ReplaceAll("container_oom_events_total{"+app+"} 1\ncontainer_start_time_seconds{"+app+"} 1000\n", "c1", "c2") +
 				"container_oom_events_total{" + app + "} 9\ncontainer_start_time_seconds{" + app + "} 900\n",
-			Counters{web: {Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"the pod, its sandbox, a service and the node are no containers": {
 			`container_oom_events_total{container="",id="/kubepods/burstable/pod` + uid + `",namespace="shop",pod="web-0"} 1
@@ -67,11 +71,11 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 		},
 		"labels with everything in them": {
 			"container_oom_events_total{" + strings.ReplaceAll(app, `image="web"`, `image="a\"}{\\\n b"`) + "} 2\n",
-			Counters{web: {Instance: "c1", OOMEvents: 2, LimitHits: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 2, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"a longer name that starts the same": {
 			"container_oom_events_total_of_another_kind{" + app + "} 2\ncontainer_oom_events_total{" + app + "} 5\n",
-			Counters{web: {Instance: "c1", OOMEvents: 5, LimitHits: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 5, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +120,7 @@ func TestDecodeCountersRefuses(t *testing.T) {
 // FuzzDecodeCounters: nothing makes it panic, and no container appears that no line names.
 func FuzzDecodeCounters(f *testing.F) {
 	f.Add([]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"))
-	f.Add([]byte("# TYPE container_memory_failcnt counter\ncontainer_memory_failcnt{" + app + "} 0x1p9\n"))
+	f.Add([]byte("# TYPE container_memory_events_max_total counter\ncontainer_memory_events_max_total{" + app + "} 0x1p9\n"))
 	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, err := DecodeCounters(bytes.NewReader(in))
@@ -127,7 +131,7 @@ func FuzzDecodeCounters(f *testing.F) {
 			if ref.Namespace == "" || ref.Pod == "" || ref.Container == "" {
 				t.Errorf("a container without a name: %+v", ref)
 			}
-			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.MajorFaults < Unknown || c.Started.Year() > math.MaxUint16 {
+			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.Throttled < Unknown || c.MajorFaults < Unknown || c.Started.Year() > math.MaxUint16 {
 				t.Errorf("impossible counter %+v", c)
 			}
 		}

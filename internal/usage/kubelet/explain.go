@@ -16,13 +16,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // attempt is one request, for the words about it.
 type attempt struct {
 	node, host, path string
-	timeout          time.Duration
 }
 
 // StatusError is an answer other than 200.
@@ -51,6 +49,9 @@ func (a attempt) refused(resp *http.Response) error {
 		subresource = "nodes/metrics"
 	}
 	e := &StatusError{Code: resp.StatusCode, Said: firstLine(resp.Body)}
+	if e.Said == http.StatusText(e.Code) {
+		e.Said = ""
+	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		e.advice = "The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its configuration"
@@ -85,7 +86,7 @@ func (a attempt) advice(err error) string {
 		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " + insecure
 	case is[x509.CertificateInvalidError](err):
 		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
-	case is[tls.RecordHeaderError](err):
+	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
 		return "What answers there does not speak TLS: is this the kubelet's port?"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "Nothing listens there: is the kubelet running, and is this its port (status.daemonEndpoints of the Node)?"
@@ -96,7 +97,7 @@ func (a attempt) advice(err error) string {
 	case errors.Is(err, context.Canceled):
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
-		return fmt.Sprintf("No answer within %s: a NetworkPolicy or firewall may drop connections from memfit to %s, or the node is overloaded", a.timeout, a.host)
+		return "No answer in time: a NetworkPolicy or firewall may drop connections from memfit to " + a.host + ", or the node is overloaded"
 	}
 	return ""
 }

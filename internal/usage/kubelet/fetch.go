@@ -42,14 +42,14 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 1.5 KiB per container,
 	// the kubelet's cAdvisor metrics are about 20 KiB per container.
-	MaxBytes int64
+	MaxBytes memory.Bytes
 }
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
 	timeout time.Duration
-	max     int64
+	max     memory.Bytes
 }
 
 // New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o says.
@@ -66,7 +66,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 		s.timeout = 10 * time.Second
 	}
 	if s.max <= 0 {
-		s.max = int64(64 * memory.MiB)
+		s.max = 64 * memory.MiB
 	}
 	return s, nil
 }
@@ -125,7 +125,7 @@ func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error
 func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	a := attempt{node: node.Name, host: hostPort(node), path: path, timeout: s.timeout}
+	a := attempt{node: node.Name, host: hostPort(node), path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.host+path, nil)
 	if err != nil {
 		return a.explain(err)
@@ -138,7 +138,7 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	if resp.StatusCode != http.StatusOK {
 		return a.refused(resp)
 	}
-	body := &bounded{r: resp.Body, left: s.max, max: s.max}
+	body := usage.Limit(resp.Body, s.max)
 	if err := read(body); err != nil {
 		if ctx.Err() != nil { // a body cut off by the deadline may well read as torn
 			err = ctx.Err()
@@ -155,26 +155,4 @@ func hostPort(n usage.Node) string {
 		port = defaultPort
 	}
 	return net.JoinHostPort(n.Address, strconv.Itoa(int(port)))
-}
-
-// bounded is a reader that refuses to go beyond max bytes. An io.LimitReader would make a long answer look like a short one.
-type bounded struct {
-	r         io.Reader
-	left, max int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, tooLongError(b.max)
-	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
-}
-
-// tooLongError is the limit that an answer went beyond.
-type tooLongError int64
-
-func (e tooLongError) Error() string {
-	return "the answer is longer than " + memory.Bytes(e).String() + ", the most memfit reads of one node"
 }
