@@ -1,0 +1,191 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// everything is facts under which as many knobs as possible have a value.
+func everything(limit memory.Bytes, version string) Facts {
+	return Facts{
+		Version: ParseVersion(version), Limit: limit, Cgroup: limit, LimitText: limit.String(),
+		Ask: Ask{
+			ArenaMax: new(int32(2)), TrimThreshold: 128 * memory.KiB, TrimInterval: new(30 * time.Second), HeapPercent: 60,
+			OnlyAtLimit: true, Cgo: true, G1PeriodicGCInterval: 5 * time.Minute, SemiSpace: 16 * memory.MiB, ConserveMemory: new(int32(5)),
+		},
+	}
+}
+
+// grammars are what each variable may contain, as its runtime reads it (docs/runtimes.md). Anything else stops a process or means
+// something else: GOMEMLIMIT=512Mi, DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k.
+var grammars = map[string]string{
+	"GOMEMLIMIT":                    `^[1-9][0-9]*$`,
+	"AUTOMEMLIMIT":                  `^(0\.[0-9]+|1)$`,
+	"GOGC":                          `^off$`,
+	"MALLOC_ARENA_MAX":              `^[1-9][0-9]?$`,
+	"MALLOC_TRIM_THRESHOLD_":        `^[1-9][0-9]+$`,
+	"--max-old-space-size":          `^--max-old-space-size=[1-9][0-9]+$`,
+	"--max-semi-space-size":         `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
+	"DENO_V8_FLAGS":                 `^--max-old-space-size=[1-9][0-9]+$`,
+	"-XX:TrimNativeHeapInterval":    `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`,
+	"-XX:MaxRAMPercentage":          `^-XX:MaxRAMPercentage=([1-9][0-9]|100)\.0$`,
+	"-XX:MinRAMPercentage":          `^-XX:MinRAMPercentage=([1-9][0-9]|100)\.0$`,
+	"-XX:G1PeriodicGCInterval":      `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
+	"DOTNET_GCHeapHardLimitPercent": `^0x[0-9A-F]{1,2}$`,
+	"DOTNET_GCHeapHardLimit":        `^0x[0-9A-F]+$`,
+	"DOTNET_GCConserveMemory":       `^0x[0-9]$`,
+}
+
+func TestEveryValueIsWhatItsRuntimeReads(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range All() {
+		for _, limit := range []memory.Bytes{0, 1, 48 * memory.MiB, 128 * memory.MiB, 200 * memory.MiB, 512 * memory.MiB, memory.GiB, 3 * memory.GiB, 32 * memory.GiB, memory.Max} {
+			for _, version := range []string{"", "8", "17.0.9", "20.11", "24", "1.22"} {
+				for _, auto := range []bool{false, true} {
+					f := everything(limit, version)
+					f.Ask.AutoMemLimit = auto
+					for _, heapLimit := range []memory.Bytes{0, 100 * memory.MiB} {
+						if f.Ask.HeapLimit = heapLimit; heapLimit > 0 {
+							f.Ask.HeapPercent = 0
+						}
+						checkKnobs(t, r, f, seen)
+					}
+				}
+			}
+		}
+	}
+	for name := range grammars {
+		if !seen[name] {
+			t.Errorf("%s never had a value: the test does not reach it", name)
+		}
+	}
+}
+
+func checkKnobs(t *testing.T, r *Runtime, f Facts, seen map[string]bool) {
+	t.Helper()
+	for _, k := range r.Knobs {
+		v := k.Derive(f)
+		if set := btoi(v.Value != "") + btoi(v.Left != "") + btoi(v.Suggest != ""); set > 1 {
+			t.Errorf("%s %s gives more than one answer: %+v", r.Name, k.Name, v)
+		}
+		if v.Value == "" {
+			continue
+		}
+		seen[k.Name] = true
+		if !regexp.MustCompile(grammars[k.Name]).MatchString(v.Value) {
+			t.Errorf("%s at %s: %s is set to %q, which is not %s", r.Name, f.LimitText, k.Name, v.Value, grammars[k.Name])
+		}
+		if v.Why == "" {
+			t.Errorf("%s: %s=%s says no reason", r.Name, k.Name, v.Value)
+		}
+		if k.Follows != Nothing && !v.Fixed && f.Limit == 0 {
+			t.Errorf("%s: %s=%s is derived from a limit that is not there", r.Name, k.Name, v.Value)
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func TestTheTableKeepsItsPromises(t *testing.T) {
+	api, err := os.ReadFile("../../api/v1alpha1/memoryprofile_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range All() {
+		if r.Title == "" || r.Growth == nil || r.Growth(Facts{}, false).Name == "" {
+			t.Errorf("%s: a row needs a title and what the runtime does with a limit", r.Name)
+		}
+		for _, k := range r.Knobs {
+			if grammars[k.Name] == "" {
+				t.Errorf("%s: %s has no grammar in this test", r.Name, k.Name)
+			}
+			for never, why := range Never {
+				if k.Env == never || k.Name == never {
+					t.Errorf("%s has %s, which is never set: it %s", r.Name, k.Name, why)
+				}
+			}
+			if !strings.Contains(string(api), ";"+k.Name) && !strings.Contains(string(api), "="+k.Name+";") {
+				t.Errorf("%s is missing from the enum of tuning.replace", k.Name)
+			}
+			if r == auto && k.Tier != TierA {
+				t.Errorf("Auto has %s of tier %s: only what no process refuses may go in unasked", k.Name, k.Tier)
+			}
+			if k.List == nil && (k.Name != k.Env || len(k.Guard) > 0) {
+				t.Errorf("%s: %s is a value of its own, so it is called what its variable is called and has no guard", r.Name, k.Name)
+			}
+		}
+	}
+	if Lookup("Cobol") != auto || Lookup("JVM") != jvm {
+		t.Error("Lookup: unknown names must get Auto's row, known ones their own")
+	}
+}
+
+func TestByCommand(t *testing.T) {
+	for command, want := range map[string]string{
+		"node": "NodeJS", "/usr/local/bin/node": "NodeJS", "nodejs": "NodeJS", "java": "JVM", "/opt/jdk/bin/java": "JVM", "python3.12": "Python",
+		"python": "Python", "ruby3.1": "Ruby", "bundle": "Ruby", "php-fpm8.2": "PHP", "dotnet": "DotNet", "deno": "Deno",
+		// Not certain: a shell, a wrapper, another program that only sounds alike.
+		"sh": "", "npm": "", "yarn": "", "bun": "", "nodemon": "", "javac": "", "python-wrapper": "", "pm2": "", "": "", "/": "", "node-gyp": "",
+	} {
+		got := ""
+		if r := ByCommand(command); r != nil {
+			got = r.Name
+		}
+		if got != want {
+			t.Errorf("command %q: %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestAdvisories(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtime, version, variant string
+		want                      string // a part of one advisory; empty: none at all about versions
+	}{
+		"node 18 on cgroup v2":      {"NodeJS", "18.20.8", "", "before 20.3"},
+		"node 20 may be 20.2":       {"NodeJS", "20", "", ""},
+		"node 20.11 is fine":        {"NodeJS", "20.11", "", ""},
+		"node 24":                   {"NodeJS", "24", "", "semi-spaces four times"},
+		"jdk 8u181":                 {"JVM", "8u181", "", "before 8u191"},
+		"jdk 8u191":                 {"JVM", "1.8.0_191", "", "before 8u372"},
+		"jdk 11.0.15":               {"JVM", "11.0.15", "", "before 11.0.16"},
+		"jdk 17.0.7 knows no trim":  {"JVM", "17.0.7", "", "does not know -XX:TrimNativeHeapInterval"},
+		"jdk 17.0.9":                {"JVM", "17.0.9", "", ""},
+		"openj9 is another machine": {"JVM", "8u181", "OpenJ9", ""},
+		"native image":              {"JVM", "", "NativeImage", "80 % of the limit"},
+		"go 1.18":                   {"Go", "1.18", "", "does not know GOMEMLIMIT"},
+		"go 1.25":                   {"Go", "1.25.1", "", "GOMAXPROCS"},
+		"python 3.14.4":             {"Python", "3.14.4", "", "upgrade to 3.14.5"},
+		".net 10.0.3":               {"DotNet", "10.0.3", "", "10.0.11"},
+		"unknown version":           {"NodeJS", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := *Lookup(tc.runtime)
+			r.Advice = ""
+			got := strings.Join(r.Advise(Facts{Version: ParseVersion(tc.version), Variant: tc.variant}), "\n")
+			if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("advisories %q, want %q", got, tc.want)
+			}
+		})
+	}
+	for _, r := range All() {
+		for _, a := range r.Advisories {
+			if a.Source == "" || a.Text == "" {
+				t.Errorf("%s: an advisory needs a text and a source: %+v", r.Name, a)
+			}
+		}
+	}
+}
