@@ -14,9 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memfit/memfit/hack/lab/internal/images"
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/node"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
 // mode is where demo and end-to-end tests run.
@@ -107,7 +109,31 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	if slices.Contains(strings.Fields(string(out)), kindCluster) {
 		return passThrough(ctx, "kind", "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
 	}
-	return passThrough(ctx, "kind", "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
+	err = passThrough(ctx, "kind", "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
+	if err != nil {
+		return err
+	}
+	return kindImages(ctx, l)
+}
+
+// kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
+// Debian the cluster comes up without them.
+func kindImages(ctx context.Context, l layout.Layout) error {
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		fmt.Fprintln(os.Stderr, "The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
+			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C hack/lab run . load FILE`.")
+		return nil
+	}
+	built, err := buildImages(ctx, l, progress.New(os.Stderr, len(images.Workloads())))
+	if err != nil {
+		return err
+	}
+	for _, image := range built {
+		if err := passThrough(ctx, "kind", "load", "image-archive", image.Path, "--name", kindCluster); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func runLoad(ctx context.Context, l layout.Layout, args []string) error {

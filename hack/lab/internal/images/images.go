@@ -117,12 +117,16 @@ const keyLength = 16
 
 // build assembles the layers: the base system that all images share, then what is the image's own.
 func (b *Builder) build(ctx context.Context, r Recipe, path string) error {
-	work, err := os.MkdirTemp(b.Store, "work-")
-	if err != nil {
+	work := path + ".work"
+	if err := os.RemoveAll(work); err != nil { // of a build that was cut off
+		return err
+	}
+	if err := os.Mkdir(work, 0o755); err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
 	var layers []string
+	var err error
 	if len(r.Debian) > 0 {
 		if layers, err = b.debianLayers(ctx, r, work); err != nil {
 			return err
