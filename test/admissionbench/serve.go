@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/webhooks"
+)
+
+// served is a webhook server as cmd/manager configures it.
+type served struct{ webhook.Server }
+
+func webhookServer(certDir string, port int) served {
+	ctrl.SetLogger(logr.Discard())
+	return served{webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certDir, TLSOpts: []func(*tls.Config){
+		func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} },
+	}})}
+}
+
+// noop is the floor: the same framework, certificate and transport, and a handler that allows everything.
+func (s served) noop(ctx context.Context) error {
+	s.Register("/", &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		return admission.Allowed("")
+	})})
+	return s.Start(ctx)
+}
+
+// memfit is what cmd/manager runs on a replica that is not the leader: the caches with their transforms, the profiles' index and
+// the webhook. Nothing is left out on the way from the socket to the patch.
+func (s served) memfit(ctx context.Context, metricsAddr string) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return err
+	}
+	for _, obj := range controllers.Informed() {
+		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
+			return err
+		}
+	}
+	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader())
+	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
+		return err
+	}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetClient(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector.Register(s)
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	select { // the port opens when profiles are known, as readiness would have it
+	case <-governor.Built():
+	case err := <-stopped:
+		return errors.Join(errors.New("the manager ended early"), err)
+	}
+	return errors.Join(s.Start(ctx), <-stopped)
+}
