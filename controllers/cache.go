@@ -4,11 +4,11 @@
 package controllers
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,14 +20,14 @@ import (
 // reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
-		&corev1.Pod{}:                    {Transform: slimPod, UnsafeDisableDeepCopy: ptr.To(true)},
-		&corev1.Node{}:                   {Transform: slimNode, UnsafeDisableDeepCopy: ptr.To(true)},
-		&v1alpha1.MemoryRecommendation{}: {Transform: slimRecommendation, UnsafeDisableDeepCopy: ptr.To(true)},
+		&corev1.Pod{}:                    {Transform: slimPod, UnsafeDisableDeepCopy: new(true)},
+		&corev1.Node{}:                   {Transform: slimNode, UnsafeDisableDeepCopy: new(true)},
+		&v1alpha1.MemoryRecommendation{}: {Transform: slimRecommendation, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryProfile{}:        {Transform: cache.TransformStripManagedFields()},
 		&v1alpha1.ClusterMemoryProfile{}: {Transform: cache.TransformStripManagedFields()},
 	}
 	for _, obj := range govern.Informers() {
-		byObject[obj] = cache.ByObject{Transform: slimMetadata, UnsafeDisableDeepCopy: ptr.To(true)}
+		byObject[obj] = cache.ByObject{Transform: slimMetadata, UnsafeDisableDeepCopy: new(true)}
 	}
 	return cache.Options{
 		ByObject: byObject,
@@ -102,10 +102,10 @@ func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
 
 // slimConditions keeps readiness and the state of resizes.
 func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	wanted := []corev1.PodConditionType{corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget}
 	var kept []corev1.PodCondition
 	for _, c := range conditions {
-		switch c.Type {
-		case corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget:
+		if slices.Contains(wanted, c.Type) {
 			kept = append(kept, c)
 		}
 	}

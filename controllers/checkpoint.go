@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,11 +133,9 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 		}
 		return fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
-	m.recommendation = projectionOf(&stored)
+	m.recommendation, m.standing = projectionOf(&stored), sizes(&stored.Status)
 	for _, c := range stored.Status.Containers {
-		if c.Recommended != nil {
-			m.standing[c.Container] = *c.Recommended
-		}
+		m.source = or(m.source, strings.TrimSuffix(c.Evidence.Source, workingSetOnly))
 	}
 	if c := stored.Status.Coverage; c != nil {
 		m.outOfDate = c.Missed + c.Stale

@@ -48,7 +48,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			a.status.OOMKills = m.ledger.Total(c.name)
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
-				if !sameSize(*a.status.Recommended, m.standing[c.name]) {
+				if !near(*a.status.Recommended, m.standing[c.name]) {
 					v.changed = append(v.changed, c.name)
 				}
 			}

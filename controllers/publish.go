@@ -34,7 +34,7 @@ type projection struct {
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
 		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, OwnerReferences: rec.OwnerReferences},
-		spec: rec.Spec, gist: gist(&rec.Status),
+		spec: rec.Spec, gist: gist(&rec.Status, sizes(&rec.Status)),
 	}
 	for _, c := range rec.Status.Conditions {
 		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
@@ -43,11 +43,15 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 }
 
 // gist is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
-// prose. Without it every sample would be an API write; with it a steady workload costs a handful of writes a day.
-func gist(s *v1alpha1.MemoryRecommendationStatus) uint64 {
+// prose. A size that is close to the one that stands counts as that one. Without it every sample would be an API write; with it a
+// steady workload costs a handful of writes a day.
+func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
 	c := s.DeepCopy()
 	for i := range c.Containers {
 		r := &c.Containers[i]
+		if size, found := standing[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
+			r.Recommended = &size
+		}
 		r.Reasons, r.Summary, r.Evidence.Window = nil, "", ""
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough} {
@@ -60,7 +64,7 @@ func gist(s *v1alpha1.MemoryRecommendationStatus) uint64 {
 	for i := range c.Conditions {
 		c.Conditions[i].Message, c.Conditions[i].LastTransitionTime = "", metav1.Time{}
 	}
-	c.Summary = ""
+	c.Summary, c.Limit = "", ""
 	data, err := json.Marshal(c)
 	if err != nil {
 		return 0 // cannot happen with these types; 0 means: write
@@ -68,6 +72,33 @@ func gist(s *v1alpha1.MemoryRecommendationStatus) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(data)
 	return h.Sum64()
+}
+
+// nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an event.
+const nearPercent = 5
+
+// near says whether a size is as good as the one that stands.
+func near(a, b v1alpha1.Size) bool {
+	return nearQuantity(a.Limit, b.Limit) && nearQuantity(a.Request, b.Request)
+}
+
+func nearQuantity(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := memory.FromQuantity(*a), memory.FromQuantity(*b)
+	return max(x, y).Minus(min(x, y)) <= y.Percent(nearPercent)
+}
+
+// sizes are the sizes that a status recommends, by container.
+func sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
+	standing := map[string]v1alpha1.Size{}
+	for i := range s.Containers {
+		if r := s.Containers[i].Recommended; r != nil {
+			standing[s.Containers[i].Container] = *r
+		}
+	}
+	return standing
 }
 
 // rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
@@ -105,7 +136,7 @@ func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembere
 		Profile:  s.profile.Ref,
 		Workload: v1alpha1.WorkloadReference{APIVersion: s.owner.Ref.APIVersion, Kind: s.owner.Ref.Kind, Name: s.owner.Ref.Name},
 	}
-	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == gist(&v.status) {
+	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == gist(&v.status, m.standing) {
 		if exists, err := r.stillThere(ctx, s.owner.Ref); err != nil || exists {
 			return err
 		}

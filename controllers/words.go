@@ -66,13 +66,16 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	return out
 }
 
+// workingSetOnly marks a source that cannot tell page cache from demand.
+const workingSetOnly = " (working set only)"
+
 // evidenceSource says where usage came from.
 func evidenceSource(source string, h *history.Container) string {
 	if source == "" || h == nil || h.Samples() == 0 {
 		return ""
 	}
 	if h.WorkingSetOnly() {
-		return source + " (working set only)"
+		return source + workingSetOnly
 	}
 	return source
 }

@@ -157,8 +157,8 @@ func commonLengths[T any](before, after []T) [][]int {
 	for i := range table {
 		table[i] = make([]int, len(after)+1)
 	}
-	for i := len(before) - 1; i >= 0; i-- {
-		for j := len(after) - 1; j >= 0; j-- {
+	for i := range slices.Backward(before) {
+		for j := range slices.Backward(after) {
 			if equality.Semantic.DeepEqual(before[i], after[j]) {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {

@@ -31,10 +31,10 @@ func created(pod *corev1.Pod, opts ...client.CreateOption) *corev1.Pod {
 	return pod
 }
 
-func envOf(pod *corev1.Pod, container string) map[string]string {
+func envOf(pod *corev1.Pod) map[string]string {
 	env := map[string]string{}
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-		if c.Name == container {
+		if c.Name == "app" {
 			for _, v := range c.Env {
 				env[v.Name] = v.Value
 			}
@@ -54,7 +54,7 @@ var _ = Describe("A pod", func() {
 			ns := namespace()
 			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
 			pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
-			Expect(envOf(pod, "app")).To(injected)
+			Expect(envOf(pod)).To(injected)
 			Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
 		})
 
@@ -66,7 +66,7 @@ var _ = Describe("A pod", func() {
 			set := build.ReplicaSet(deployment, "5d4f8c7b9")
 			expect.Applied(ctx, api, set)
 			pod := created(node(ns, "web-5d4f8c7b9-x7k2p").OwnedBy(set, "apps/v1", "ReplicaSet").Obj())
-			Expect(envOf(pod, "app")).To(injected)
+			Expect(envOf(pod)).To(injected)
 		})
 
 		It("by annotation on its CronJob", func() {
@@ -77,7 +77,7 @@ var _ = Describe("A pod", func() {
 			job := build.Job(ns, "report-29380", cron)
 			expect.Applied(ctx, api, job)
 			pod := created(node(ns, "report-29380-abcde").OwnedBy(job, "batch/v1", "Job").RestartPolicy(corev1.RestartPolicyNever).Obj())
-			Expect(envOf(pod, "app")).To(injected)
+			Expect(envOf(pod)).To(injected)
 		})
 
 		It("by annotation on its namespace", func() {
@@ -86,17 +86,17 @@ var _ = Describe("A pod", func() {
 			Eventually(func(g Gomega) {
 				pod := node(ns, "web").Obj()
 				g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
-				g.Expect(envOf(pod, "app")).To(injected)
+				g.Expect(envOf(pod)).To(injected)
 			}).WithTimeout(5 * time.Second).Should(Succeed())
 		})
 
 		It("by the profile's selector, of its namespace or of the cluster", func() {
 			ns := namespace()
 			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
-			Expect(envOf(created(node(ns, "web").Label("app", "web").Obj()), "app")).To(injected)
+			Expect(envOf(created(node(ns, "web").Label("app", "web").Obj()))).To(injected)
 
 			profiled(build.ClusterProfile("everywhere-"+ns, v1alpha1.RuntimeNodeJS, build.Selecting("team", ns)))
-			Expect(envOf(created(node(ns, "other").Label("team", ns).Obj()), "app")).To(injected)
+			Expect(envOf(created(node(ns, "other").Label("team", ns).Obj()))).To(injected)
 		})
 	})
 
@@ -104,7 +104,7 @@ var _ = Describe("A pod", func() {
 		It("when nobody governs it", func() {
 			ns := namespace()
 			pod := created(node(ns, "web").Obj())
-			Expect(envOf(pod, "app")).To(BeEmpty())
+			Expect(envOf(pod)).To(BeEmpty())
 			Expect(pod.Annotations).To(BeEmpty())
 			Expect(warnings.taken()).To(BeEmpty())
 		})
@@ -113,7 +113,7 @@ var _ = Describe("A pod", func() {
 			ns := namespace()
 			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
 			pod := created(node(ns, "web").Label("app", "web").Annotate(v1alpha1.InjectAnnotation, "false").Obj())
-			Expect(envOf(pod, "app")).To(BeEmpty())
+			Expect(envOf(pod)).To(BeEmpty())
 		})
 
 		It("when two profiles choose it, and says which", func() {
@@ -122,7 +122,7 @@ var _ = Describe("A pod", func() {
 			profiled(build.Profile(ns, "two", v1alpha1.RuntimeGo, build.Selecting("app", "web")))
 			warnings.taken()
 			pod := created(node(ns, "web").Label("app", "web").Obj())
-			Expect(envOf(pod, "app")).To(BeEmpty())
+			Expect(envOf(pod)).To(BeEmpty())
 			Expect(warnings.taken()).To(ConsistOf(And(HavePrefix("memfit: "), ContainSubstring("one"), ContainSubstring("two"))))
 		})
 
@@ -143,7 +143,7 @@ var _ = Describe("A pod", func() {
 
 		It("flag by flag", func() {
 			pod := created(node(ns, "web", build.Env("NODE_OPTIONS", "--require ./trace.js")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
-			Expect(envOf(pod, "app")).To(HaveKeyWithValue("NODE_OPTIONS", And(ContainSubstring("--require ./trace.js"), ContainSubstring(heapFlag))))
+			Expect(envOf(pod)).To(HaveKeyWithValue("NODE_OPTIONS", And(ContainSubstring("--require ./trace.js"), ContainSubstring(heapFlag))))
 		})
 
 		It("when a value comes from somewhere else, and its neighbours keep their places", func() {
@@ -154,7 +154,7 @@ var _ = Describe("A pod", func() {
 
 		It("when names may come from a ConfigMap", func() {
 			pod := created(node(ns, "web", build.EnvFrom("settings")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
-			Expect(envOf(pod, "app")).NotTo(HaveKey("NODE_OPTIONS"))
+			Expect(envOf(pod)).NotTo(HaveKey("NODE_OPTIONS"))
 			Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation), "the reason is on record")
 		})
 	})
@@ -177,7 +177,7 @@ var _ = Describe("A pod", func() {
 		profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
 		before := total("memfit_injections_total")
 		pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj(), client.DryRunAll)
-		Expect(envOf(pod, "app")).To(injected)
+		Expect(envOf(pod)).To(injected)
 		Expect(total("memfit_injections_total")).To(Equal(before))
 		expect.Missing(ctx, api, ns, "web", &corev1.Pod{})
 	})
@@ -216,7 +216,7 @@ var _ = Describe("A pod", func() {
 					g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 					g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(tc.want))
 				}).WithTimeout(5 * time.Second).Should(Succeed())
-				Expect(envOf(pod, "app")).To(injected)
+				Expect(envOf(pod)).To(injected)
 			})
 		}
 	})
@@ -241,7 +241,7 @@ var _ = Describe("A pod", func() {
 				before, began := errorCount(), time.Now()
 				pod := created(node(ns, "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
 				Expect(time.Since(began)).To(BeNumerically("<", 1500*time.Millisecond), "well within the webhook's timeout of 2s")
-				Expect(envOf(pod, "app")).To(BeEmpty())
+				Expect(envOf(pod)).To(BeEmpty())
 				Expect(warnings.taken()).To(ContainElement(HavePrefix("memfit: internal error")))
 				Expect(errorCount()).To(BeNumerically(">", before))
 			})

@@ -21,8 +21,9 @@ import (
 )
 
 // workload creates a governed Deployment with one pod, through the webhook, and returns the pod.
-func (c *cluster) workload(t *testing.T, namespace string) *corev1.Pod {
+func (c *cluster) workload(t *testing.T) *corev1.Pod {
 	t.Helper()
+	const namespace = "shop"
 	c.create(t, build.Namespace(namespace))
 	c.create(t, build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
 	deployment := build.Deployment(namespace, "web", v1alpha1.ProfileAnnotation, "web")
@@ -32,7 +33,7 @@ func (c *cluster) workload(t *testing.T, namespace string) *corev1.Pod {
 	var pod *corev1.Pod
 	// The profile is known to the webhook a moment after it is created.
 	eventually(t, 10*time.Second, func() error {
-		dry := webPod(namespace).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+		dry := webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
 		if err := c.client.Create(t.Context(), dry, client.DryRunAll); err != nil {
 			return err
 		}
@@ -41,7 +42,7 @@ func (c *cluster) workload(t *testing.T, namespace string) *corev1.Pod {
 		}
 		return nil
 	})
-	pod = webPod(namespace).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+	pod = webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
 	status := pod.Status
 	c.create(t, pod)
 	pod.Status = status
@@ -49,8 +50,8 @@ func (c *cluster) workload(t *testing.T, namespace string) *corev1.Pod {
 	return pod
 }
 
-func webPod(namespace string) *build.PodWrapper {
-	return build.Pod(namespace, "web-5d4f8c7b9-x7k2p").On("node-1").
+func webPod() *build.PodWrapper {
+	return build.Pod("shop", "web-5d4f8c7b9-x7k2p").On("node-1").
 		Container("app", build.Limit("256Mi"), build.Request("128Mi"), build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour)))
 }
 
@@ -75,10 +76,10 @@ func (c *cluster) killed(t *testing.T, pod *corev1.Pod) {
 	c.status(t, pod)
 }
 
-func (c *cluster) kills(t *testing.T, namespace string, want int64) error {
+func (c *cluster) kills(t *testing.T, want int64) error {
 	t.Helper()
 	var rec v1alpha1.MemoryRecommendation
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &rec); err != nil {
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployment-web"}, &rec); err != nil {
 		return err
 	}
 	if rec.Status.OOMKills != want {
@@ -93,9 +94,9 @@ func TestTheLoop(t *testing.T) {
 	c := newCluster(t)
 	p := c.start(t)
 	p.ready(t)
-	pod := c.workload(t, "shop")
+	pod := c.workload(t)
 	c.killed(t, pod)
-	took := eventually(t, 10*time.Second, func() error { return c.kills(t, "shop", 1) })
+	took := eventually(t, 10*time.Second, func() error { return c.kills(t, 1) })
 	t.Logf("from the kill in the pod's status to the recommendation: %s", took.Round(time.Millisecond))
 	if took > 2*time.Second {
 		t.Errorf("the recommendation took %s, want at most 2s", took)
@@ -156,8 +157,8 @@ func TestKillsAreCountedThroughCrashes(t *testing.T) {
 	c := newCluster(t)
 	p := c.start(t)
 	p.ready(t)
-	pod := c.workload(t, "shop")
-	eventually(t, 10*time.Second, func() error { return c.kills(t, "shop", 0) })
+	pod := c.workload(t)
+	eventually(t, 10*time.Second, func() error { return c.kills(t, 0) })
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's dice
 	for i := range kills {
 		c.killed(t, pod)
@@ -171,9 +172,9 @@ func TestKillsAreCountedThroughCrashes(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, 60*time.Second, func() error { return c.kills(t, "shop", kills) })
+	eventually(t, 60*time.Second, func() error { return c.kills(t, kills) })
 	time.Sleep(time.Second) // a count that goes on rising is wrong, too
-	if err := c.kills(t, "shop", kills); err != nil {
+	if err := c.kills(t, kills); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d kills under %d crashes of the manager counted as exactly %d", kills, crashes, kills)

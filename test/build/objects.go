@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -21,7 +20,7 @@ func Namespace(name string, annotations ...string) *corev1.Namespace {
 
 // ControllerRef is a reference to the owner that controls.
 func ControllerRef(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: ptr.To(true)}
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}
 }
 
 // Deployment is a Deployment with annotations of its own, given as key, value, key, value.
@@ -48,7 +47,7 @@ func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 func CronJob(namespace, name string, annotations ...string) *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: with(nil, annotations)},
-		Spec:       batchv1.CronJobSpec{Schedule: "0 0 31 2 *", Suspend: ptr.To(true), JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(name)}},
+		Spec:       batchv1.CronJobSpec{Schedule: "0 0 31 2 *", Suspend: new(true), JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(name)}},
 	}
 }
 

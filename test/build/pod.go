@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -91,7 +90,7 @@ func edit(containers *[]corev1.Container, statuses *[]corev1.ContainerStatus, na
 		at = len(*containers)
 		*containers = append(*containers, corev1.Container{Name: name, Image: "registry.example/" + name + ":1"})
 		*statuses = append(*statuses, corev1.ContainerStatus{
-			Name: name, Image: "registry.example/" + name + ":1", ContainerID: "containerd://" + name + "-0", Ready: true, Started: ptr.To(true),
+			Name: name, Image: "registry.example/" + name + ":1", ContainerID: "containerd://" + name + "-0", Ready: true, Started: new(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		})
 	}
@@ -151,7 +150,7 @@ func Command(words ...string) ContainerOption {
 // Sidecar makes an init container a native sidecar.
 func Sidecar() ContainerOption {
 	return func(c *corev1.Container, _ *corev1.ContainerStatus) {
-		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	}
 }
 
@@ -187,7 +186,7 @@ func Ended(at time.Time, reason string, exitCode int32) ContainerOption {
 		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			Reason: reason, ExitCode: exitCode, StartedAt: metav1.NewTime(at.Add(-time.Minute)), FinishedAt: metav1.NewTime(at), ContainerID: s.ContainerID,
 		}}
-		s.Ready, s.Started = false, ptr.To(false)
+		s.Ready, s.Started = false, new(false)
 	}
 }
 
