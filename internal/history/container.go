@@ -71,7 +71,10 @@ type slot struct {
 }
 
 // regime is what was seen under one limit: it tells use that follows the limit from demand that does not care.
-type regime struct{ limit, peak, low code }
+type regime struct {
+	since            int32 // the hour it began
+	limit, peak, low code  // low is filled in when the regime ends; until then it is in lows
+}
 
 // New is an empty history.
 func New() *Container { return &Container{} }
@@ -159,9 +162,6 @@ func (c *Container) closeHour() {
 		sl.low = 0
 		sl.full = sl.id != 0 && sl.last/3600 == int64(c.hour) && (sl.full || sl.warm())
 	}
-	if low != 0 {
-		c.regime.low = max(c.regime.low, low)
-	}
 	c.lows[c.hour%lowHours] = low
 	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
 		cell.trough = low
@@ -205,11 +205,28 @@ func (c *Container) markRegime(v code, limit memory.Bytes) {
 		was := c.regime.limit.bytes()
 		if c.regime.limit != 0 && c.regime.peak != 0 && (limit > was.Percent(105) || limit < was.Percent(95)) {
 			c.before = c.regime
-			c.regime = regime{}
+			c.before.low = c.lowSince(c.regime.since)
+			c.regime = regime{since: c.hour}
 		}
 		c.regime.limit = l
 	}
 	c.regime.peak = max(c.regime.peak, v)
+}
+
+// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of six hours each. Six hours
+// hold a collection of any runtime that collects at all; of the four, the busiest counts. 0: unknown.
+func (c *Container) lowSince(since int32) code {
+	var high code
+	for block := c.hour - lowHours; block < c.hour; block += 6 {
+		var low code
+		for h := max(block, since) + 1; h <= min(block+6, c.hour); h++ {
+			if v := c.lows[(h+lowHours)%lowHours]; v != 0 && (low == 0 || v < low) {
+				low = v
+			}
+		}
+		high = max(high, low)
+	}
+	return high
 }
 
 // Restarted says that an instance of the container ended, for whatever reason: what follows is a new process, which warms up again.

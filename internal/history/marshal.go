@@ -58,6 +58,8 @@ func (c *Container) code(w coder) {
 	}
 	num(w, &c.day)
 	num(w, &c.hour)
+	num(w, &c.regime.since)
+	num(w, &c.before.since)
 	for _, v := range []*code{&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak, &c.before.low} {
 		num(w, v)
 	}
@@ -136,7 +138,10 @@ func (r *ring) code(w coder) {
 
 // valid refuses what no writer could have written and later code would trip over.
 func (c *Container) valid() error {
-	if c.samples < 0 || c.hour < 0 || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
+	if c.samples == 0 {
+		return nil
+	}
+	if c.samples < 0 || c.hour < lowHours || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
 		return errors.New("history: times or counts out of range")
 	}
 	for i := range int(c.peaks.n) {

@@ -92,16 +92,9 @@ func (c *Container) Quantile(q float64) memory.Bytes {
 	return h.quantile(q)
 }
 
-// Trough is the live set at its busiest: the highest low point of whole hours in the last day. 0: unknown.
-func (c *Container) Trough() memory.Bytes {
-	var low code
-	for h := c.hour - lowHours + 1; h <= c.hour; h++ {
-		if h >= 0 {
-			low = max(low, c.lows[h%lowHours])
-		}
-	}
-	return low.bytes()
-}
+// Trough is the live set: of the last day, the highest of the lowest points of six hours each. Six hours hold a collection of any
+// runtime that collects at all, and of the four the busiest counts. 0: unknown, because no followed instance was up for a whole hour.
+func (c *Container) Trough() memory.Bytes { return c.lowSince(c.hour - lowHours).bytes() }
 
 // HighestDay is the highest demand of the days kept.
 func (c *Container) HighestDay() memory.Bytes {
@@ -141,14 +134,16 @@ func (c *Container) Replicas() int { return int(max(c.replicas, c.countSeen())) 
 type Regime struct {
 	// Limit is 0 when no regime was seen.
 	Limit memory.Bytes
-	// Peak is the highest demand under that limit, Low the highest low point of whole hours (0: unknown).
+	// Peak is the highest demand under that limit, Low the live set as [Container.Trough] finds it (0: unknown).
 	Peak, Low memory.Bytes
 }
 
 // Regimes are what was seen under the limit in force and under the one before it.
 func (c *Container) Regimes() (now, before Regime) {
 	see := func(r regime) Regime { return Regime{r.limit.bytes(), r.peak.bytes(), r.low.bytes()} }
-	return see(c.regime), see(c.before)
+	current := c.regime
+	current.low = c.lowSince(current.since)
+	return see(current), see(c.before)
 }
 
 // countSeen is exact while every instance has a slot; beyond, linear counting over 256 bits.

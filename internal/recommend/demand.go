@@ -40,7 +40,7 @@ type price struct {
 var prices = map[Posture]price{
 	Frugal:   {fixed: memory.GiB, times: 0.5},
 	Balanced: {fixed: 5 * memory.GiB, times: 1},
-	Cautious: {fixed: 40 * memory.GiB, times: 16},
+	Cautious: {fixed: 400 * memory.GiB, times: 64},
 }
 
 // demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are added up.
@@ -50,7 +50,7 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	level := e.cheapest(days)
 	recent := days[0].peak
 	e.sayPeaks(level, recent)
-	level = max(level, recent)
+	level = max(level, recent, e.unreclaimed())
 	limit := e.plusHeadroom(level)
 	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	if month := e.monthly(days, limit); month > 0 {
@@ -74,6 +74,21 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	if need := max(level, recent); need < highest && e.plusHeadroom(need) < highest {
 		e.say("sized for %s: holding the rare peak of %s would cost more than the kills it may cause (posture %s)", need, highest, e.Policy.Posture)
 	}
+}
+
+// explainedPercent: a process whose last known RSS was below this share of the limit it died at did not fill the limit by RSS alone.
+const explainedPercent = 60
+
+// unreclaimed is the peak working set when a kill showed that it is not page cache the kernel can take back: tmpfs, for example. 0: none.
+func (e *evaluation) unreclaimed() memory.Bytes {
+	ws := e.rec.Evidence.PeakWorkingSet
+	for _, k := range e.kills {
+		if k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) && ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
+			e.say("working set of %s counts in full: it died at %s with RSS of %s only, so the rest was not page cache", ws, k.Limit, k.Peak)
+			return ws
+		}
+	}
+	return 0
 }
 
 // windows are the days with samples, newest first: the last seven as rolling 24 hours, older ones by calendar. There is at least one.

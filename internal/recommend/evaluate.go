@@ -144,6 +144,7 @@ func (e *evaluation) decide(size Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown > 0 {
+		r.Urgent = r.Decision == Raise
 		r.NextLook = 10 * time.Minute // the first minutes after a kill tell whether it was enough
 	}
 	return *r

@@ -21,7 +21,7 @@ const (
 	collectedPercent = 80
 	// liveRoomPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below 1.3 times.
 	liveRoomPercent = 150
-	// followsElasticity: low points that move at least half as much as the limit did, in proportion, are no live set.
+	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
 )
 
@@ -37,17 +37,16 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	if heap <= 0 || heap > 100 {
 		heap = usualHeapPercent
 	}
-	if limit == 0 || now.Peak < limit.Percent(heap).Percent(fillsPercent) {
-		return e.unfilledLimit(heap)
-	}
 	live := now.Low
 	switch {
+	case limit > 0 && followed(now.Peak, before.Peak, now, before):
+		e.say("%s follows its limit: peaks went from %s to %s when the limit went from %s to %s; limit stays at %s",
+			name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
+		return limit
+	case limit == 0 || now.Peak < limit.Percent(heap).Percent(fillsPercent):
+		return e.unfilledLimit(heap)
 	case live == 0:
 		e.say("%s sizes its heap from the limit: use of %s is not demand, and no whole hour has shown its live set yet; limit stays at %s", name, now.Peak, limit)
-		return limit
-	case followed(now, before):
-		e.say("%s follows its limit: low points went from %s to %s when the limit went from %s to %s; limit stays at %s",
-			name, before.Low, live, before.Limit, now.Limit, limit)
 		return limit
 	case live > now.Peak.Percent(collectedPercent):
 		e.say("%s fills its cap: low points of %s are close to the peak of %s, so its live set is not known; limit stays at %s", name, live, now.Peak, limit)
@@ -56,6 +55,11 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	room := live.Minus(e.Traits.Overhead).Percent(liveRoomPercent)
 	capped := room.Percent(10000 / heap) // the limit at which the heap's share is that room
 	sized := max(capped, e.plusHeadroom(room.Plus(e.Traits.Overhead)))
+	if sized > limit {
+		e.advise("the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap, limit, sized)
+		e.say("%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill asks for more: limit stays at %s", name, now.Peak, live, limit)
+		return limit
+	}
 	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, heap %d %% of the limit: %s",
 		name, now.Peak, live, liveRoomPercent, heap, sized)
 	return sized
@@ -72,11 +76,12 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	return limit
 }
 
-// followed is true when low points moved with the limit.
-func followed(now, before history.Regime) bool {
-	if before.Low == 0 || now.Low == 0 || before.Limit == now.Limit || before.Limit == 0 {
+// followed is true when use moved with the limit. A runtime that was sized by its live set follows with its peaks as well, and should:
+// then the limit is what its live set asks for already, and stays.
+func followed(use, used memory.Bytes, now, before history.Regime) bool {
+	if use == 0 || used == 0 || before.Limit == 0 || before.Limit == now.Limit {
 		return false
 	}
-	moved := math.Log(float64(now.Low) / float64(before.Low))
+	moved := math.Log(float64(use) / float64(used))
 	return moved/math.Log(float64(now.Limit)/float64(before.Limit)) >= followsElasticity
 }

@@ -3,17 +3,80 @@
 
 package recommend
 
-// Guard says whether a recommendation may be applied now. reason is one CamelCase word for a condition, message a sentence with numbers.
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Guard says whether a recommendation may be applied to running pods now. reason is one CamelCase word for a condition, message a
+// sentence with numbers; both are empty when the guard lets it pass.
 type Guard func(in GuardInput) (reason, message string, refused bool)
 
 // Guards are asked in order; the first refusal is the one users see.
 type Guards []Guard
 
-// GuardInput is what guards look at.
+// GuardInput is what guards look at. A zero field means "not known" or "no such bound", and then its guard lets pass.
 type GuardInput struct {
 	Recommendation Recommendation
 	Current        Size
 	Policy         Policy
+	Now            time.Time
+
+	// Paused names the object that carries memfit.dev/pause, or the kill switch; "" when nothing pauses.
+	Paused string
+	// Conflict names the other object that writes or steers this workload's memory: a VPA that controls memory, an HPA on memory.
+	Conflict string
+	// LastChange is when memfit last changed this workload.
+	LastChange time.Time
+	// RevertedAt and RevertedFrom tell of the last change that was taken back because it led to kills or restarts.
+	RevertedAt   time.Time
+	RevertedFrom memory.Bytes
+	// Changing is the number of pods of the workload with a change under way or being watched, Unavailable those not ready.
+	Changing, Unavailable int32
+	Replicas              int32
+	MaxUnavailable        int32 // 0: 1
+	// Restarts: applying it here restarts the container (eviction, or resizePolicy RestartContainer).
+	Restarts bool
+	// SingleReplicaMayRestart: the owner allows a workload of one replica to be restarted.
+	SingleReplicaMayRestart bool
+
+	// RSS is use right now, WindowPeak the highest of the last day; a limit is not lowered onto either.
+	RSS, WindowPeak memory.Bytes
+	// FrozenHeap is the heap cap the process was started with and keeps until it restarts; NativeOverhead what it needs on top.
+	FrozenHeap, NativeOverhead memory.Bytes
+
+	// QoS is the pod's class; OthersGuaranteed: but for this container's memory the pod would be Guaranteed.
+	QoS              string
+	OthersGuaranteed bool
+
+	// RangeMin and RangeMax are the LimitRange's for a container's limit; RangeName names it.
+	RangeName          string
+	RangeMin, RangeMax memory.Bytes
+	// QuotaName names a ResourceQuota; QuotaLimits and QuotaRequests are what it leaves for this workload, for all replicas together.
+	QuotaName                  string
+	QuotaLimits, QuotaRequests memory.Bytes
+	// NodeFree is the request the node can still take; NodeSize is its allocatable memory.
+	NodeFree, NodeSize memory.Bytes
+}
+
+// DefaultGuards decide whether a recommendation may be applied now. Order matters: the first refusal is the one users see.
+func DefaultGuards() Guards {
+	return Guards{
+		NotPaused,       // the owner's hand on the switch
+		NoConflict,      // two writers make an eviction loop
+		HasEvidence,     // a young container teaches nothing
+		WorthIt,         // a small gain does not pay for a disruption
+		NotJustReverted, // what has just failed fails again
+		CooledDown,      // one change at a time; a kill does not wait
+		WithinBudget,    // enough replicas stay up
+		KeepsQoS,        // the API server refuses a resize that changes the class
+		WithinRange,     // so does admission with a LimitRange
+		WithinQuota,     // or a ResourceQuota
+		RoomToLower,     // a lower limit must hold what is used now
+		HeapFits,        // and the heap cap the process started with
+		FitsNode,        // a request beyond the node is never actuated
+	}
 }
 
 // Refusal asks the guards in order. refused is false when all let the recommendation pass.
@@ -24,4 +87,162 @@ func (g Guards) Refusal(in GuardInput) (reason, message string, refused bool) {
 		}
 	}
 	return "", "", false
+}
+
+// refuse is a refusal with its sentence.
+func refuse(reason, format string, args ...any) (string, string, bool) {
+	return reason, sprintf(format, args...), true
+}
+
+func pass() (string, string, bool) { return "", "", false }
+
+// lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
+func (in GuardInput) lowering() bool { return in.Recommendation.Size.Limit < in.Current.Limit }
+func (in GuardInput) urgent() bool {
+	return in.Recommendation.Decision == Raise && in.Recommendation.Urgent
+}
+
+// NotPaused refuses everything while memfit.dev/pause or the global switch says so.
+func NotPaused(in GuardInput) (string, string, bool) {
+	if in.Paused != "" {
+		return refuse("Paused", "paused by %s", in.Paused)
+	}
+	return pass()
+}
+
+// NoConflict refuses when another controller owns this workload's memory.
+func NoConflict(in GuardInput) (string, string, bool) {
+	if in.Conflict != "" {
+		return refuse("Conflict", "recommend only: %s also steers this workload's memory; let only one of the two do it", in.Conflict)
+	}
+	return pass()
+}
+
+// HasEvidence refuses a recommendation that holds, and one that lowers on less than a day of use: most demand has a daily rhythm.
+func HasEvidence(in GuardInput) (string, string, bool) {
+	r := in.Recommendation
+	if r.Decision == Hold {
+		return refuse("NotEnoughEvidence", "%s", r.Summary)
+	}
+	if in.lowering() && r.Evidence.Window < day {
+		return refuse("NotEnoughEvidence", "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
+	}
+	return pass()
+}
+
+// WorthIt refuses when nothing would change.
+func WorthIt(in GuardInput) (string, string, bool) {
+	if r := in.Recommendation; r.Decision == Keep || r.Size == in.Current {
+		return refuse("UpToDate", "limit %s and request %s are right as they are", orNone(in.Current.Limit), orNone(in.Current.Request))
+	}
+	return pass()
+}
+
+// revertHold is how long a size that led to kills is not tried again.
+const revertHold = 7 * day
+
+// NotJustReverted refuses to go back to a size that was taken back within the last week.
+func NotJustReverted(in GuardInput) (string, string, bool) {
+	since := in.Now.Sub(in.RevertedAt)
+	if !in.RevertedAt.IsZero() && since < revertHold && in.lowering() && in.Recommendation.Size.Limit <= in.RevertedFrom.Percent(110) {
+		return refuse("Reverted", "a limit of %s was taken back %s ago after kills or restarts; not tried again for %s", in.RevertedFrom, ago(since), ago(revertHold))
+	}
+	return pass()
+}
+
+// CooledDown refuses within the cool-down after a change, unless a kill asks for more.
+func CooledDown(in GuardInput) (string, string, bool) {
+	cooldown := in.Policy.withDefaults().Cooldown
+	if since := in.Now.Sub(in.LastChange); !in.LastChange.IsZero() && since < cooldown && !in.urgent() {
+		return refuse("CoolingDown", "last change %s ago; the next one waits for %s", ago(since), ago(cooldown))
+	}
+	return pass()
+}
+
+// WithinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one would restart.
+func WithinBudget(in GuardInput) (string, string, bool) {
+	most := max(in.MaxUnavailable, 1)
+	if busy := in.Changing + in.Unavailable; busy >= most && !(in.urgent() && in.Changing == 0) {
+		return refuse("Budget", "%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(in.Changing), "pod"), in.Unavailable, most)
+	}
+	if in.Restarts && in.Replicas == 1 && !in.SingleReplicaMayRestart && !in.urgent() {
+		return refuse("SingleReplica", "the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")
+	}
+	return pass()
+}
+
+// KeepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take.
+func KeepsQoS(in GuardInput) (string, string, bool) {
+	size := in.Recommendation.Size
+	switch {
+	case in.QoS == "Guaranteed" && size.Request != size.Limit:
+		return refuse("QoSClass", "the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
+	case in.QoS == "Burstable" && in.OthersGuaranteed && size.Request == size.Limit:
+		return refuse("QoSClass", "the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
+	case in.QoS == "BestEffort":
+		return refuse("QoSClass", "the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
+	}
+	return pass()
+}
+
+// WithinRange refuses a limit that the namespace's LimitRange does not allow.
+func WithinRange(in GuardInput) (string, string, bool) {
+	limit := in.Recommendation.Size.Limit
+	switch {
+	case in.RangeMax > 0 && limit > in.RangeMax:
+		return refuse("LimitRange", "limit %s is above the maximum of %s in LimitRange %s", limit, in.RangeMax, in.RangeName)
+	case in.RangeMin > 0 && limit < in.RangeMin:
+		return refuse("LimitRange", "limit %s is below the minimum of %s in LimitRange %s", limit, in.RangeMin, in.RangeName)
+	}
+	return pass()
+}
+
+// WithinQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
+func WithinQuota(in GuardInput) (string, string, bool) {
+	replicas := memory.Bytes(max(in.Replicas, 1))
+	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * replicas }
+	size := in.Recommendation.Size
+	if need := more(size.Limit, in.Current.Limit); in.QuotaLimits > 0 && need > in.QuotaLimits {
+		return refuse("ResourceQuota", "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, in.QuotaLimits)
+	}
+	if need := more(size.Request, in.Current.Request); in.QuotaRequests > 0 && need > in.QuotaRequests {
+		return refuse("ResourceQuota", "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, in.QuotaRequests)
+	}
+	return pass()
+}
+
+// RoomToLower refuses to lower a limit onto what is used now or was used within the last day.
+func RoomToLower(in GuardInput) (string, string, bool) {
+	limit := in.Recommendation.Size.Limit
+	if !in.lowering() {
+		return pass()
+	}
+	if in.RSS.Percent(105) >= limit {
+		return refuse("InUse", "RSS is %s right now: a limit of %s would kill it", in.RSS, limit)
+	}
+	if in.WindowPeak > limit {
+		return refuse("InUse", "use reached %s within the last day: a limit of %s would not hold it", in.WindowPeak, limit)
+	}
+	return pass()
+}
+
+// HeapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.
+func HeapFits(in GuardInput) (string, string, bool) {
+	limit := in.Recommendation.Size.Limit
+	if need := in.FrozenHeap.Plus(in.NativeOverhead); in.lowering() && in.FrozenHeap > 0 && need > limit && !in.Restarts {
+		return refuse("EnvNotInStep", "the process keeps the heap cap of %s it started with (and %s besides): a limit of %s fits after its next restart", in.FrozenHeap, in.NativeOverhead, limit)
+	}
+	return pass()
+}
+
+// FitsNode refuses a request the node cannot take.
+func FitsNode(in GuardInput) (string, string, bool) {
+	more := in.Recommendation.Size.Request.Minus(in.Current.Request)
+	switch {
+	case in.NodeSize > 0 && in.Recommendation.Size.Request > in.NodeSize:
+		return refuse("NodeTooSmall", "request %s is more than the node's %s", in.Recommendation.Size.Request, in.NodeSize)
+	case in.NodeFree > 0 && more > in.NodeFree && !in.Restarts:
+		return refuse("NodeFull", "the node has %s left for requests and %s more are needed", in.NodeFree, more)
+	}
+	return pass()
 }

@@ -124,6 +124,8 @@ type Recommendation struct {
 	// NextLook is when to evaluate again if nothing happens before.
 	NextLook time.Duration
 	Evidence Evidence
+	// Urgent: a kill within the last hour asks for it, so that no cool-down may delay it.
+	Urgent bool
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string
 }

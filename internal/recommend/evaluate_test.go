@@ -1,0 +1,265 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	mib = memory.MiB
+	gib = memory.GiB
+)
+
+var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
+
+// feed adds one sample every five minutes from start for the given time; use gives the demand at a time since start.
+func feed(h *history.Container, span time.Duration, limit memory.Bytes, use func(since time.Duration) memory.Bytes) time.Time {
+	at := start
+	for since := time.Duration(0); since <= span; since += 5 * time.Minute {
+		at = start.Add(since)
+		h.Add(sample("pod-0", at, use(since)), limit)
+	}
+	return at
+}
+
+func sample(pod string, at time.Time, use memory.Bytes) memory.Sample {
+	return memory.Sample{
+		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID(pod), Container: "web"},
+		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use,
+	}
+}
+
+func flat(use memory.Bytes) func(time.Duration) memory.Bytes {
+	return func(time.Duration) memory.Bytes { return use }
+}
+
+func kill(at time.Time, limit memory.Bytes) memory.OOMKill {
+	return memory.OOMKill{Kind: memory.OOMMainProcess, Time: at, Limit: limit, Peak: limit, Uptime: time.Minute, Confidence: memory.High}
+}
+
+// says is true when some reason holds all the words.
+func says(r Recommendation, words ...string) bool {
+	for _, reason := range r.Reasons {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(reason, w)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
+	for name, c := range map[string]struct {
+		feed func(h *history.Container) time.Time
+		want string
+	}{
+		"nothing seen": {
+			func(*history.Container) time.Time { return start }, "Hold: no memory samples yet",
+		},
+		"half an hour": {
+			func(h *history.Container) time.Time { return feed(h, 30*time.Minute, 512*mib, flat(100*mib)) },
+			"Hold: 7 samples over 30 min so far; a size needs 10 over 1 h",
+		},
+		"data stopped two hours ago": {
+			func(h *history.Container) time.Time {
+				return feed(h, 9*day, 512*mib, flat(100*mib)).Add(2 * time.Hour)
+			},
+			"Hold: no memory samples for 2 h: sizes are frozen until usage is seen again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			now := c.feed(h)
+			got := Evaluate(Input{History: h, Current: Size{256 * mib, 512 * mib}, Now: now})
+			if got.Decision != Hold || got.Size != (Size{}) || got.Summary != c.want {
+				t.Errorf("got %s %+v %q, want Hold without a size: %q", got.Decision, got.Size, got.Summary, c.want)
+			}
+		})
+	}
+}
+
+func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(412*mib))
+	got := Evaluate(Input{
+		History: h, Policy: Policy{LimitMax: 448 * mib}, Current: Size{gib, gib}, Now: now,
+	})
+	want := []string{
+		"peak RSS 412Mi over 9 days (1 replica, 3k samples)",
+		"412Mi + 15 % headroom = 474Mi",
+		"clamped from 474Mi to limit.max 448Mi",
+	}
+	if diff := cmp.Diff(want, got.Reasons); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+	if want := (Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Lower || got.Size != want {
+		t.Errorf("got %s %v, want Lower %v", got.Decision, got.Size, want)
+	}
+	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak RSS 412Mi over 9 days"; got.Summary != want {
+		t.Errorf("summary %q, want %q", got.Summary, want)
+	}
+	if got.Confidence != memory.High {
+		t.Errorf("confidence %s, want High after 9 days", got.Confidence)
+	}
+}
+
+func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy Policy
+		have   Size
+		want   memory.Bytes
+		says   []string
+	}{
+		"limit.min":         {Policy{LimitMin: gib}, Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
+		"limit.max":         {Policy{LimitMax: 210 * mib}, Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"}},
+		"decrease Never":    {Policy{DecreaseNever: true}, Size{512 * mib, 512 * mib}, 512 * mib, []string{"decrease is Never"}},
+		"max beats Never":   {Policy{DecreaseNever: true, LimitMax: 400 * mib}, Size{512 * mib, 512 * mib}, 400 * mib, []string{"limit.max 400Mi"}},
+		"minChange":         {Policy{}, Size{213 * mib, 240 * mib}, 240 * mib, []string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"}},
+		"every change":      {Policy{MinChangePercent: -1}, Size{213 * mib, 240 * mib}, 230 * mib, nil},
+		"headroom 50":       {Policy{HeadroomPercent: 50}, Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"}},
+		"no headroom":       {Policy{HeadroomPercent: -1}, Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"}},
+		"nothing to change": {Policy{}, Size{210 * mib, 230 * mib}, 230 * mib, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			now := feed(h, 9*day, gib, flat(200*mib))
+			got := Evaluate(Input{History: h, Policy: c.policy, Current: c.have, Now: now})
+			if got.Size.Limit != c.want || c.says != nil && !says(got, c.says...) {
+				t.Errorf("got %s %v, want limit %s and a reason with %q; reasons:\n%s",
+					got.Decision, got.Size, c.want, c.says, strings.Join(got.Reasons, "\n"))
+			}
+		})
+	}
+}
+
+func TestSmallContainersAreSizedByTheirNeed(t *testing.T) {
+	for need := 20 * mib; need <= 100*mib; need += 5 * mib {
+		h := history.New()
+		now := feed(h, 9*day, 512*mib, flat(need))
+		got := Evaluate(Input{History: h, Current: Size{512 * mib, 512 * mib}, Now: now})
+		if most := need.Percent(115).Plus(8 * mib); got.Size.Limit < need || got.Size.Limit > most || got.Size.Limit%mib != 0 {
+			t.Errorf("need %s: limit %s, want whole MiB up to %s", need, got.Size.Limit, most)
+		}
+	}
+}
+
+func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
+	burst := func(since time.Duration) memory.Bytes {
+		if since%day < 30*time.Minute {
+			return 800 * mib
+		}
+		return 200 * mib
+	}
+	for name, c := range map[string]struct {
+		policy Policy
+		want   memory.Bytes
+	}{
+		"usual use":   {Policy{}, 215 * mib},
+		"as limit":    {Policy{RequestEqualsLimit: true}, 920 * mib},
+		"request.max": {Policy{RequestMax: 128 * mib}, 128 * mib},
+		"request.min": {Policy{RequestMin: 300 * mib}, 300 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			now := feed(h, 9*day, gib, burst)
+			got := Evaluate(Input{History: h, Policy: c.policy, Current: Size{}, Now: now})
+			if got.Size.Limit != 920*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
+				t.Errorf("got %v, want limit 920Mi and a request near %s", got.Size, c.want)
+			}
+		})
+	}
+}
+
+func TestARequestAloneMayChange(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 240*mib, flat(200*mib))
+	got := Evaluate(Input{History: h, Current: Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
+	if want := (Size{Request: 210 * mib, Limit: 240 * mib}); got.Decision != Raise || got.Size.Limit != want.Limit || !within(want.Request, got.Size.Request, 5) {
+		t.Errorf("got %s %v, want Raise %v", got.Decision, got.Size, want)
+	}
+}
+
+func TestPageCacheIsNotDemand(t *testing.T) {
+	h := history.New()
+	var now time.Time
+	for since := time.Duration(0); since <= 9*day; since += 5 * time.Minute {
+		s := sample("pod-0", start.Add(since), 100*mib)
+		s.WorkingSet = 3 * gib
+		h.Add(s, 4*gib)
+		now = s.Time
+	}
+	got := Evaluate(Input{History: h, Current: Size{4 * gib, 4 * gib}, Now: now})
+	if got.Size.Limit > 150*mib || !says(got, "peak working set 3Gi", "page cache") {
+		t.Errorf("limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"))
+	}
+	// A kill shows that this working set was not all cache: tmpfs, for example.
+	k := kill(now.Add(-30*time.Hour), 2*gib)
+	k.Peak = 100 * mib
+	got = Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{2 * gib, 2 * gib}, Now: now})
+	if got.Size.Limit < 3*gib {
+		t.Errorf("after a kill at 2Gi with RSS 100Mi: limit %s, want the working set of 3Gi held", got.Size.Limit)
+	}
+}
+
+func TestEqualInputGivesEqualOutput(t *testing.T) {
+	h := history.New()
+	now := feed(h, 3*day, gib, func(since time.Duration) memory.Bytes { return 100*mib + memory.Bytes(since.Minutes())*10_000 })
+	in := Input{History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now}
+	if diff := cmp.Diff(Evaluate(in), Evaluate(in)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkEvaluate100kContainers(b *testing.B) {
+	const n = 100_000
+	histories := make([]history.Container, 200) // the shapes repeat; the cost of a pass does not depend on which repeat
+	var now time.Time
+	for i := range histories {
+		base := memory.Bytes(40+i*10) * mib
+		now = feed(&histories[i], 10*day, 4*gib, func(since time.Duration) memory.Bytes {
+			return base + base.Percent(int32(since/time.Hour%24)*4)
+		})
+	}
+	kills := []memory.OOMKill{kill(now.Add(-50*time.Hour), 128*mib), kill(now.Add(-49*time.Hour), 256*mib)}
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range n {
+			in := Input{History: &histories[i%len(histories)], Current: Size{256 * mib, 512 * mib}, Now: now}
+			if i%20 == 0 {
+				in.Kills = kills
+			}
+			if r := Evaluate(in); r.Decision == Hold {
+				b.Fatal(r.Summary)
+			}
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/pass")
+}
+
+func ExampleEvaluate() {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(412*mib))
+	r := Evaluate(Input{History: h, Current: Size{Request: gib, Limit: gib}, Now: now})
+	fmt.Println(r.Summary)
+	for _, reason := range r.Reasons {
+		fmt.Println("-", reason)
+	}
+	// Output:
+	// Lower limit 1Gi to 474Mi, request 1Gi to 437Mi: peak RSS 412Mi over 9 days
+	// - peak RSS 412Mi over 9 days (1 replica, 3k samples)
+	// - 412Mi + 15 % headroom = 474Mi
+}

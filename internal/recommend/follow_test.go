@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// rounds lets memfit size a runtime again and again, two days at a time, applying what it says. use gives the demand under a limit.
+func rounds(n int, first memory.Bytes, traits Traits, use func(limit memory.Bytes, step int) memory.Bytes) (limits []memory.Bytes, last Recommendation) {
+	h, limit, now := history.New(), first, start
+	for range n {
+		for step := range 2 * 24 * 3 {
+			now = now.Add(20 * time.Minute)
+			h.Add(sample("pod-0", now, use(limit, step)), limit)
+		}
+		last = Evaluate(Input{History: h, Traits: traits, Current: Size{limit, limit}, Now: now})
+		if last.Decision == Raise || last.Decision == Lower {
+			limit = last.Size.Limit
+		}
+		limits = append(limits, limit)
+	}
+	return limits, last
+}
+
+func TestNoRatchetForRuntimesThatFillTheirLimit(t *testing.T) {
+	type patternOf func(share int32) func(memory.Bytes, int) memory.Bytes
+	for name, pattern := range map[string]patternOf{
+		"flat at its cap": func(share int32) func(memory.Bytes, int) memory.Bytes {
+			return func(limit memory.Bytes, _ int) memory.Bytes { return limit.Percent(share) }
+		},
+		"sawtooth below its cap": func(share int32) func(memory.Bytes, int) memory.Bytes {
+			return func(limit memory.Bytes, step int) memory.Bytes {
+				return limit.Percent(share * int32(60+step%9*5) / 100)
+			}
+		},
+	} {
+		for _, heap := range []int32{0, 25, 75, 90} {
+			for share := int32(50); share <= 99; share++ {
+				limits, last := rounds(50, gib, Traits{Name: "JVM 17", FollowsLimit: true, HeapPercent: heap}, pattern(share))
+				settled := limits[10]
+				for i, limit := range limits {
+					if limit < 512*mib || limit > 2*gib || i > 10 && limit != settled {
+						t.Fatalf("%s, fill %d %%, heap %d %%: limits %v; last: %s\n%s", name, share, heap, limits[:i+1], last.Summary, strings.Join(last.Reasons, "\n"))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTheLiveSetIsTheDemandOfARuntimeThatFillsItsHeap(t *testing.T) {
+	// A JVM with 75 % heap and 300Mi alive: it collects at its cap, whatever the limit is.
+	collects := func(limit memory.Bytes, step int) memory.Bytes {
+		cap, live := limit.Percent(75), 300*mib
+		return max(live, live.Plus(cap.Minus(live).Percent(int32(step%7*16))))
+	}
+	traits := Traits{Name: "JVM 17", FollowsLimit: true, HeapPercent: 75}
+	_, first := rounds(1, 4*gib, traits, collects)
+	if !says(first, "JVM 17", "not demand", "live set 300Mi") {
+		t.Errorf("reasons do not name the live set:\n%s", strings.Join(first.Reasons, "\n"))
+	}
+	limits, last := rounds(12, 4*gib, traits, collects)
+	got := limits[len(limits)-1]
+	if got < 500*mib || got > 800*mib {
+		t.Errorf("limits %v, want about 600Mi (300Mi x 150 %% / 75 %%):\n%s", limits, strings.Join(last.Reasons, "\n"))
+	}
+}
+
+func TestAHeapThatIsNotFilledIsSizedByItsPeak(t *testing.T) {
+	limits, last := rounds(8, 4*gib, Traits{Name: "JVM 17", FollowsLimit: true, HeapPercent: 25}, func(memory.Bytes, int) memory.Bytes { return 200 * mib })
+	if got := limits[len(limits)-1]; got < 700*mib || got > 900*mib {
+		t.Errorf("limits %v, want 800Mi so that 200Mi fit in 25 %%:\n%s", limits, strings.Join(last.Reasons, "\n"))
+	}
+}
+
+func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 512*mib, flat(480*mib))
+	got := Evaluate(Input{
+		History: h, Kills: []memory.OOMKill{kill(now, 512*mib)}, Traits: Traits{FollowsLimit: true, HeapPercent: 75},
+		Current: Size{512 * mib, 512 * mib}, Now: now.Add(time.Minute),
+	})
+	if got.Decision != Raise || got.Size.Limit < 768*mib || got.Size.Limit > gib {
+		t.Errorf("got %s, want a raise from 512Mi to between 768Mi and 1Gi", got.Summary)
+	}
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// lower and raise are the recommendations guards see most.
+func lower() GuardInput {
+	return GuardInput{
+		Recommendation: Recommendation{Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day}},
+		Current:        Size{800 * mib, gib}, Now: start, Replicas: 3, RSS: 200 * mib, WindowPeak: 350 * mib, QoS: "Burstable",
+	}
+}
+
+func raise(urgent bool) GuardInput {
+	return GuardInput{
+		Recommendation: Recommendation{Decision: Raise, Size: Size{700 * mib, gib}, Evidence: Evidence{Window: 9 * day}, Urgent: urgent},
+		Current:        Size{300 * mib, 512 * mib}, Now: start, Replicas: 3, RSS: 500 * mib, QoS: "Burstable",
+	}
+}
+
+func TestGuards(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     GuardInput
+		change func(*GuardInput)
+		want   string // reason; "" passes
+		says   string
+	}{
+		"a lower that fits": {lower(), func(*GuardInput) {}, "", ""},
+		"a raise that fits": {raise(false), func(*GuardInput) {}, "", ""},
+		"paused":            {raise(true), func(in *GuardInput) { in.Paused = "memfit.dev/pause on Namespace shop" }, "Paused", "Namespace shop"},
+		"a VPA owns memory": {raise(true), func(in *GuardInput) { in.Conflict = "VerticalPodAutoscaler shop/web" }, "Conflict", "VerticalPodAutoscaler shop/web"},
+		"holds": {lower(), func(in *GuardInput) {
+			in.Recommendation.Decision, in.Recommendation.Summary = Hold, "Hold: no memory samples yet"
+		}, "NotEnoughEvidence", "no memory samples"},
+		"lower after 5 hours":      {lower(), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence", "5 h of use"},
+		"raise after 5 hours":      {raise(false), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", ""},
+		"keep":                     {lower(), func(in *GuardInput) { in.Recommendation.Decision = Keep }, "UpToDate", ""},
+		"reverted yesterday":       {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted", "380Mi was taken back 1 day ago"},
+		"reverted, but higher":     {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 200*mib }, "", ""},
+		"cooling down":             {raise(false), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown", "10 min ago"},
+		"a kill does not wait":     {raise(true), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "", ""},
+		"one already changing":     {lower(), func(in *GuardInput) { in.Changing = 1 }, "Budget", "maxUnavailable is 1"},
+		"one down, kill elsewhere": {raise(true), func(in *GuardInput) { in.Unavailable = 1 }, "", ""},
+		"two may change":           {lower(), func(in *GuardInput) { in.Changing, in.MaxUnavailable = 1, 2 }, "", ""},
+		"single replica restarts":  {lower(), func(in *GuardInput) { in.Replicas, in.Restarts = 1, true }, "SingleReplica", "singleReplica"},
+		"single replica, allowed":  {lower(), func(in *GuardInput) { in.Replicas, in.Restarts, in.SingleReplicaMayRestart = 1, true, true }, "", ""},
+		"guaranteed":               {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
+		"would become guaranteed":  {lower(), func(in *GuardInput) { in.OthersGuaranteed, in.Recommendation.Size.Request = true, 400*mib }, "QoSClass", "Guaranteed"},
+		"best effort":              {raise(true), func(in *GuardInput) { in.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
+		"above the LimitRange":     {raise(false), func(in *GuardInput) { in.RangeMax, in.RangeName = 800*mib, "team" }, "LimitRange", "800Mi in LimitRange team"},
+		"below the LimitRange":     {lower(), func(in *GuardInput) { in.RangeMin, in.RangeName = 500*mib, "team" }, "LimitRange", "minimum of 500Mi"},
+		"quota of limits":          {raise(false), func(in *GuardInput) { in.QuotaLimits, in.QuotaName = gib, "q" }, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
+		"quota of requests":        {raise(false), func(in *GuardInput) { in.QuotaRequests, in.QuotaName = gib, "q" }, "ResourceQuota", "requests.memory"},
+		"quota never stops less":   {lower(), func(in *GuardInput) { in.QuotaLimits, in.QuotaRequests = 1, 1 }, "", ""},
+		"used right now":           {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
+		"used today":               {lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day"},
+		"frozen heap":              {lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "EnvNotInStep", "384Mi"},
+		"frozen heap, restarts":    {lower(), func(in *GuardInput) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", ""},
+		"node full":                {raise(true), func(in *GuardInput) { in.NodeFree = 100 * mib }, "NodeFull", "100Mi left"},
+		"node too small":           {raise(true), func(in *GuardInput) { in.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := c.in
+			c.change(&in)
+			reason, message, refused := DefaultGuards().Refusal(in)
+			if reason != c.want || refused != (c.want != "") || !strings.Contains(message, c.says) || refused && message == "" {
+				t.Errorf("got %q %q, want %q with %q", reason, message, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestTheFirstRefusalIsTheOneSeen(t *testing.T) {
+	in := lower()
+	in.Paused, in.Conflict, in.RSS = "the kill switch", "HPA shop/web", 2*memory.GiB
+	if reason, _, _ := DefaultGuards().Refusal(in); reason != "Paused" {
+		t.Errorf("first refusal %q, want Paused", reason)
+	}
+	in.Paused = ""
+	if reason, _, _ := DefaultGuards().Refusal(in); reason != "Conflict" {
+		t.Errorf("second refusal %q, want Conflict", reason)
+	}
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// climb plays a container that needs a fixed size at once, and dies until it gets it. It returns the kills it took, 50 at most.
+func climb(first, need memory.Bytes, between time.Duration, policy Policy) (kills []memory.OOMKill, last Recommendation) {
+	h, now, limit := history.New(), start, first
+	for limit < need && len(kills) < 50 {
+		kills = append(kills, kill(now, limit))
+		ledger := kills[max(0, len(kills)-20):]
+		last = Evaluate(Input{History: h, Kills: ledger, Policy: policy, Current: Size{limit, limit}, Now: now})
+		if last.Decision != Raise {
+			return kills, last
+		}
+		limit = last.Size.Limit
+		now = now.Add(between)
+	}
+	return kills, last
+}
+
+func TestTheNeedIsFoundInFewKills(t *testing.T) {
+	for _, c := range []struct {
+		first, need memory.Bytes
+		want        int
+	}{
+		{64 * mib, 4 * gib, 7}, {256 * mib, 4 * gib, 5}, {64 * mib, 8 * gib, 8}, {20 * mib, 100 * mib, 2}, {gib, 2 * gib, 2},
+	} {
+		for _, between := range []time.Duration{10 * time.Second, 5 * time.Minute, 50 * time.Minute} {
+			kills, last := climb(c.first, c.need, between, Policy{})
+			if len(kills) > c.want || last.Decision != Raise {
+				t.Errorf("%s to %s, a kill every %s: %d kills, then %s; want at most %d", c.first, c.need, between, len(kills), last.Summary, c.want)
+			}
+		}
+	}
+}
+
+func TestAKillIsAnsweredAtOnce(t *testing.T) {
+	got := Evaluate(Input{Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)})
+	// 256Mi x 150 % = 384Mi, and 128Mi for what a young container has not shown yet.
+	if want := 512 * mib; got.Decision != Raise || got.Size.Limit != want {
+		t.Errorf("got %s %v, want Raise to %s", got.Decision, got.Size, want)
+	}
+	if !says(got, "OOM-killed at limit 256Mi 1 s ago", "MainProcess") || got.NextLook > 10*time.Minute {
+		t.Errorf("next look %s, reasons:\n%s", got.NextLook, strings.Join(got.Reasons, "\n"))
+	}
+}
+
+func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
+	h := history.New()
+	var now time.Time
+	for since := time.Duration(0); since <= 7*day; since += 30 * time.Minute {
+		now = start.Add(since)
+		for pod := range 100 {
+			h.Add(sample("pod-"+string(rune('a'+pod/26))+string(rune('a'+pod%26)), now, 200*mib), 256*mib)
+		}
+	}
+	before := Evaluate(Input{History: h, Current: Size{256 * mib, 256 * mib}, Now: now})
+	after := Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now})
+	if after.Decision != Raise || after.Size.Limit < 384*mib || before.Decision == Raise {
+		t.Errorf("before %s, after one kill among 100: %s; want a raise to at least 384Mi", before.Summary, after.Summary)
+	}
+	// It still counts when the first hour is over: more than the limit it died at stays.
+	later := Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: Size{512 * mib, 512 * mib}, Now: now})
+	if later.Size.Limit <= 256*mib {
+		t.Errorf("20 hours after the kill at 256Mi: %s", later.Summary)
+	}
+}
+
+func TestKillsThatALimitDoesNotHelp(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind     memory.OOMKind
+		peak     memory.Bytes
+		want     Decision
+		wantSays string
+		advice   string
+	}{
+		"heap abort":             {memory.OOMHeapAbort, 500 * mib, Keep, "1 heap abort not counted", "raise the runtime's heap cap"},
+		"pod limit":              {memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit"},
+		"suspected, far below":   {memory.OOMSuspected, 200 * mib, Keep, "peak RSS 400Mi", ""},
+		"suspected, at the top":  {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
+		"child process":          {memory.OOMChildProcess, 400 * mib, Raise, "ChildProcess", ""},
+		"at start, nothing seen": {memory.OOMAtStart, 0, Raise, "AtStart", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			now := feed(h, 9*day, 512*mib, flat(400*mib))
+			k := kill(now, 512*mib)
+			k.Kind, k.Peak = c.kind, c.peak
+			got := Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{430 * mib, 512 * mib}, Now: now.Add(time.Minute)})
+			if got.Decision != c.want && !(c.want == Keep && got.Decision == Lower) || got.Decision == Raise && c.want != Raise {
+				t.Errorf("got %s, want %s", got.Summary, c.want)
+			}
+			if !says(got, c.wantSays) {
+				t.Errorf("no reason says %q:\n%s", c.wantSays, strings.Join(got.Reasons, "\n"))
+			}
+			if advice := strings.Join(got.Advice, "\n"); !strings.Contains(advice, c.advice) || c.advice == "" && advice != "" {
+				t.Errorf("advice %q, want %q", advice, c.advice)
+			}
+		})
+	}
+}
+
+func TestALeakStopsWithAnAlarm(t *testing.T) {
+	t.Run("at limit.max", func(t *testing.T) {
+		kills, last := climb(64*mib, 1000*gib, 5*time.Minute, Policy{LimitMax: gib})
+		if last.Size.Limit != gib || last.Decision != Keep || last.Alarm == "" || !says(last, "ALARM", "limit.max 1Gi") {
+			t.Errorf("after %d kills: %s\n%s", len(kills), last.Summary, strings.Join(last.Reasons, "\n"))
+		}
+	})
+	t.Run("by its shape, without a bound", func(t *testing.T) {
+		h, limit := history.New(), 512*mib
+		var kills []memory.OOMKill
+		var last Recommendation
+		now := start
+		for round := range 20 {
+			for i := range 12 { // an hour's climb to the limit
+				h.Add(sample("pod-0", now, limit.Percent(int32(40+5*i))), limit)
+				now = now.Add(5 * time.Minute)
+			}
+			kills = append(kills, kill(now, limit))
+			last = Evaluate(Input{History: h, Kills: kills, Current: Size{limit, limit}, Climbing: true, Now: now})
+			if last.Decision == Raise {
+				limit = last.Size.Limit
+			}
+			if round > 0 && (last.Alarm == "" || !strings.Contains(last.Summary, "climbs without end")) {
+				t.Fatalf("round %d: no alarm in %q", round, last.Summary)
+			}
+		}
+		if limit > gib {
+			t.Errorf("20 kills of a leak from 512Mi ended at %s, want one step", limit)
+		}
+	})
+}
+
+func TestAMonthlyJobIsRemembered(t *testing.T) {
+	job := func(since time.Duration) memory.Bytes {
+		if since%(30*day) < 3*time.Hour {
+			return 2 * gib
+		}
+		return 200 * mib
+	}
+	h := history.New()
+	now := feed(h, 30*day-time.Hour, 4*gib, job)
+	got := Evaluate(Input{History: h, Current: Size{230 * mib, 230 * mib}, Now: now})
+	if got.Decision != Raise || got.Size.Limit < 2*gib || !says(got, "monthly job") {
+		t.Errorf("an hour before the second run: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+	h = history.New()
+	now = feed(h, 15*day, 4*gib, job)
+	if got := Evaluate(Input{History: h, Policy: Policy{Posture: Frugal}, Current: Size{3 * gib, 3 * gib}, Now: now}); got.Size.Limit > gib {
+		t.Errorf("two weeks later, frugal: %s; want the job's size given back", got.Summary)
+	}
+	h = history.New()
+	now = feed(h, 20*day, 4*gib, job)
+	if got := Evaluate(Input{History: h, Policy: Policy{Posture: Cautious}, Current: Size{3 * gib, 3 * gib}, Now: now}); got.Size.Limit < 2*gib {
+		t.Errorf("three weeks later, cautious: %s; want the job's size held", got.Summary)
+	}
+}
+
+func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(700*mib))
+	for gap := time.Duration(0); gap < 60*day; gap += 7 * time.Hour {
+		got := Evaluate(Input{History: h, Current: Size{800 * mib, 805 * mib}, Now: now.Add(gap)})
+		if got.Decision == Lower || got.Size.Limit != 0 && got.Size.Limit < 700*mib {
+			t.Fatalf("%s without data: %s", gap, got.Summary)
+		}
+	}
+	// Data comes back after a month: an hour of idling is no reason to forget what was needed before.
+	back := now.Add(30 * time.Hour)
+	for i := range 30 {
+		h.Add(sample("pod-1", back.Add(time.Duration(i)*2*time.Minute), 50*mib), gib)
+	}
+	got := Evaluate(Input{History: h, Current: Size{800 * mib, 805 * mib}, Now: back.Add(time.Hour)})
+	if got.Size.Limit < 700*mib {
+		t.Errorf("an hour after data came back: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+}
