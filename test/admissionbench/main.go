@@ -22,7 +22,7 @@ import (
 
 // options are the flags.
 type options struct {
-	vpa         string
+	vpa, pprof  string
 	workloads   int
 	profiles    int
 	bodies      int
@@ -50,6 +50,7 @@ func main() {
 	certDir := flag.String("certificates", "", "folder with tls.crt and tls.key")
 	port := flag.Int("port", 0, "port of the webhook")
 	metricsAddr := flag.String("metrics", "0", "address of the metrics")
+	flag.StringVar(&o.pprof, "pprof", "", "address at which memfit's server offers profiles during the run; empty: it does not")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -63,7 +64,7 @@ func main() {
 	case "noop":
 		err = webhookServer(*certDir, *port).noop(ctx)
 	case "memfit":
-		err = webhookServer(*certDir, *port).memfit(ctx, *metricsAddr)
+		err = webhookServer(*certDir, *port).memfit(ctx, *metricsAddr, o.pprof)
 	default:
 		err = fmt.Errorf("--serve=%s: say noop or memfit", *serve)
 	}

@@ -44,7 +44,7 @@ func (s served) noop(ctx context.Context) error {
 
 // memfit is what cmd/manager runs on a replica that is not the leader: the caches with their transforms, the profiles' index and
 // the webhook. Nothing is left out on the way from the socket to the patch.
-func (s served) memfit(ctx context.Context, metricsAddr string) error {
+func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -55,6 +55,7 @@ func (s served) memfit(ctx context.Context, metricsAddr string) error {
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: "0",
+		PprofBindAddress: pprofAddr,
 	})
 	if err != nil {
 		return err

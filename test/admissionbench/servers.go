@@ -48,7 +48,7 @@ func startServers(ctx context.Context, o options, dir string, certs certificates
 		{name: "noop", path: "/", address: at(0), command: exec.CommandContext(ctx, self, "--serve", "noop", "--certificates", certs.dir, "--port", strconv.Itoa(ports[0]), "--limit", o.limit.String())},
 		{
 			name: "memfit", path: webhooks.PodPath, address: at(1), metrics: "http://" + at(2) + "/metrics", patches: true,
-			command: exec.CommandContext(ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2), "--limit", o.limit.String()),
+			command: exec.CommandContext(ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2), "--pprof", o.pprof, "--limit", o.limit.String()),
 		},
 	}
 	if o.vpa != "" {

@@ -123,6 +123,12 @@ func TestRuntimes(t *testing.T) {
 				tally.Unlock()
 				t.Skip("SKIP names it")
 			}
+			there := false
+			defer func() {
+				if !there { // it could not be fetched, or does not even start by itself
+					tally.failures.Add(1)
+				}
+			}()
 			p := &program{edition: e, path: e.fetch(t)}
 			tally.Lock()
 			tally.runtimes[e.runtime] = true
@@ -133,11 +139,14 @@ func TestRuntimes(t *testing.T) {
 					t.Parallel()
 					tally.controls.Add(1)
 					if got := p.run(t, []string{c.env}, nil); got.exit != c.exit {
+						tally.failures.Add(1)
 						t.Errorf("%s: exit code %d, want %d: this test would not notice a mistake\n%s", c.env, got.exit, c.exit, tail(got.output))
 					}
 				})
 			}
-			for _, tr := range e.trials(t, p) {
+			trials := e.trials(t, p)
+			there = true
+			for _, tr := range trials {
 				t.Run(tr.name, func(t *testing.T) {
 					t.Parallel()
 					tally.cases.Add(1)
