@@ -22,6 +22,9 @@ import (
 
 const namespace = "memfit-demo"
 
+// sayEvery keeps waiting from filling the screen: what changes meanwhile is said a little later.
+const sayEvery = 5 * time.Second
+
 // story prints what it does and reads the cluster to say what became of it.
 type story struct {
 	kubectlPath string
@@ -103,6 +106,7 @@ func (s *story) await(ctx context.Context, what string, atMost time.Duration, ch
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	var last string
+	var said time.Time
 	for {
 		done, state, err := check(ctx)
 		if err != nil {
@@ -111,9 +115,9 @@ func (s *story) await(ctx context.Context, what string, atMost time.Duration, ch
 		if done {
 			return nil
 		}
-		if state != "" && state != last {
+		if state != "" && state != last && time.Since(said) > sayEvery {
 			s.say("waiting for %s: %s", what, state)
-			last = state
+			last, said = state, time.Now()
 		}
 		select {
 		case <-ctx.Done():

@@ -2,13 +2,37 @@
 
 ##@ Demo
 
-# Images of the programs in the story are the lab's; memfit is built from this tree.
-DEMO_SETUP ?= cluster image load-image deploy-lab
+# KUBECONFIG and kubectl of the cluster that demo and e2e use, whichever it is; resolved when a recipe runs.
+WITH_CLUSTER = KUBECONFIG=$(CLUSTER_KUBECONFIG) PATH="$$($(LAB) binaries --only kubectl --print-dir):$$PATH"
+
+# memfit itself: built from this tree, loaded into the node, rolled out again even when the tag is the same.
+.PHONY: load-image
+load-image: ## Load dist/manager.tar into the cluster that demo and e2e use (an existing cluster pulls IMG itself).
+ifeq ($(LAB_MODE),existing)
+	@echo "KUBECONFIG is set: push $(IMG) and the images of hack/demo/manifests where that cluster can pull them"
+else
+	@$(LAB) load $(CURDIR)/dist/manager.tar
+endif
+
+.PHONY: deploy-lab
+deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait until it serves.
+	@export $(WITH_CLUSTER); \
+	overlay=config/overlays/lab; \
+	kubectl get crd certificates.cert-manager.io >/dev/null 2>&1 || { \
+		overlay=config/overlays/self-managed-certs; echo "No cert-manager here: memfit manages its certificates itself"; }; \
+	mkdir -p dist; $(call with_image,$$overlay) > dist/lab.yaml; \
+	kubectl apply --server-side --force-conflicts -f dist/lab.yaml | tail -n 3; \
+	kubectl -n memfit-system rollout restart deployment/memfit-controller-manager; \
+	kubectl -n memfit-system rollout status deployment/memfit-controller-manager --timeout=180s; \
+	kubectl wait mutatingwebhookconfiguration/memfit-mutating-webhook-configuration --timeout=60s \
+		--for=jsonpath='{.webhooks[0].clientConfig.caBundle}'
 
 .PHONY: demo
 demo: ## Bring a real node up, install memfit and tell its story with real output (about 15 min cold, 4 warm).
-	@for target in $(DEMO_SETUP); do echo "--- make $$target"; $(MAKE) --no-print-directory $$target; done
-	@KUBECONFIG="$$($(MAKE) -s --no-print-directory lab-kubeconfig)" go run ./hack/demo --kubectl "$$($(LAB) binaries --only kubectl --print-dir)/kubectl"
+	@for target in cluster image load-image deploy-lab; do \
+		echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; \
+	done
+	@export $(WITH_CLUSTER); go run ./hack/demo
 
 .PHONY: demo-down
-demo-down: lab-down ## Remove everything the demo made, the node included.
+demo-down: lab-down ## Remove everything the demo made, the node included; the cache of built programs stays.

@@ -12,11 +12,11 @@ test: ## Run every test that needs no cluster (a real API server and etcd are bu
 	TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
 # What stands before the suite: a node, the image, and the image on the node. Set E2E_SETUP= to reuse what is there.
-E2E_SETUP   ?= cluster image load-image
+E2E_SETUP   ?= cluster image load-image deploy-lab
 E2E_FLAGS   ?= -v -timeout 60m
 E2E_PACKAGE ?= ./test/e2e/...
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
-	@for target in $(E2E_SETUP); do echo "--- make $$target"; $(MAKE) $$target; done
-	IMG=$(IMG) go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
+	@for target in $(E2E_SETUP); do echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; done
+	@export $(WITH_CLUSTER) IMG=$(IMG); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
