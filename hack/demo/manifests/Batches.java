@@ -6,7 +6,7 @@ import java.util.zip.Deflater;
 
 public class Batches {
     static final int THREADS = 16;
-    static final int ROUNDS = 200;
+    static final int ROUNDS = 40;
 
     public static void main(String[] args) throws Exception {
         for (int batch = 1; ; batch++) {
@@ -17,7 +17,7 @@ public class Batches {
             }
             done.await();
             System.out.println("batch " + batch + " done, heap max " + Runtime.getRuntime().maxMemory() / (1 << 20) + " MiB");
-            Thread.sleep(10_000);
+            Thread.sleep(15_000);
         }
     }
 
