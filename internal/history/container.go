@@ -305,5 +305,8 @@ func instanceID(ref memory.ContainerRef) uint32 {
 		}
 		h = (h ^ 0xff) * prime
 	}
-	return max(h, 1)
+	// Names of replicas differ in a few letters only: spread that over all bits, or counting by bits counts too few.
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return max(h^h>>16, 1)
 }

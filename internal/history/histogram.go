@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken the two closest neighbours become one.
+	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken, two neighbours become one.
 	maxBuckets = 32
-	// bucketShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 2.2 to 3.1 % wide from 8 MiB up (VPA: 23 % at 50 MiB).
-	bucketShift = 6
+	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at 50 MiB).
+	finestShift = 6
 	// HalfLife is how fast window peaks lose weight: a week, so that weekends still count on Fridays.
 	HalfLife = 7 * 24 * time.Hour
 )
@@ -24,6 +24,7 @@ const (
 type histogram struct {
 	refHour int32
 	n       uint8
+	coarser uint8            // how often buckets were doubled
 	upper   [maxBuckets]code // upper edge of the bucket, ascending
 	weight  [maxBuckets]float32
 }
@@ -40,7 +41,7 @@ func (h *histogram) add(c code, hour int32) {
 		h.rebase(hour)
 	}
 	w := float32(math.Exp2(float64(hour-h.refHour) / HalfLife.Hours()))
-	edge := code(min(uint32(c)|(1<<bucketShift-1), uint32(maxCode)))
+	edge := h.edge(c)
 	i := 0
 	for i < int(h.n) && h.upper[i] < edge {
 		i++
@@ -50,7 +51,7 @@ func (h *histogram) add(c code, hour int32) {
 		return
 	}
 	if h.n == maxBuckets {
-		h.mergeClosest()
+		h.mergeCheapest()
 		h.add(c, hour)
 		return
 	}
@@ -73,18 +74,21 @@ func (h *histogram) rebase(hour int32) {
 	h.n, h.refHour = kept, hour
 }
 
-// mergeClosest joins the two neighbouring buckets whose edges are closest in ratio; the upper edge wins, so quantiles only grow.
-func (h *histogram) mergeClosest() {
-	best := 0
-	for i := 1; i+1 < int(h.n); i++ {
-		if h.upper[i+1]-h.upper[i] < h.upper[best+1]-h.upper[best] {
-			best = i
+// edge is the upper edge of the bucket of c.
+func (h *histogram) edge(c code) code { return c | (1<<finestShift - 1) }
+
+// mergeCheapest joins the two neighbours that distort quantiles least: the lower one's weight moves up by the distance between them, and
+// distances of codes are distances in ratio. Quantiles only grow by it.
+func (h *histogram) mergeCheapest() {
+	best, least := 0, math.Inf(1)
+	for i := range int(h.n) - 1 {
+		if moved := float64(h.weight[i]) * float64(h.upper[i+1]-h.upper[i]); moved < least {
+			best, least = i, moved
 		}
 	}
-	h.upper[best] = h.upper[best+1]
-	h.weight[best] += h.weight[best+1]
-	copy(h.upper[best+1:h.n-1], h.upper[best+2:h.n])
-	copy(h.weight[best+1:h.n-1], h.weight[best+2:h.n])
+	h.weight[best+1] += h.weight[best]
+	copy(h.upper[best:h.n-1], h.upper[best+1:h.n])
+	copy(h.weight[best:h.n-1], h.weight[best+1:h.n])
 	h.n--
 }
 
