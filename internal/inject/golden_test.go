@@ -137,7 +137,7 @@ func readCase(t *testing.T, file string) Input {
 		t.Fatal(err)
 	}
 	in := Input{Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1, Spec: &v1alpha1.MemoryProfileSpec{}}}
-	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		var kind struct{ Kind string }
 		must(t, yaml.Unmarshal(doc, &kind))
 		switch kind.Kind {

@@ -59,12 +59,7 @@ type decision struct {
 func decide(t target) decision {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
 		r := runtimes.Lookup(string(spec.Type))
-		title := r.Title
-		for _, more := range []string{string(spec.Variant), spec.Version} {
-			if more != "" {
-				title += " " + more
-			}
-		}
+		title := strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 		return decision{runtime: r, declared: true, certain: true, text: title + " (declared by " + t.policy.RuntimeDeclaredBy + ")"}
 	}
 	if name := program(t.container.Command); name != "" {

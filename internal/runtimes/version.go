@@ -31,7 +31,7 @@ func ParseVersion(text string) Version {
 	text = strings.ReplaceAll(text, "_", ".")
 	text = strings.ReplaceAll(text, "u", ".0.")
 	var v Version
-	for _, part := range strings.Split(text, ".") {
+	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 || v.n == len(v.parts) {
 			return Version{}

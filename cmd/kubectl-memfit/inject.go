@@ -1,0 +1,145 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/offline"
+)
+
+const injectLong = `Show what memfit's webhook would set on the pods of the workloads in FILE, without a cluster.
+
+The same plan that runs in the webhook is made for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
+PodTemplate, ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
+byte for byte; order and comments stay.
+
+Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
+memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
+that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
+MemoryRecommendations for sizing modes that size new pods.
+
+What is set, and what is left alone and why, is said on standard error (--quiet silences it).
+
+Exit codes:
+  0  done; with -o diff: nothing would change
+  1  -o diff: something would change
+  2  FILE, a profile or a flag cannot be used; nothing was written
+  3  everything was written, but a workload asks for a profile that does not exist or that is not the only one`
+
+const injectExample = `  # What would the profile change?
+  kubectl memfit inject -f deployment.yaml --profile profile.yaml -o diff
+
+  # In a pipe
+  helm template . | kubectl memfit inject -f - --profile profile.yaml | kubectl apply -f -`
+
+// injectFlags are the flags of the inject verb.
+type injectFlags struct {
+	file, profile, output, namespace string
+	quiet                            bool
+}
+
+func injectCommand() *cobra.Command {
+	var f injectFlags
+	cmd := &cobra.Command{
+		Use: "inject -f FILE [--profile FILE] [-o yaml|diff|json]", Short: "Show or write what the webhook would inject, offline",
+		Long: injectLong, Example: injectExample, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runInject(f, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "filename", "f", "", "manifests to inject into; - reads standard input (required)")
+	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml, diff or json")
+	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects that name none")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about what is set and what is left alone")
+	return cmd
+}
+
+func runInject(f injectFlags, stdin io.Reader, stdout, stderr io.Writer) error {
+	manifests, profiles, err := f.read(stdin)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	result, err := offline.Inject(manifests, offline.Options{Namespace: f.namespace, Profiles: profiles})
+	if err != nil {
+		return exit{exitFailed, fmt.Errorf("%s: %w", f.file, err)}
+	}
+	out, err := f.render(result)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	if _, err := stdout.Write(out); err != nil {
+		return exit{exitFailed, fmt.Errorf("writing the result: %w", err)}
+	}
+	return f.conclude(result, out, stderr)
+}
+
+func (f injectFlags) render(r *offline.Result) ([]byte, error) {
+	switch f.output {
+	case "diff":
+		return r.Diff()
+	case "json":
+		return r.JSON()
+	}
+	return r.YAML()
+}
+
+// conclude tells what was done and chooses the exit code.
+func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) error {
+	notes := r.Problems
+	if !f.quiet {
+		notes = append(append([]string{}, r.Notes...), r.Problems...)
+	}
+	for _, n := range notes {
+		if _, err := fmt.Fprintln(stderr, n); err != nil {
+			return exit{exitFailed, fmt.Errorf("writing notes: %w", err)}
+		}
+	}
+	switch {
+	case len(r.Problems) > 0:
+		return exit{code: exitProblem}
+	case f.output == "diff" && len(out) > 0:
+		return exit{code: exitDiffers}
+	}
+	return nil
+}
+
+// read reads manifests and profiles, at most one of them from stdin.
+func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err error) {
+	switch {
+	case f.file == "":
+		return nil, nil, fmt.Errorf("say which manifests with -f FILE, or -f - for standard input")
+	case f.file == "-" && f.profile == "-":
+		return nil, nil, fmt.Errorf("-f and --profile cannot both be standard input")
+	case f.output != "yaml" && f.output != "diff" && f.output != "json":
+		return nil, nil, fmt.Errorf("-o %s is not known: use yaml, diff or json", f.output)
+	}
+	if manifests, err = readFile(f.file, stdin); err != nil {
+		return nil, nil, fmt.Errorf("reading manifests: %w", err)
+	}
+	if f.profile == "" {
+		return manifests, nil, nil
+	}
+	if profiles, err = readFile(f.profile, stdin); err != nil {
+		return nil, nil, fmt.Errorf("reading profiles: %w", err)
+	}
+	if len(bytes.TrimSpace(profiles)) == 0 {
+		return nil, nil, fmt.Errorf("%s is empty: it must hold a MemoryProfile or a ClusterMemoryProfile", f.profile)
+	}
+	return manifests, profiles, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name) //nolint:gosec // the person at the command line names the file
+}

@@ -1,0 +1,41 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// lines splits after each newline; difflib's own way adds an empty line at the end.
+func lines(text []byte) []string {
+	return strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit changes and not how
+// YAML can be written.
+func (r *Result) Diff() ([]byte, error) {
+	var out bytes.Buffer
+	for i, d := range r.docs {
+		if !d.changed {
+			continue
+		}
+		now, err := d.encode(d.root)
+		if err != nil {
+			return nil, err
+		}
+		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+			A: lines(r.originals[i]), B: lines(now),
+			FromFile: r.titles[i], ToFile: r.titles[i] + " with memfit", Context: 3,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", r.titles[i], err)
+		}
+		out.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Options say how to inject.
+type Options struct {
+	// Namespace is that of objects which name none.
+	Namespace string
+	// Profiles is YAML that holds profiles to use besides those in the manifests. A single one governs every workload that does not opt
+	// out and is not governed by another.
+	Profiles []byte
+}
+
+// Result is what became of the manifests.
+type Result struct {
+	docs      []*document
+	originals [][]byte // of changed documents, in the encoding of the changed one, by position
+	titles    []string
+
+	// Notes say per container what is set and what is left alone, for people.
+	Notes []string
+	// Problems are workloads that ask for a profile which cannot be applied; their pods would be admitted unchanged.
+	Problems []string
+	// Changed is the number of workloads that change.
+	Changed int
+}
+
+// Inject plans and applies to every workload in manifests what the webhook would do to its pods.
+func Inject(manifests []byte, o Options) (*Result, error) {
+	r := &Result{docs: split(manifests)}
+	world, err := newWorld(o)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range r.docs {
+		if err := d.parse(); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if err := world.learn(d, false); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+	}
+	world.index = profile.NewIndex(world.profiles)
+	for i, d := range r.docs {
+		if err := r.document(d, world); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+	}
+	r.Notes = append(world.complaints(), r.Notes...)
+	return r, nil
+}
+
+func (r *Result) document(d *document, world *world) error {
+	original, title := []byte(nil), ""
+	for _, n := range objects(d) {
+		w, err := asWorkload(d, n, world.namespace)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			continue
+		}
+		if original == nil {
+			if original, err = d.encode(d.root); err != nil {
+				return err
+			}
+			title = w.String()
+		}
+		if err := r.workload(w, world); err != nil {
+			return err
+		}
+	}
+	r.originals, r.titles = append(r.originals, original), append(r.titles, title)
+	return nil
+}
+
+func (r *Result) workload(w *workload, world *world) error {
+	governed, decision := world.decide(w)
+	if decision.Problem != "" && governed == nil {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %s", w, decision.Why))
+		return nil
+	}
+	if governed == nil {
+		return nil
+	}
+	plan := inject.MakePlan(inject.Input{Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), ConfigMapKeys: world.keys[w.namespace]})
+	r.note(w, plan)
+	if !plan.Changes() {
+		return nil
+	}
+	after := w.pod.DeepCopy()
+	plan.Apply(after)
+	if err := patch(w.template, w.pod, after); err != nil {
+		return fmt.Errorf("%s: %w", w, err)
+	}
+	w.doc.changed = true
+	r.Changed++
+	return nil
+}
+
+func (r *Result) note(w *workload, plan inject.Plan) {
+	settings, skipped := plan.Settings(), plan.Skipped()
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		for _, text := range settings[name] {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(skipped)) {
+		for _, text := range skipped[name] {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
+		}
+	}
+	r.Notes = append(r.Notes, plan.Warnings()...)
+}
+
+// YAML is the stream with its changed documents written anew and all others byte for byte.
+func (r *Result) YAML() ([]byte, error) {
+	var out bytes.Buffer
+	for _, d := range r.docs {
+		text, err := d.bytes()
+		if err != nil {
+			return nil, err
+		}
+		out.Write(text)
+	}
+	return out.Bytes(), nil
+}
+
+// JSON is the only object of the stream, or a List of all of them.
+func (r *Result) JSON() ([]byte, error) {
+	items := make([]any, 0, len(r.docs))
+	for _, d := range r.docs {
+		if d.root == nil {
+			continue
+		}
+		var value any
+		if err := d.root.Decode(&value); err != nil {
+			return nil, err
+		}
+		items = append(items, value)
+	}
+	var value any = map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	if len(items) == 1 {
+		value = items[0]
+	}
+	out, err := json.MarshalIndent(value, "", "  ")
+	return append(out, '\n'), err
+}

@@ -1,0 +1,247 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const goProfile = `apiVersion: memfit.dev/v1alpha1
+kind: MemoryProfile
+metadata: {name: web, namespace: shop}
+spec:
+  runtime: {type: Go}
+  tuning: {resizePolicy: Keep}
+`
+
+// offline injects and returns the stream.
+func offline(t *testing.T, manifests string, o Options) (*Result, string) {
+	t.Helper()
+	r, err := Inject([]byte(manifests), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, string(out)
+}
+
+func withProfile() Options { return Options{Namespace: "shop", Profiles: []byte(goProfile)} }
+
+func TestEveryKindOfWorkload(t *testing.T) {
+	template := func(indent string) string {
+		return strings.ReplaceAll(`
+spec:
+  containers:
+    - name: app
+      resources:
+        limits:
+          memory: 512Mi
+`, "\n", "\n"+indent)
+	}
+	for kind, manifest := range map[string]string{
+		"Pod":                   "apiVersion: v1\nkind: Pod" + template(""),
+		"PodTemplate":           "apiVersion: v1\nkind: PodTemplate\ntemplate:" + template("  "),
+		"ReplicationController": "apiVersion: v1\nkind: ReplicationController\nspec:\n  template:" + template("    "),
+		"Deployment":            "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:" + template("    "),
+		"StatefulSet":           "apiVersion: apps/v1\nkind: StatefulSet\nspec:\n  template:" + template("    "),
+		"DaemonSet":             "apiVersion: apps/v1\nkind: DaemonSet\nspec:\n  template:" + template("    "),
+		"ReplicaSet":            "apiVersion: apps/v1\nkind: ReplicaSet\nspec:\n  template:" + template("    "),
+		"Job":                   "apiVersion: batch/v1\nkind: Job\nspec:\n  template:" + template("    "),
+		"CronJob":               "apiVersion: batch/v1\nkind: CronJob\nspec:\n  jobTemplate:\n    spec:\n      template:" + template("        "),
+		"Rollout":               "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec:\n  template:" + template("    "),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			r, out := offline(t, manifest, withProfile())
+			if r.Changed != 1 || !strings.Contains(out, "name: GOMEMLIMIT") || !strings.Contains(out, "memfit.dev/injected:") {
+				t.Errorf("changed %d:\n%s", r.Changed, out)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotOursPassesThroughByteForByte(t *testing.T) {
+	for name, manifests := range map[string]string{
+		"nothing":                        "",
+		"only comments":                  "# nothing here\n\n---\n# nor here\n",
+		"an unknown kind, oddly written": "kind:   Widget\napiVersion: example.test/v1\nspec: {a:   [1,2],  b: !!str 3}   # kept\n",
+		"no newline at the end":          "kind: Widget\napiVersion: example.test/v1",
+		"Windows line ends":              "kind: Widget\r\napiVersion: example.test/v1\r\n---\r\nkind: Other\r\n",
+		"markers with comments":          "--- # first\nkind: A\n---\n\n---   \nkind: B\n",
+		"a workload that opts out":       "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {memfit.dev/inject:   \"false\"}\nspec: {containers: [{name: a,  resources: {limits: {memory: 1Gi}}}]}\n",
+		"a kind that only sounds alike":  "apiVersion: serving.example.test/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{name:   a}]}}}\n",
+		"text that looks like a marker":  "kind: Widget\ndata: |\n  ---\n  --- x\n",
+		"a JSON object":                  "{\"kind\":   \"Widget\",\n\"n\": 1e3}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, out := offline(t, manifests, withProfile())
+			if out != manifests {
+				t.Errorf("(-in +out):\n%s", cmp.Diff(manifests, out))
+			}
+			if diff, err := r.Diff(); err != nil || len(diff) > 0 {
+				t.Errorf("diff of nothing: %q, %v", diff, err)
+			}
+		})
+	}
+}
+
+func TestCommentsOrderAndUnknownFieldsStay(t *testing.T) {
+	in := `# the shop
+kind: Deployment # first the kind
+apiVersion: apps/v1
+metadata: {namespace: shop, name: web}
+spec:
+  template:
+    spec:
+      futureField: {b: 1, a: 2}
+      containers:
+        # the app
+        - resources: {limits: {memory: 512Mi}}
+          name: app
+          env:
+            # the port
+            - {name: PORT, value: "80"} # http
+          futureContainerField: yes-please
+        - name: side
+---
+kind: Service
+apiVersion: v1
+`
+	want := `# the shop
+kind: Deployment # first the kind
+apiVersion: apps/v1
+metadata: {namespace: shop, name: web}
+spec:
+  template:
+    spec:
+      futureField: {b: 1, a: 2}
+      containers:
+        # the app
+        - resources: {limits: {memory: 512Mi}}
+          name: app
+          env:
+            # the port
+            - {name: PORT, value: "80"} # http
+            - name: GOMEMLIMIT
+              value: "483183820"
+          futureContainerField: yes-please
+        - name: side
+    metadata:
+      annotations:
+        memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}},"side":{"limit":"no limit","runtime":"Go (declared by the profile)","skipped":{"GOMEMLIMIT":"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get GOMEMLIMIT"}}}}'
+---
+kind: Service
+apiVersion: v1
+`
+	if _, out := offline(t, in, withProfile()); out != want {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(want, out))
+	}
+}
+
+func TestSharedAnchorsAreNotChangedForOthers(t *testing.T) {
+	in := `apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+    - name: app
+      env: &common
+        - {name: A, value: b}
+      resources: &size {limits: {memory: 512Mi}}
+    - name: side
+      env: *common
+      resources: *size
+    - name: ignored
+      env: *common
+`
+	ignoring := strings.Replace(goProfile, "tuning:", "containers: [{name: ignored, mode: Ignored}]\n  tuning:", 1)
+	r, out := offline(t, in, Options{Namespace: "shop", Profiles: []byte(ignoring)})
+	pod := podOf(t, []byte(out))
+	for i, want := range []int{2, 2, 1} {
+		// The anchor is the app's own list, so what is added there would reach "ignored" through the alias.
+		if got := len(pod.Spec.Containers[i].Env); got != want {
+			t.Errorf("container %s has %d variables, want %d:\n%s", pod.Spec.Containers[i].Name, got, want, out)
+		}
+	}
+	if r.Changed != 1 {
+		t.Errorf("changed %d, want 1", r.Changed)
+	}
+}
+
+func TestListsAndJSON(t *testing.T) {
+	in := `{"apiVersion": "v1", "kind": "List", "items": [
+  {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}},
+  {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [{"name": "app", "resources": {"limits": {"memory": "512Mi"}}}]}}
+]}
+`
+	r, out := offline(t, in, withProfile())
+	if !strings.HasPrefix(out, "{\n") || !strings.Contains(out, `"value": "483183820"`) {
+		t.Errorf("JSON must stay JSON and be injected:\n%s", out)
+	}
+	text, err := r.JSON()
+	if err != nil || string(text) != out {
+		t.Errorf("-o json of one JSON object is that object (%v):\n%s", err, cmp.Diff(out, string(text)))
+	}
+	r, _ = offline(t, "kind: A\n---\nkind: B\n", Options{})
+	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"kind": "List"`) {
+		t.Errorf("-o json of two objects is a List (%v):\n%s", err, text)
+	}
+}
+
+func TestWhichProfileGoverns(t *testing.T) {
+	const pod = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop%s}\nspec: {containers: [{name: app, resources: {limits: {memory: 512Mi}}}]}\n"
+	manifest := func(metadata string) string { return strings.Replace(pod, "%s", metadata, 1) }
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {memfit.dev/profile: web}}"
+	for name, tc := range map[string]struct {
+		manifests   string
+		options     Options
+		wantChanged int
+		wantProblem string
+	}{
+		"none":                             {manifests: manifest("")},
+		"the only one of the profile file": {manifests: manifest(""), options: Options{Profiles: []byte(goProfile)}, wantChanged: 1},
+		"of another namespace, asked for":  {manifests: manifest(", annotations: {memfit.dev/profile: web}"), options: Options{Profiles: []byte(strings.Replace(goProfile, ", namespace: shop", ", namespace: other", 1))}, wantChanged: 1},
+		"by annotation, in the manifests":  {manifests: goProfile + manifest(", annotations: {memfit.dev/profile: web}"), wantChanged: 1},
+		"not asked for, in the manifests":  {manifests: goProfile + manifest("")},
+		"by the namespace's annotation":    {manifests: goProfile + "---\n" + namespace + manifest(""), wantChanged: 1},
+		"opted out":                        {manifests: manifest(", annotations: {memfit.dev/inject: \"false\"}"), options: Options{Profiles: []byte(goProfile)}},
+		"a profile that is not there":      {manifests: manifest(", annotations: {memfit.dev/profile: nope}"), wantProblem: `Pod shop/a: annotation memfit.dev/profile on the pod template names "nope"`},
+		"another one than the only one":    {manifests: manifest(", annotations: {memfit.dev/profile: nope}"), options: Options{Profiles: []byte(goProfile)}, wantProblem: `names "nope"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Inject([]byte(tc.manifests), tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems := strings.Join(r.Problems, "\n")
+			if r.Changed != tc.wantChanged || !strings.Contains(problems, tc.wantProblem) || (tc.wantProblem == "") != (problems == "") {
+				t.Errorf("changed %d, problems %q; want %d, %q", r.Changed, problems, tc.wantChanged, tc.wantProblem)
+			}
+		})
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		manifests string
+		profiles  string
+		want      string
+	}{
+		"no YAML":                {manifests: "kind: A\n---\na: [", want: "document 2: yaml:"},
+		"an alias for itself":    {manifests: "a: &a\n  b: *a\n", want: "document 1:"},
+		"no template":            {manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", want: "document 1: Deployment default/web has no spec.template"},
+		"a wrong type":           {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n", want: "Pod default/web is not a Pod"},
+		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
+		"a bad profile":          {profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n", want: "profile document 1: MemoryProfile web:"},
+	} {
+		if _, err := Inject([]byte(tc.manifests), Options{Profiles: []byte(tc.profiles)}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want %q", name, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// templates are the kinds that have pods, with the path to what becomes the pod. Everything else passes through.
+var templates = map[string][]string{
+	"v1/Pod": {}, "v1/PodTemplate": {"template"}, "v1/ReplicationController": {"spec", "template"},
+	"apps/Deployment": {"spec", "template"}, "apps/StatefulSet": {"spec", "template"}, "apps/DaemonSet": {"spec", "template"},
+	"apps/ReplicaSet": {"spec", "template"}, "batch/Job": {"spec", "template"}, "batch/CronJob": {"spec", "jobTemplate", "spec", "template"},
+	"argoproj.io/Rollout": {"spec", "template"},
+}
+
+// workload is an object of a stream that has pods.
+type workload struct {
+	doc *document
+	// template is the part of the tree that becomes the pod.
+	template *yaml.Node
+
+	kind, namespace, name string
+	// annotations are the object's own; pod is its template as a pod.
+	annotations map[string]string
+	pod         *corev1.Pod
+}
+
+// String is "Deployment shop/web".
+func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
+
+// group is the API group of an apiVersion, "v1" for the core group.
+func group(apiVersion string) string {
+	g, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return "v1"
+	}
+	return g
+}
+
+// objects are the objects of a document: itself, or the items of a List.
+func objects(d *document) []*yaml.Node {
+	top := d.object()
+	if top == nil {
+		return nil
+	}
+	items := get(top, "items")
+	if !strings.HasSuffix(text(top, "kind"), "List") || items == nil || items.Kind != yaml.SequenceNode {
+		return []*yaml.Node{top}
+	}
+	out := make([]*yaml.Node, 0, len(items.Content))
+	for _, item := range items.Content {
+		if item.Kind == yaml.MappingNode {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// asWorkload reads an object that has pods; nil for every other kind.
+func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) {
+	path, ok := templates[group(text(n, "apiVersion"))+"/"+text(n, "kind")]
+	if !ok {
+		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
+	}
+	w := &workload{doc: d, kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"), pod: &corev1.Pod{}}
+	if w.namespace == "" {
+		w.namespace = namespace
+	}
+	if w.name == "" {
+		w.name = text(n, "metadata", "generateName")
+	}
+	if w.template = get(n, path...); w.template == nil || w.template.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s has no %s", w, strings.Join(path, "."))
+	}
+	if err := into(w.template, w.pod); err != nil {
+		return nil, fmt.Errorf("%s is not a %s: %w", w, w.kind, err)
+	}
+	if a := get(n, "metadata", "annotations"); a != nil && len(path) > 0 {
+		if err := into(a, &w.annotations); err != nil {
+			return nil, fmt.Errorf("annotations of %s: %w", w, err)
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package offline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// world is what the manifests say besides their workloads, and what the webhook would read from a cluster.
+type world struct {
+	namespace string
+	profiles  []profile.Named
+	// sole is the only profile of Options.Profiles.
+	sole  *profile.Named
+	index *profile.Index
+
+	namespaces      map[string]map[string]string   // annotations by namespace
+	keys            map[string]map[string][]string // keys by namespace and ConfigMap
+	recommendations []v1alpha1.MemoryRecommendation
+}
+
+func newWorld(o Options) (*world, error) {
+	w := &world{namespace: o.Namespace, namespaces: make(map[string]map[string]string), keys: make(map[string]map[string][]string)}
+	if w.namespace == "" {
+		w.namespace = "default"
+	}
+	for i, d := range split(o.Profiles) {
+		if err := d.parse(); err != nil {
+			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
+		}
+		if err := w.learn(d, true); err != nil {
+			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
+		}
+	}
+	if len(w.profiles) == 1 {
+		w.sole = &w.profiles[0]
+	}
+	if len(o.Profiles) > 0 && len(w.profiles) == 0 {
+		return nil, fmt.Errorf("the profile file holds no %s and no %s", profile.KindNamespaced, profile.KindCluster)
+	}
+	return w, nil
+}
+
+// learn takes in the objects of d that are not workloads; only profiles when the document comes from the profile file.
+func (w *world) learn(d *document, onlyProfiles bool) error {
+	for _, n := range objects(d) {
+		namespace := text(n, "metadata", "namespace")
+		if namespace == "" {
+			namespace = w.namespace
+		}
+		var err error
+		switch kind := group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
+		case kind == v1alpha1.Group+"/MemoryProfile":
+			var p v1alpha1.MemoryProfile
+			if err = into(n, &p); err == nil {
+				w.add(profile.KindNamespaced, namespace, p.Name, p.Generation, &p.Spec)
+			}
+		case kind == v1alpha1.Group+"/ClusterMemoryProfile":
+			var p v1alpha1.ClusterMemoryProfile
+			if err = into(n, &p); err == nil {
+				w.add(profile.KindCluster, "", p.Name, p.Generation, &p.Spec)
+			}
+		case onlyProfiles:
+		case kind == v1alpha1.Group+"/MemoryRecommendation":
+			var m v1alpha1.MemoryRecommendation
+			if err = into(n, &m); err == nil {
+				m.Namespace = namespace
+				w.recommendations = append(w.recommendations, m)
+			}
+		case kind == "v1/Namespace":
+			var ns corev1.Namespace
+			if err = into(n, &ns); err == nil {
+				w.namespaces[ns.Name] = ns.Annotations
+			}
+		case kind == "v1/ConfigMap":
+			var m corev1.ConfigMap
+			if err = into(n, &m); err == nil {
+				w.configMap(namespace, &m)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", text(n, "kind"), text(n, "metadata", "name"), err)
+		}
+	}
+	return nil
+}
+
+// add takes a profile in, once: a profile file may also be part of the manifests.
+func (w *world) add(kind, namespace, name string, generation int64, spec *v1alpha1.MemoryProfileSpec) {
+	n := profile.Named{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Generation: max(generation, 1), Spec: spec}
+	if !slices.ContainsFunc(w.profiles, func(p profile.Named) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace }) {
+		w.profiles = append(w.profiles, n)
+	}
+}
+
+func (w *world) configMap(namespace string, m *corev1.ConfigMap) {
+	if w.keys[namespace] == nil {
+		w.keys[namespace] = make(map[string][]string)
+	}
+	w.keys[namespace][m.Name] = slices.Sorted(maps.Keys(m.Data))
+}
+
+// complaints are what is wrong with the profiles, for people.
+func (w *world) complaints() []string {
+	var out []string
+	for i := range w.profiles {
+		n := &w.profiles[i]
+		for _, text := range append(profile.Invalid(n.Spec), profile.Unsupported(n.Spec)...) {
+			out = append(out, fmt.Sprintf("%s: %s", n, text))
+		}
+	}
+	return out
+}
+
+// decide finds the workload's profile as the webhook does, and falls back on the only profile of the profile file, whatever its
+// namespace, unless the workload opts out or names another.
+func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
+	d := w.index.Decide(profile.Subject{
+		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
+		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace],
+	})
+	switch {
+	case d.Profile != nil:
+		return d.Profile, d
+	case d.Problem == profile.OptedOut:
+		return nil, profile.Decision{}
+	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why, fmt.Sprintf("names %q", w.sole.Ref.Name))):
+		return w.sole, d
+	}
+	return nil, d
+}
+
+// sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new pods.
+func (w *world) sizesOf(l *workload, n *profile.Named) map[string]inject.Size {
+	switch n.Spec.Sizing.Mode {
+	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
+	default:
+		return nil
+	}
+	for _, m := range w.recommendations {
+		if m.Spec.Workload.Kind == l.kind && m.Spec.Workload.Name == l.name && m.Namespace == l.namespace {
+			return sizes(m.Status.Containers)
+		}
+	}
+	return nil
+}
+
+func sizes(containers []v1alpha1.ContainerRecommendation) map[string]inject.Size {
+	out := make(map[string]inject.Size, len(containers))
+	for _, c := range containers {
+		var s inject.Size
+		if c.Recommended != nil && c.Recommended.Limit != nil {
+			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
+		}
+		if c.Recommended != nil && c.Recommended.Request != nil {
+			s.Request = memory.FromQuantity(*c.Recommended.Request)
+		}
+		out[c.Container] = s
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-memfit is memfit's kubectl plugin: `kubectl memfit`.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Exit codes. `kubectl memfit inject --help` documents them.
+const (
+	exitDiffers = 1 // -o diff found something that would change
+	exitFailed  = 2 // input, profile or flags cannot be used; nothing was written
+	exitProblem = 3 // everything was written, but a workload asks for a profile that cannot be applied
+)
+
+// exit is an error that decides the exit code. A nil err means that everything has been said.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+func main() {
+	err := root().Execute()
+	if err == nil {
+		return
+	}
+	code := exitFailed
+	if e, ok := errors.AsType[exit](err); ok {
+		code = e.code
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(os.Stderr, "error: "+text)
+	}
+	os.Exit(code)
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "kubectl-memfit",
+		Short:         "Fit a workload's memory to its runtime, and the runtime to its memory",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
+	}
+	cmd.AddCommand(injectCommand())
+	return cmd
+}
