@@ -32,9 +32,9 @@ var shapeRules = []struct {
 }{
 	{Climb, aboutToHit},            // however short the window: it reaches the limit soon
 	{Burst, burstsMoreThanItHolds}, // what it holds on to is little against what comes down again
+	{FollowsLimit, followsLimit},   // growth, of whatever form, that ended at the cap
 	{StepRetention, stepsAndStays}, // growth in jumps
 	{Climb, climbs},                // growth without end
-	{FollowsLimit, followsLimit},   // growth that ended at the cap
 	{Flat, levelsOff},              // growth that ended somewhere else: a warm-up, a cache
 	{Climb, teethClimb},            // growth below teeth as high as itself
 	{Unknown, stillGrowing},        // growth, and too little seen of it
@@ -73,7 +73,7 @@ func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	if limit > 0 {
 		high = min(high, limit)
 	}
-	if settled < low || settled > high || bottom < 0.8*settled || j.growth.late > 0.08*settled {
+	if settled < low || settled > high || bottom < 0.8*settled || j.growth.late > settled/25 || j.growth.significant() && j.growth.endless() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -112,7 +112,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < leastClimb || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.slopes < keepsSlope || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -138,7 +138,7 @@ func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
 		return "", false
 	}
 	switch {
-	case j.span >= 24*time.Hour:
+	case j.span >= longEnough:
 		return memory.High, true
 	case j.span >= soonToTell:
 		return memory.Medium, true
@@ -186,7 +186,7 @@ func upAndDown(j judged, _ ShapeInput) (memory.Confidence, bool) { return j.seen
 
 func (j judged) seenEnough() memory.Confidence {
 	switch {
-	case j.span >= 24*time.Hour && j.points >= 200:
+	case j.span >= longEnough && j.points >= 200:
 		return memory.High
 	case j.span >= 2*time.Hour && j.points >= 48:
 		return memory.Medium

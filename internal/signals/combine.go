@@ -23,8 +23,11 @@ func Classify(in ShapeInput) Shape {
 	recent := judgeAll(in.Instances, in)
 	past := lives(in.Hours, in.Ended)
 	long := judgeAll(past, in)
-	if len(in.Ended) > 0 {
-		long = append(long, cutShort(past, in)...)
+	if died := diedClimbing(past, float64(in.Limit)); len(died) > 0 && len(in.Ended) > 0 {
+		long = died
+	}
+	if died := diedClimbing(in.Instances, float64(in.Limit)); len(died) > 0 {
+		recent = died
 	}
 	sick := sickReplicas(in)
 	winner, votes, ok := elect(recent, long, sick)
@@ -32,7 +35,7 @@ func Classify(in ShapeInput) Shape {
 		return Shape{Kind: Unknown, Confidence: memory.Low, Sick: sick, Summary: tooLittle(in)}
 	}
 	s := Shape{Kind: winner.kind, Confidence: winner.sure, Sick: sick, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
-	if followsAcrossLimits(recent) {
+	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(resized(in.Instances), in)...), in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
 	switch s.Kind {
@@ -57,6 +60,26 @@ func judgeAll(instances []Instance, in ShapeInput) []judged {
 	return all
 }
 
+// resized are the parts of instances before and after in-place resizes of more than a twentieth.
+func resized(instances []Instance) []Instance {
+	var parts []Instance
+	for _, in := range instances {
+		points := slices.Clone(in.Points)
+		slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
+		from := 0
+		for i := 1; i < len(points); i++ {
+			if was, is := points[i-1].Limit, points[i].Limit; was > 0 && is > 0 && (is > was.Percent(105) || is < was.Percent(95)) {
+				parts = append(parts, Instance{Container: in.Container, Started: in.Started, Points: points[from:i]})
+				from = i
+			}
+		}
+		if from > 0 {
+			parts = append(parts, Instance{Container: in.Container, Started: in.Started, Points: points[from:]})
+		}
+	}
+	return parts
+}
+
 // lives cuts the hours where demand fell by more than a quarter because an instance ended, or fell and stayed down: a restart or a new
 // release. What follows is a new life.
 func lives(hours []Hour, ended []time.Time) []Instance {
@@ -75,29 +98,39 @@ func lives(hours []Hour, ended []time.Time) []Instance {
 	return out
 }
 
-// cutShort are the lives too short to be judged by themselves that tell a story together: two or more, each rising from its start to its
-// end. What ended them was the limit.
-func cutShort(lives []Instance, in ShapeInput) []judged {
+// diedClimbing are the lives that tell a story together, whatever each looks like by itself: at least half of those that were more than
+// a start, two or more, rose for hours; one at least reached the limit and ended there, and the others did so or are on their way.
+func diedClimbing(lives []Instance, limit float64) []judged {
 	var climbed []judged
-	whole := 0
-	for _, life := range lives {
+	whole, died := 0, 0
+	for i, life := range lives {
 		s := newSeries(life)
-		if len(s.cells) < fewest/2 {
+		if len(s.cells) < fewest/2 || s.span < leastClimb {
 			continue
 		}
 		whole++
-		lows := s.lows()
-		slope, slow, fast := theilSen(s.hours()[1:], lows[1:])
-		if len(s.cells) >= fewest || !rises(lows[1:], trendZ) || slow <= 0 || lows[len(lows)-1] < 1.3*lows[1] {
+		ended, lows := replaced(lives[i:]), s.lows()[1:]
+		slope, slow, fast := theilSen(s.hours()[1:], lows)
+		if slow <= 0 || !rises(lows, trendZ) || lows[len(lows)-1] < 1.3*lows[len(lows)/8] {
 			continue
+		}
+		if atLimit := s.last >= 0.85*cmp.Or(s.limit, limit); ended && !atLimit {
+			continue
+		} else if ended {
+			died++
 		}
 		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
 		climbed = append(climbed, judged{series: s, kind: Climb, sure: memory.Medium, growth: g})
 	}
-	if len(climbed) < 2 || 2*len(climbed) < whole {
+	if died == 0 || len(climbed) < 2 || 2*len(climbed) < whole {
 		return nil
 	}
 	return climbed
+}
+
+// replaced is true when a later instance of the first one's pod exists: the first one ended.
+func replaced(lives []Instance) bool {
+	return slices.ContainsFunc(lives[1:], func(l Instance) bool { return l.Container == lives[0].Container })
 }
 
 // regains is true when demand is back at its height within six hours: then the fall was the end of a burst, not of a process.
@@ -146,19 +179,37 @@ func farther(recent, long []judged) []judged {
 	if slices.ContainsFunc(recent, func(j judged) bool { return j.urgent }) {
 		return recent
 	}
-	last := long[len(long)-1]
-	grows := func(j judged) bool { return j.kind == Climb || j.kind == StepRetention || j.kind == FollowsLimit }
-	if slices.ContainsFunc(long, grows) || len(recent) == 0 {
+	if len(recent) == 0 {
 		return long
+	}
+	last := long[len(long)-1]
+	if slices.ContainsFunc(long, func(j judged) bool { return j.kind == Climb || j.kind == StepRetention }) {
+		if heldNow(recent, last) {
+			return long
+		}
+		last.kind, last.sure = Burst, memory.Low
 	}
 	var out []judged
 	for _, j := range recent {
-		if grows(j) || j.kind == Unknown || j.kind == Flat && severity[last.kind] > severity[Flat] {
+		switch j.kind {
+		case Climb, StepRetention, Unknown:
 			j = last
+		case Flat, FollowsLimit:
+			if severity[last.kind] > severity[Flat] && len(last.growth.returned) > 0 {
+				j = last
+			}
 		}
 		out = append(out, j)
 	}
 	return out
+}
+
+// heldNow is true when memory is still about where the hours say it grew to, or when what climbed ended and another life has begun since.
+// Hours know peaks only: what is far below them now came down.
+func heldNow(recent []judged, last judged) bool {
+	return slices.ContainsFunc(recent, func(j judged) bool {
+		return j.level.usual >= 0.75*last.growth.to || last.kind == Climb && j.newest.Sub(last.newest) > time.Hour+time.Minute
+	})
 }
 
 func peak(all ...[]judged) memory.Bytes {
@@ -185,10 +236,7 @@ func (j judged) steps() []Step {
 func soonest(climbing []judged, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {
-		l := float64(limit)
-		if l == 0 {
-			l = j.limit
-		}
+		l := cmp.Or(float64(limit), j.limit)
 		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
 		late, slow, fast := theilSen(each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }))
 		slow, fast = min(slow, j.growth.slow, late*0.9), max(fast, j.growth.fast, late*1.1)

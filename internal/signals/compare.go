@@ -60,20 +60,25 @@ func sickReplicas(in ShapeInput) []string {
 	return sick[:min(len(sick), sickNamed)]
 }
 
-// followsAcrossLimits is true when instances with different limits, or one instance before and after a resize, settle at the same share
-// of them: nothing but the limit says how much they use.
-func followsAcrossLimits(all []judged) bool {
+// followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half: nothing but the
+// limit says how much they use.
+func followsAcrossLimits(all []judged, regimes []Regime) bool {
 	type settled struct{ limit, share float64 }
 	var seen []settled
+	for _, r := range regimes {
+		if r.Limit > 0 && r.Peak > 0 {
+			seen = append(seen, settled{float64(r.Limit), float64(r.Peak) / float64(r.Limit)})
+		}
+	}
 	for _, j := range all {
-		if half := j.level; j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) && half.usual >= j.limit/2 {
-			seen = append(seen, settled{j.limit, half.usual / j.limit})
+		if j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) {
+			seen = append(seen, settled{j.limit, j.level.usual / j.limit})
 		}
 	}
 	for i, a := range seen {
 		for _, b := range seen[i+1:] {
 			if b.limit > 1.2*a.limit || a.limit > 1.2*b.limit {
-				return math.Abs(a.share-b.share) < 0.08
+				return min(a.share, b.share) >= 0.5 && max(a.share, b.share) < 0.97 && math.Abs(a.share-b.share) < 0.08
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package signals
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -12,7 +13,7 @@ import (
 
 const (
 	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
-	grownPercent = 8
+	grownPercent = 10
 	grownBytes   = float64(6 * memory.MiB)
 	// stepLeast is the smallest jump that is called one.
 	stepLeast = float64(4 * memory.MiB)
@@ -21,13 +22,14 @@ const (
 	warmUpTime  = 10 * time.Minute
 	// stepShare is how much of the growth must have come in jumps for the jumps to be the story.
 	stepShare = 0.72
+	// stepShareFew is the same in a window of few cells, where every rise looks like a jump; and no more than a quarter of its cells may jump.
+	stepShareFew = 0.8
 	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCentre how far into the window the
 	// middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever more slowly: watched for one and
 	// a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
 	keepsPace   = 0.75
 	keepsCentre = 0.42
-	// keepsSlope is the same for the slopes of the two halves, which points near the end have a say in, too. For a cache watched for one
-	// and a half of its time constants it is 0.47.
+	// keepsSlope is the same for the two halves. For a cache watched for one and a half of its time constants it is 0.47.
 	keepsSlope = 0.5
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
@@ -35,10 +37,12 @@ const (
 	leastClimb = 2 * time.Hour
 	// soonToTell: in a shorter window only the steadiest growth is called a climb.
 	soonToTell = 6 * time.Hour
+	// longEnough is a day, less what the edges cost: the time of day is then no explanation any more.
+	longEnough = 23 * time.Hour
 	// trendZ is the Mann-Kendall Z a climb needs.
 	trendZ = 3.0
 	// changeP is the Pettitt p a step needs; a window of few cells cannot give a small one.
-	changeP, changePFew = 0.02, 0.12
+	changeP, changePFew = 0.02, 0.25
 	// fewCells is where a window counts as one of few cells.
 	fewCells = 48
 )
@@ -53,12 +57,12 @@ type growth struct {
 	centre   float64 // where in the window the middle of the growth lies, 0 to 1
 	// slope in bytes per hour with its 95 % interval, of the lows.
 	slope, slow, fast float64
-	halves            float64 // slope of the second half against that of the first
+	slopes, halves    float64 // how the second half grew against the first
 	change            float64 // Pettitt p of the lows
 	floor             []float64
 	// returned are the heights above the floor of the excursions that came down again.
 	returned []float64
-	skip              int
+	skip     int
 }
 
 // jump is one step of the floor.
@@ -74,13 +78,8 @@ func (g growth) significant() bool {
 	return g.gained() > max(grownBytes, g.from*grownPercent/100, g.tooth())
 }
 
-// tooth is the usual height of what came down again; 0 before it happened twice.
-func (g growth) tooth() float64 {
-	if len(g.returned) < 2 {
-		return 0
-	}
-	return median(g.returned)
-}
+// tooth is the usual height of what came down again; 0 when nothing did.
+func (g growth) tooth() float64 { return median(g.returned) }
 
 // grow measures the growth of a series.
 func grow(s series) growth {
@@ -89,8 +88,10 @@ func grow(s series) growth {
 	g.skip = min(g.skip, len(g.floor)-2)
 	f, n := g.floor[g.skip:], len(g.floor)-g.skip
 	g.from, g.to = f[0], f[n-1]
+	x := s.hours()[g.skip:]
+	window := x[n-1] - x[0]
 	for i := 1; i < n && g.gained() > 0; i++ {
-		g.centre += float64(i) / float64(n) * (f[i] - f[i-1]) / g.gained()
+		g.centre += (x[i] - x[0]) / window * (f[i] - f[i-1]) / g.gained()
 	}
 	g.returned = excursions(s.cells[g.skip:], f)
 	g.steps = jumps(f, g.gained(), g.tooth())
@@ -98,24 +99,32 @@ func grow(s series) growth {
 		g.steps[i].at += g.skip
 		g.stepped += g.steps[i].by
 	}
-	first, second := f[n/3], f[2*n/3]
-	before := second - first
+	first, second := f[before(x[:n], x[0]+window/3)], f[before(x[:n], x[0]+2*window/3)]
 	g.late = g.to - second
-	if before > 0 {
-		g.pace = g.late / before
+	if second > first {
+		g.pace = g.late / (second - first)
 	} else if g.late > 0 {
 		g.pace = math.Inf(1)
 	}
 	steady := lows[g.skip:]
-	g.slope, g.slow, g.fast = theilSen(s.hours()[g.skip:], steady)
-	g.halves = halves(s.hours()[g.skip:], steady)
+	g.slope, g.slow, g.fast = theilSen(x, steady)
+	g.slopes, g.halves = halves(f, x, steady)
 	_, g.change = pettitt(steady)
 	return g
 }
 
+// before is the last cell that is not after the hour.
+func before(hours []float64, hour float64) int {
+	i, found := slices.BinarySearch(hours, hour)
+	if found {
+		return i
+	}
+	return max(i-1, 0)
+}
+
 // warmUp is the number of cells to leave out.
 func (s series) warmUp() int {
-	skip := int(math.Ceil(warmUpShare * float64(len(s.cells))))
+	skip := max(1, int(warmUpShare*float64(len(s.cells))))
 	if s.age >= warmUpTime {
 		skip = 0
 	}
@@ -179,6 +188,9 @@ func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false
 	}
+	if n := len(g.floor); n < fewCells {
+		return g.stepped >= stepShareFew*g.gained() && 4*len(g.steps) <= n+1
+	}
 	if g.stepped >= stepShare*g.gained() {
 		return true
 	}
@@ -189,15 +201,23 @@ func (g growth) inSteps() bool {
 	return !g.endless() && g.stepped >= 0.6*g.gained() && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
 }
 
-// halves is the slope of the second half against that of the first.
-func halves(x, y []float64) float64 {
-	n := len(x) / 2
-	first, _, _ := theilSen(x[:n], y[:n])
-	second, _, _ := theilSen(x[n:], y[n:])
-	if first <= 0 {
-		return math.Inf(1) // it began to grow in the middle
+// halves compares the second half with the first: how the median slopes of the low points compare, which trusts all points but sees a
+// staircase as flat, and the geometric mean of that with what the floor gained, which trusts few points. The mean errs less than either.
+func halves(floor, x, lows []float64) (slopes, both float64) {
+	n := len(floor)
+	middle := before(x[:n], (x[0]+x[n-1])/2)
+	m := before(x, (x[0]+x[len(x)-1])/2) + 1
+	first, second := floor[middle]-floor[0], floor[n-1]-floor[middle]
+	early, _, _ := theilSen(x[:m], lows[:m])
+	late, _, _ := theilSen(x[m:], lows[m:])
+	slopes, both = math.Inf(1), math.Inf(1) // it began to grow in the middle
+	if early > 0 {
+		slopes = max(late, 0) / early
 	}
-	return second / first
+	if early > 0 && first > 0 {
+		both = math.Sqrt(max(second, 0) / first * slopes)
+	}
+	return slopes, both
 }
 
 // endless growth does not slow down.

@@ -27,5 +27,7 @@ func FromHistory(h *history.Container) ShapeInput {
 	for _, hour := range h.AppendHours(nil) {
 		in.Hours = append(in.Hours, Hour{Start: hour.Start, Peak: hour.Peak})
 	}
+	now, before := h.Regimes()
+	in.Regimes = []Regime{{now.Limit, now.Peak}, {before.Limit, before.Peak}}
 	return in
 }

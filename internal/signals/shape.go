@@ -55,6 +55,9 @@ type Hour struct {
 	Peak  memory.Bytes
 }
 
+// Regime is the highest demand seen under one limit.
+type Regime struct{ Limit, Peak memory.Bytes }
+
 // Replica is what one pod's container uses now.
 type Replica struct {
 	Pod string
@@ -68,6 +71,8 @@ type ShapeInput struct {
 	Hours []Hour
 	// Ended is when instances are known to have ended (the kills on file are enough): a fall of the hours at such a time is a new life.
 	Ended []time.Time
+	// Regimes are what was seen under the limit of now and under those before.
+	Regimes []Regime
 	// Replicas are all running pods, for finding one that stands out.
 	Replicas []Replica
 	// Limit is the limit in force now; 0: none.

