@@ -20,9 +20,10 @@ type judged struct {
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window.
+	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A history keeps
+	// sixteen points of each of six replicas for its 90 minutes, and of a single one within a quarter of an hour.
 	urgentPercent = 70
-	urgentPoints  = 24
+	urgentPoints  = 16
 )
 
 // shapeRules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what kills.

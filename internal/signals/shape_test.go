@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -391,5 +392,28 @@ func BenchmarkClassify(b *testing.B) {
 	in := ShapeInput{Instances: []Instance{sampled("web-1", 24*time.Hour, 15*time.Minute, plus(leaks(200, 10), teeth(0, 80, 0.7)))}, Limit: 1 << 30}
 	for b.Loop() {
 		Classify(in)
+	}
+}
+
+// TestAFastLeakIsToldBeforeItsKill: one pod, 10 MiB a minute, limit 512Mi, looked at every 15 s through memfit's own history.
+func TestAFastLeakIsToldBeforeItsKill(t *testing.T) {
+	const limit = 512 * memory.MiB
+	h := history.New()
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	for at := 15 * time.Second; ; at += 15 * time.Second {
+		rss := toBytes((100 + 10*at.Minutes()) * mib)
+		if rss >= limit {
+			t.Fatal("killed before anything was said")
+		}
+		h.Add(memory.Sample{Container: ref, Time: t0.Add(at), Started: t0, RSS: rss, HasRSS: true, WorkingSet: rss}, limit)
+		in := FromHistory(h)
+		in.Limit, in.Now = limit, t0.Add(at)
+		if got := Classify(in); got.Kind == Climb {
+			if got.Confidence == memory.Low {
+				t.Errorf("confidence is %s: nobody acts on that", got.Confidence)
+			}
+			t.Logf("told after %s at %s: %s", at, rss, got.Summary)
+			return
+		}
 	}
 }
