@@ -126,8 +126,7 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	case mode == "" || mode == v1alpha1.SizingRecommend:
 		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size")
 	default:
-		return refuse(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("%d of %s have the recommended size; new pods get it, running ones keep theirs until they are replaced",
-			with, counted(with+without, "pod")))
+		return refuse(v1alpha1.ReasonWaitingForNewPods, ofPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
 	}
 }
 

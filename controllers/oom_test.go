@@ -162,6 +162,13 @@ var _ = Describe("An OOM kill", func() {
 		})
 	})
 
+	It("is let go when its namespace goes", func() {
+		pod := w.pod("web", kill(-10*second)).Obj()
+		w.applied(pod)
+		expect.Deleted(w.ctx, w.client, build.Namespace(w.namespace))
+		Expect(w.reconcile(w.alone("web"))).To(Succeed(), "there is nowhere to write it, and nobody to read it")
+	})
+
 	It("is counted once by two leaders that overlap", func() {
 		pod := w.pod("web")
 		w.applied(pod.Obj())

@@ -55,7 +55,7 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 	status.Pods = fmt.Sprintf("%d/%d", cov.Injected, cov.Governed)
 	status.Summary = profileSummary(in, cov, status.OOMKills)
 	status.Conditions = []metav1.Condition{
-		profileReady(in, cov),
+		profileReady(in, status.Summary),
 		supportedCondition(in),
 		injectionCondition(in, cov),
 		usageCondition(in),
@@ -90,14 +90,14 @@ func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string 
 	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.recommendations))
 }
 
-func profileReady(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
+func profileReady(in summaryInput, summary string) metav1.Condition {
 	switch {
 	case len(in.invalid) > 0:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "))
-	case cov.Governed == 0 && len(in.recommendations) == 0:
+	case len(in.recommendations) == 0:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
 	default:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, profileSummary(in, cov, 0))
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, summary)
 	}
 }
 
@@ -124,10 +124,10 @@ func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition
 		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
 	case cov.Missed+cov.Stale > 0:
 		return condition(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
-			fmt.Sprintf("%d of %s run without what the profile sets today: %d never passed through memfit, %d have older settings. New pods get it: restart %s when it suits you",
-				cov.Missed+cov.Stale, counted(cov.Governed, "pod"), cov.Missed, cov.Stale, outOfDateNames(in)))
+			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. New pods get it: restart %s when it suits you",
+				ofPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, outOfDateNames(in)))
 	default:
-		text := fmt.Sprintf("%d of %s run with the profile's settings", cov.Injected, counted(cov.Governed, "pod"))
+		text := ofPods(cov.Injected, cov.Governed) + " run with the profile's settings"
 		if cov.Skipped > 0 {
 			text += fmt.Sprintf("; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped, v1alpha1.InjectedAnnotation)
 		}

@@ -229,7 +229,7 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if outOfDate > 0 && m.outOfDate == 0 {
-		r.emit(injectionOutOfDate(s.owner, counted(outOfDate, "pod")+" of "+counted(v.coverage.Governed, "pod")+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+		r.emit(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
 	}
 	m.outOfDate = outOfDate
 }

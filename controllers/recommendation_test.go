@@ -57,7 +57,7 @@ var _ = Describe("A recommendation", func() {
 		Expect(rec.Status.Containers[0].Recommended).To(BeNil())
 		Expect(rec.Status.Containers[0].Current.Limit.String()).To(Equal("256Mi"))
 		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, Not(BeEmpty())))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last 1d"))
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last 24h"))
 	})
 
 	It("rests on samples, which it names", func() {
@@ -126,7 +126,7 @@ var _ = Describe("A recommendation", func() {
 		w.applied(web) // no webhook here: the pod is as its owner wrote it
 		rec := w.reconciled(w.alone("early"))
 		Expect(*rec.Status.Coverage).To(HaveField("Missed", BeEquivalentTo(1)))
-		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 pod of 1 pod"), ContainSubstring("restart"))))
+		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 of 1 pods"), ContainSubstring("restart"))))
 	})
 
 	It("is not made for pods that nobody governs", func() {

@@ -157,14 +157,14 @@ func workloadSummary(s *scene, containers []v1alpha1.ContainerRecommendation) st
 	return strings.Join(parts, "; ")
 }
 
-// duration is what people say: "45s", "12m", "3h20m", "9d4h".
+// duration is what people say: "45s", "12m", "3h20m", "24h", "9d4h".
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%s", int(d.Minutes()), remainder(int(d.Seconds())%60, "s"))
-	case d < 24*time.Hour:
+	case d < 48*time.Hour:
 		return fmt.Sprintf("%dh%s", int(d.Hours()), remainder(int(d.Minutes())%60, "m"))
 	default:
 		return fmt.Sprintf("%dd%s", int(d.Hours())/24, remainder(int(d.Hours())%24, "h"))
@@ -187,6 +187,9 @@ func counted(n int32, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// ofPods is "1 of 3 pods".
+func ofPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
 func head[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -117,6 +119,11 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	kills := m.look(mail.Observations, now)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
+		if namespaceGone(err) {
+			r.memory.drop(workload) // and with it everything there was to remember
+			r.Metrics.forget(workload)
+			return reconcile.Result{}, nil
+		}
 		r.Roster.Return(workload, mail)
 		return reconcile.Result{}, err
 	}
@@ -129,6 +136,16 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	err = r.publish(ctx, scene, m, verdict, now)
 	r.tell(scene, m, kills, verdict, err == nil)
 	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
+}
+
+// namespaceGone: nothing can be created in a namespace that is being deleted, or is.
+func namespaceGone(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) && details != nil && details.Kind == "namespaces"
 }
 
 // release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.

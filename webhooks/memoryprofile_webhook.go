@@ -78,6 +78,11 @@ func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.War
 	if spec.Selector != nil {
 		errs = append(errs, metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, root.Child("selector"))...)
 	}
+	if len(errs) == 0 { // an unreadable selector is among what Invalid says, with less detail
+		for _, text := range profile.Invalid(spec) {
+			errs = append(errs, field.Forbidden(root, text))
+		}
+	}
 	errs = append(errs, validateSizes(root.Child("sizing"), spec.Sizing.Limit, spec.Sizing.Request)...)
 	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
 	for i := range spec.Containers {

@@ -1,0 +1,107 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// fatPod is a pod as a cluster has it: a web service with a mesh sidecar, written by kubectl, the scheduler and the kubelet.
+func fatPod(t testing.TB) *corev1.Pod {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "pod.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(data, &pod); err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+// TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
+func TestSlimPodsAnswerTheSame(t *testing.T) {
+	whole := fatPod(t)
+	made, err := slimPod(whole.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim, ok := made.(*corev1.Pod)
+	if !ok {
+		t.Fatalf("slimPod made a %T", made)
+	}
+	for _, runtime := range []v1alpha1.RuntimeType{v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeRuby} {
+		spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: runtime}}
+		p := profile.NewIndex([]profile.Named{{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: whole.Namespace, Spec: spec}}).Find(whole.Namespace, "web")
+		wantPlan, gotPlan := inject.MakePlan(inject.Input{Pod: whole, Profile: p}), inject.MakePlan(inject.Input{Pod: slim, Profile: p})
+		if diff := cmp.Diff(wantPlan.Settings(), gotPlan.Settings()); diff != "" {
+			t.Errorf("%s: settings differ (-whole +slim):\n%s", runtime, diff)
+		}
+		wantState, wantWhy := inject.Compare(whole, p)
+		gotState, gotWhy := inject.Compare(slim, p)
+		if wantState != gotState || wantWhy != gotWhy {
+			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
+		}
+	}
+	if diff := cmp.Diff(signals.Observe(whole), signals.Observe(slim)); diff != "" {
+		t.Errorf("observations differ (-whole +slim):\n%s", diff)
+	}
+}
+
+// TestPodCacheBytes prints what one pod costs in the cache, and fails when slim pods put on weight.
+func TestPodCacheBytes(t *testing.T) {
+	data, err := json.Marshal(fatPod(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func() *corev1.Pod {
+		var pod corev1.Pod
+		if err := json.Unmarshal(data, &pod); err != nil {
+			t.Fatal(err)
+		}
+		return &pod
+	}
+	whole := heap(func() any { return decode() })
+	slim := heap(func() any {
+		pod, err := slimPod(decode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	})
+	t.Logf("one pod with two containers takes %d bytes whole and %d in memfit's cache (%d %%); 10,000 pods: %d MiB", whole, slim, slim*100/whole, slim*10000>>20)
+	if slim > 4500 {
+		t.Errorf("a slim pod takes %d bytes, want at most 4500", slim)
+	}
+}
+
+// heap is the live heap that one object made by f takes.
+func heap(f func() any) int {
+	const n = 2000
+	kept := make([]any, n)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		kept[i] = f()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	size := int(after.HeapAlloc-before.HeapAlloc) / n //nolint:gosec // small
+	runtime.KeepAlive(kept)
+	return size
+}

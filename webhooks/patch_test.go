@@ -1,0 +1,238 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// patched is what the API server makes of raw with our patch.
+func patched(t *testing.T, raw []byte, before, after *corev1.Pod) []byte {
+	t.Helper()
+	ops, err := podPatch(raw, before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ops) == 0 {
+		return raw
+	}
+	encoded, err := json.Marshal(ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := patch.Apply(raw)
+	if err != nil {
+		t.Fatalf("%s does not apply to %s: %v", encoded, raw, err)
+	}
+	return result
+}
+
+func decode(t *testing.T, raw []byte) *corev1.Pod {
+	t.Helper()
+	var pod corev1.Pod
+	if err := json.Unmarshal(raw, &pod); err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+// TestPatchKeepsWhatWeDoNotKnow: fields of newer Kubernetes versions, here all called "new", are lost by no edit of their neighbours.
+func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
+	const raw = `{"metadata":{"name":"web","new":1},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
+		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x"},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}}],
+		"resources":{"limits":{"cpu":"1","new.example/x":"2"},"new":[]}}]}}`
+	before := decode(t, []byte(raw))
+	after := before.DeepCopy()
+	after.Annotations = map[string]string{"memfit.dev/injected": "{}"}
+	c := &after.Spec.Containers[0]
+	c.Env[1].Value = "-r x --max-old-space-size=100"
+	c.Env = append(c.Env, corev1.EnvVar{Name: "MALLOC_ARENA_MAX", Value: "2"})
+	c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+	c.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("512Mi")
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}
+
+	const want = `{"metadata":{"name":"web","new":1,"annotations":{"memfit.dev/injected":"{}"}},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
+		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x --max-old-space-size=100"},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}},{"name":"MALLOC_ARENA_MAX","value":"2"}],
+		"resizePolicy":[{"resourceName":"memory","restartPolicy":"RestartContainer"}],
+		"resources":{"limits":{"cpu":"1","new.example/x":"2","memory":"512Mi"},"requests":{"memory":"256Mi"},"new":[]}}]}}`
+	var gotTree, wantTree any
+	if err := json.Unmarshal(patched(t, []byte(raw), before, after), &gotTree); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(want), &wantTree); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantTree, gotTree); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestPatchIsSmall: what does not change is not mentioned.
+func TestPatchIsSmall(t *testing.T) {
+	pod := &corev1.Pod{}
+	for i := range 40 {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: strings.Repeat("c", i+1), Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}})
+	}
+	raw, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := pod.DeepCopy()
+	if ops, err := podPatch(raw, pod, after); err != nil || len(ops) != 0 {
+		t.Errorf("no change makes %d operations (%v), want none", len(ops), err)
+	}
+	after.Spec.Containers[7].Env = append([]corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1"}}, after.Spec.Containers[7].Env...)
+	ops, err := podPatch(raw, pod, after)
+	if err != nil || len(ops) != 1 || ops[0].Path != "/spec/containers/7/env/0" || ops[0].Operation != "add" {
+		t.Errorf("one new variable at the front makes %v (%v), want one add at its place", ops, err)
+	}
+}
+
+// FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed one.
+func FuzzPatch(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test's dice
+		before := randomPod(rng)
+		raw, err := json.Marshal(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := before.DeepCopy()
+		change(rng, after)
+		got := decode(t, patched(t, raw, before, after))
+		want, err := json.Marshal(after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(normal(decode(t, want)), normal(got)); diff != "" {
+			t.Errorf("seed %d, -want +got:\n%s", seed, diff)
+		}
+	})
+}
+
+// normal: an empty map or list and none are the same to the API server.
+func normal(pod *corev1.Pod) *corev1.Pod {
+	if len(pod.Annotations) == 0 {
+		pod.Annotations = nil
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			if len(c.Env) == 0 {
+				c.Env = nil
+			}
+			if len(c.ResizePolicy) == 0 {
+				c.ResizePolicy = nil
+			}
+			if len(c.Resources.Limits) == 0 {
+				c.Resources.Limits = nil
+			}
+			if len(c.Resources.Requests) == 0 {
+				c.Resources.Requests = nil
+			}
+		}
+	}
+	return pod
+}
+
+func randomPod(rng *rand.Rand) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Annotations = randomMap(rng)
+	for range rng.IntN(3) {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, randomContainer(rng))
+	}
+	for range 1 + rng.IntN(3) {
+		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rng))
+	}
+	return pod
+}
+
+func randomMap(rng *rand.Rand) map[string]string {
+	var m map[string]string
+	for range rng.IntN(4) {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[pick(rng, "memfit.dev/injected", "a~b", "x/y~1", "plain")] = pick(rng, "", "1", `{"a":"b"}`)
+	}
+	return m
+}
+
+func randomContainer(rng *rand.Rand) corev1.Container {
+	c := corev1.Container{Name: pick(rng, "app", "proxy"), Env: randomEnv(rng)}
+	if rng.IntN(2) == 0 {
+		c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	}
+	if rng.IntN(2) == 0 {
+		setMemory(rng, &c.Resources.Limits)
+	}
+	if rng.IntN(2) == 0 {
+		setMemory(rng, &c.Resources.Requests)
+	}
+	return c
+}
+
+func randomEnv(rng *rand.Rand) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	for range rng.IntN(6) {
+		env = append(env, corev1.EnvVar{Name: pick(rng, "A", "B", "GOGC", "NODE_OPTIONS"), Value: pick(rng, "", "1", "$(A)")})
+	}
+	return env
+}
+
+func setMemory(rng *rand.Rand, list *corev1.ResourceList) {
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[corev1.ResourceMemory] = resource.MustParse(pick(rng, "128Mi", "512Mi", "1Gi"))
+}
+
+// change edits what memfit may edit.
+func change(rng *rand.Rand, pod *corev1.Pod) {
+	if rng.IntN(2) == 0 {
+		pod.Annotations = randomMap(rng)
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			for range rng.IntN(4) {
+				at := rng.IntN(len(c.Env) + 1)
+				switch v := (corev1.EnvVar{Name: pick(rng, "A", "C", "GOMEMLIMIT"), Value: pick(rng, "1", "2")}); {
+				case rng.IntN(3) == 0 && at < len(c.Env):
+					c.Env = append(c.Env[:at:at], c.Env[at+1:]...)
+				case rng.IntN(2) == 0 && at < len(c.Env):
+					c.Env[at] = v
+				default:
+					c.Env = append(c.Env[:at:at], append([]corev1.EnvVar{v}, c.Env[at:]...)...)
+				}
+			}
+			if rng.IntN(2) == 0 {
+				c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+			}
+			if rng.IntN(2) == 0 {
+				setMemory(rng, &c.Resources.Limits)
+			}
+			if rng.IntN(2) == 0 {
+				setMemory(rng, &c.Resources.Requests)
+			}
+		}
+	}
+}
+
+func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(len(options))] }
