@@ -4,9 +4,13 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 func main() {
@@ -17,29 +21,91 @@ func main() {
 }
 
 func run() error {
-	traces := flag.String("traces", "", "directory with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes)")
-	seed := flag.Uint64("seed", 1, "seed of the generated set")
+	traces := flag.String("traces", "", "directories with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes), separated by commas")
+	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
+	out := flag.String("out", "", "directory for plots, tables and the generated sets; empty for none")
+	check := flag.Bool("check", false, "fail unless memfit has fewer kills and less slack than every VPA variant on every set")
 	flag.Parse()
-	var sets []Set
-	if *traces != "" {
-		files, err := FindSets(*traces)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			set, err := ReadSet(file)
-			if err != nil {
-				return err
-			}
-			sets = append(sets, set)
-		}
+
+	sets, err := load(*traces, *seeds, *out)
+	if err != nil {
+		return err
 	}
-	sets = append(sets, Generate(*seed))
+	if len(sets) == 0 {
+		return errors.New("no traces: give -traces DIR or -seeds 1")
+	}
+	report := Report{Dir: *out}
 	for _, set := range sets {
 		for _, c := range contenders {
 			o := Run(set, c)
 			o.Print(os.Stdout)
+			report.Add(o)
+		}
+		if *out == "" {
+			continue
+		}
+		for _, c := range postures {
+			report.AddPosture(Run(set, c))
+		}
+		if err := report.Draw(set); err != nil {
+			return fmt.Errorf("drawing %s: %w", set.Name, err)
 		}
 	}
+	if err := report.Write(); err != nil {
+		return err
+	}
+	lost := report.Lost()
+	fmt.Fprintf(os.Stderr, "memfit against each VPA variant on %d sets: %d comparisons lost\n", len(sets), len(lost))
+	for _, l := range lost {
+		fmt.Fprintln(os.Stderr, " -", l)
+	}
+	if *check && len(lost) > 0 {
+		return fmt.Errorf("memfit does not beat VPA everywhere: %s", strings.Join(lost, "; "))
+	}
 	return nil
+}
+
+// load reads all traces and makes the generated sets, which are kept beside the plots so that others can replay them.
+func load(traces, seeds, out string) ([]Set, error) {
+	var sets []Set
+	for dir := range strings.SplitSeq(traces, ",") {
+		if dir == "" {
+			continue
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s is no directory with traces", dir)
+		}
+		files, err := FindSets(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			set, err := ReadSet(file)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, set)
+		}
+	}
+	for seed := range strings.SplitSeq(seeds, ",") {
+		if seed == "" {
+			continue
+		}
+		n, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("seed %q: %w", seed, err)
+		}
+		set := Generate(n)
+		sets = append(sets, set)
+		if out == "" {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Join(out, "sets"), 0o755); err != nil {
+			return nil, err
+		}
+		if err := WriteSet(filepath.Join(out, "sets", set.Name+".csv.gz"), set); err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
 }

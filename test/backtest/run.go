@@ -28,6 +28,13 @@ var contenders = []contender{
 	{"naive20", func() Policy { return &naive20{} }},
 }
 
+// postures are memfit's three, for the curve.
+var postures = []contender{
+	{"memfit, Frugal", func() Policy { return newMemfit(recommend.Frugal) }},
+	{"memfit, Balanced", func() Policy { return newMemfit(recommend.Balanced) }},
+	{"memfit, Cautious", func() Policy { return newMemfit(recommend.Cautious) }},
+}
+
 // Outcome is what one policy did on one set.
 type Outcome struct {
 	Set, Policy string
@@ -73,6 +80,14 @@ func (o Outcome) Changes() (n int) {
 		n += r.Changes
 	}
 	return n
+}
+
+// Churn is the number of limits applied per series and day.
+func (o Outcome) Churn() float64 {
+	if o.Days == 0 || o.Series == 0 {
+		return 0
+	}
+	return float64(o.Changes()) / o.Days / float64(o.Series)
 }
 
 // SlackTotal is all slack per all demand. Series that used nothing at all are left out: they never ran.
