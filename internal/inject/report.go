@@ -19,15 +19,15 @@ const warningsMax = 3
 func (p Plan) Warnings() []string {
 	var out []string
 	for _, n := range p.notes {
-		if !slices.Contains(out, "memfit: "+n) { // the annotation is the pod's, the note comes once per container
-			out = append(out, "memfit: "+n)
+		if !slices.Contains(out, n) { // the annotation is the pod's, the note comes once per container
+			out = append(out, n)
 		}
 	}
 	for i := range p.containers {
 		out = append(out, p.containers[i].warnings()...)
 	}
 	if extra := len(out) - warningsMax; extra > 0 {
-		out = append(out[:warningsMax], fmt.Sprintf("memfit: %d more in annotation %s", extra, v1alpha1.InjectedAnnotation))
+		out = append(out[:warningsMax], fmt.Sprintf("%d more in annotation %s", extra, v1alpha1.InjectedAnnotation))
 	}
 	return out
 }
@@ -38,11 +38,11 @@ func (c *containerPlan) warnings() []string {
 	}
 	var out []string
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
-		out = append(out, fmt.Sprintf("memfit: container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name))
+		out = append(out, fmt.Sprintf("container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name))
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
-			out = append(out, fmt.Sprintf("memfit: container %s: %s", c.name, s.verdict.Warning))
+			out = append(out, fmt.Sprintf("container %s: %s", c.name, s.verdict.Warning))
 		}
 	}
 	return out
