@@ -74,7 +74,7 @@ func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	if limit > 0 {
 		high = min(high, limit)
 	}
-	if settled < low || settled > high || bottom < 0.8*settled || j.growth.late > settled/25 || j.growth.significant() && j.growth.endless() {
+	if settled < low || settled > high || bottom < 0.8*settled || j.growth.all.late > settled/25 || j.growth.significant() && j.growth.all.endless() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -90,7 +90,7 @@ func aboutToHit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	if in.Cap != 0 && j.last < float64(in.Cap)*capHigh/100+float64(in.Overhead) {
 		return "", false
 	}
-	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.steady() || g.inSteps() {
+	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.steady() || g.inSteps() {
 		return "", false
 	}
 	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
@@ -103,7 +103,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	for _, up := range g.returned {
 		total += up
 	}
-	if g.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || total < 4*g.gained() {
+	if g.all.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || total < 4*g.gained() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -113,7 +113,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.slopes < keepsSlope || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -132,10 +132,10 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.endless() || j.span < leastClimb {
+	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || j.span < leastClimb {
 		return "", false
 	}
-	if j.span < soonToTell && !g.steady() {
+	if j.span < soonToTell && !g.all.steady() {
 		return "", false
 	}
 	switch {
@@ -149,7 +149,7 @@ func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.endless() {
+	if !g.significant() || g.all.endless() {
 		return "", false
 	}
 	rest := j.level
@@ -158,14 +158,14 @@ func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	if !rest.still() {
 		return "", false
 	}
-	if g.late < 0.03*g.to {
+	if g.all.late < 0.03*g.to {
 		return memory.Medium, true
 	}
 	return memory.Low, true
 }
 
 func stillGrowing(j judged, _ ShapeInput) (memory.Confidence, bool) {
-	return memory.Low, j.growth.significant() && j.growth.endless() && rises(j.lows()[j.growth.skip:], trendZ)
+	return memory.Low, j.growth.significant() && j.growth.all.endless() && rises(j.lows()[j.growth.skip:], trendZ)
 }
 
 func standsStill(j judged, _ ShapeInput) (memory.Confidence, bool) {

@@ -43,10 +43,10 @@ type label struct {
 // overheads are what a runtime needs beyond its heap cap; the Go runtime's limit is for all of it.
 var overheads = map[string]memory.Bytes{"node": 48 * memory.MiB, "jvm": 64 * memory.MiB}
 
-// held is true for recordings nobody looked at while the classifier was made: their names end in -1x.
+// held is true for recordings nobody looked at while the classifier was made: their names end in -2x.
 func (r recording) held() bool {
 	i := strings.LastIndexByte(r.name, '-')
-	return len(r.name)-i == 3 && r.name[i+1] == '1'
+	return len(r.name)-i == 3 && r.name[i+1] == '2'
 }
 
 // table reads a CSV file with a header into one map per row.

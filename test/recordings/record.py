@@ -145,7 +145,7 @@ RECORDINGS = [
     R("ruby-retain-1", "retaining", "retain at=240,460 size=60", 512),
     R("ruby-leak-1", "leaking", "leak rate=0.15", 512),
     R("ruby-leak-2", "leaking", "leak rate=0.08", 512),
-    # Held out: the classifier was not tuned on these (names end in -1x). Same programs, other sizes, rates and moments; 900 seconds.
+    # Held out at first (names end in -1x): other sizes, rates and moments; 900 seconds.
     R("node-steady-11", "healthy", "steady live=50 garbage=1", 320, 160, OLD),
     R("node-warm-11", "healthy", "warm cache=90 tau=110", 512),
     R("node-burst-11", "bursty", "burst size=100 period=75 hold=6", 512, flags=GC, env=MMAP),
@@ -156,7 +156,8 @@ RECORDINGS = [
     R("jvm-steady-11", "healthy", "steady live=40 garbage=1", 320, 160, SERIAL),
     R("jvm-warm-11", "healthy", "warm cache=90 tau=110", 640, 256, SERIAL),
     R("jvm-burst-11", "bursty", "burst size=120 period=130 hold=10", 640, 256, SERIAL),
-    R("jvm-retain-11", "retaining", "retain at=280,600 size=70", 768, 512, G1 + " -Xms48m"),
+    # Made to retain, but G1 gave the heap back here, too.
+    R("jvm-retain-11", "bursty", "retain at=280,600 size=70", 768, 512, G1 + " -Xms48m"),
     R("jvm-leak-11", "leaking", "leak rate=0.1", 768, 512, SERIAL + " -Xmn24m"),
     R("jvm-fill-11", "following", "fill ring=90 garbage=1", 400, 280, SERIAL + " -Xms280m"),
     R("go-steady-11", "healthy", "steady live=60 garbage=10", 384),
@@ -173,6 +174,34 @@ RECORDINGS = [
     R("ruby-steady-11", "healthy", "steady live=40 garbage=2", 256),
     R("ruby-retain-11", "retaining", "retain at=300,550 size=80", 512),
     R("ruby-leak-11", "leaking", "leak rate=0.12", 512),
+    # Held out (names end in -2x): recorded after the classifier was finished; 900 seconds.
+    R("node-steady-21", "healthy", "steady live=40 garbage=1.5", 400, 200, OLD),
+    R("node-warm-21", "healthy", "warm cache=70 tau=100 live=50", 512),
+    R("node-burst-21", "bursty", "burst size=130 period=110 hold=9 live=40", 640, flags=GC, env=MMAP),
+    R("node-retain-21", "retaining", "retain at=270,520 size=110 garbage=0.2", 768, env=MMAP),
+    R("node-leak-21", "leaking", "leak rate=0.3 garbage=0.2", 640),
+    R("node-fill-21", "following", "fill ring=110 garbage=1", 330, 170, OLD),
+    R("node-sick-21", "retaining", "steady live=25 garbage=0.3", 512, env=MMAP, replicas=5, sick="retain live=25 at=180,420 size=80 garbage=0.3"),
+    R("jvm-steady-21", "healthy", "steady live=25 garbage=1.5", 384, 160, SERIAL),
+    R("jvm-warm-21", "healthy", "warm cache=110 tau=90", 640, 300, SERIAL),
+    R("jvm-burst-21", "bursty", "burst size=150 period=90 hold=7 live=10", 640, 96, SERIAL + " -Xms96m"),
+    R("jvm-retain-21", "retaining", "retain at=250,550 size=80", 1024, 768, SERIAL + " -Xms48m"),
+    R("jvm-leak-21", "leaking", "leaknative rate=0.12", 640, 256, SERIAL),
+    R("jvm-fill-21", "following", "fill ring=100 garbage=1", 420, 300, SERIAL + " -Xms300m"),
+    R("go-steady-21", "healthy", "steady live=50 garbage=4", 384),
+    R("go-warm-21", "healthy", "warm cache=50 tau=100", 384),
+    R("go-burst-21", "bursty", "burst size=100 period=170 hold=12", 640),
+    R("go-retain-21", "retaining", "retain at=400 size=120", 1024),
+    R("go-leak-21", "leaking", "goroutines rate=0.4", 384),
+    R("go-fill-21", "following", "fill live=50 garbage=1.5", 300, 270),
+    R("python-steady-21", "healthy", "steady live=30 garbage=5", 256),
+    R("python-warm-21", "healthy", "warm cache=90 tau=90", 512),
+    R("python-burst-21", "bursty", "burst size=90 period=130 hold=15", 512, env=MMAP),
+    R("python-retain-21", "retaining", "retain at=200,500 size=70 keep=60", 512),
+    R("python-leak-21", "leaking", "leak rate=0.2 live=30", 512),
+    R("ruby-warm-21", "healthy", "warm cache=100 tau=90", 512, env=MMAP),
+    R("ruby-retain-21", "retaining", "retain at=350 size=90", 512),
+    R("ruby-leak-21", "leaking", "leak rate=0.2", 512),
 ]
 
 

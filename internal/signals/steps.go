@@ -1,0 +1,98 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"slices"
+)
+
+// jump is one step of the floor.
+type jump struct {
+	at, until int // the first cell of the rise, and the first one after it
+	by        float64
+}
+
+// excursions are the heights by which memory rose clearly above the floor and came down again by at least half of that. Where the floor
+// rose to meet it, nothing came down.
+func excursions(c []cell, floor []float64) []float64 {
+	var out []float64
+	up, top := 0.0, 0.0
+	for i, f := range floor {
+		if over := c[i].high - f; over > max(stillBytes, f*stillPercent/100) {
+			up, top = max(up, over), max(top, c[i].high)
+			continue
+		}
+		if up > 0 && c[i].high <= top-up/2 {
+			out = append(out, up)
+		}
+		up, top = 0, 0
+	}
+	return out
+}
+
+// jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and that stick out
+// of what the floor rises all the time.
+func jumps(f []float64, gained, tooth float64) []jump {
+	width := 3
+	if len(f) < fewCells {
+		width = 1
+	}
+	rises := make([]float64, 0, len(f))
+	for i := 1; i < len(f); i++ {
+		rises = append(rises, f[i]-f[i-1])
+	}
+	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*median(rises))
+	var out []jump
+	for i := max(2, len(f)/16); i < len(f); { // before, there is no plateau to jump from
+		end := min(i+width, len(f))
+		by := f[end-1] - f[i-1]
+		if f[i]-f[i-1] < least/4 || by < max(least, 0.04*f[i-1]) {
+			i++
+			continue
+		}
+		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*median(rises)) {
+			end++ // loading takes its time
+		}
+		out = append(out, jump{at: i, until: end, by: f[end-1] - f[i-1]})
+		i = end
+	}
+	return out
+}
+
+// changed is true when ranks, too, say that the level changed once at least.
+func (g growth) changed() bool {
+	if len(g.floor) < fewCells {
+		return g.change <= changePFew
+	}
+	return g.change <= changeP
+}
+
+// without is y less the steps, each taken away as it rose.
+func without(y []float64, steps []jump) []float64 {
+	out := slices.Clone(y)
+	for _, s := range steps {
+		for i := s.at; i < len(out); i++ {
+			out[i] -= s.by * min(1, float64(i-s.at+1)/float64(s.until-s.at))
+		}
+	}
+	return out
+}
+
+// inSteps is true when the floor stands still but for its steps, or when most of the growth came in a few large ones and all of it,
+// or what is left of it without them, is over.
+func (g growth) inSteps() bool {
+	if len(g.steps) == 0 {
+		return false
+	}
+	if n := len(g.floor); n < fewCells {
+		return g.stepped >= stepShareFew*g.gained() && 4*len(g.steps) <= n+1
+	}
+	if g.stepped >= stepShare*g.gained() {
+		return true
+	}
+	largest := slices.MaxFunc(g.steps, func(a, b jump) int { return cmp.Compare(a.by, b.by) }).by
+	over := !g.all.endless() && g.stepped >= stepShareMost*g.gained() || !g.rest.endless() && g.stepped >= stepShareHalf*g.gained()
+	return over && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
+}
