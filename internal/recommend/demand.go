@@ -39,13 +39,13 @@ type price struct {
 
 var prices = map[Posture]price{
 	Frugal:   {fixed: memory.GiB, times: 0.5},
-	Balanced: {fixed: 5 * memory.GiB, times: 1},
+	Balanced: {fixed: 7 * memory.GiB, times: 1},
 	Cautious: {fixed: 400 * memory.GiB, times: 64},
 }
 
 // demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are added up.
 func (e *evaluation) demandLimit() memory.Bytes {
-	var buf [history.DaysKept]window
+	var buf [history.DaysKept + 1]window
 	days := e.windows(buf[:0])
 	level := e.cheapest(days)
 	recent := days[0].peak
@@ -93,44 +93,65 @@ func (e *evaluation) unreclaimed() memory.Bytes {
 
 // windows are the days with samples, newest first: the last seven as rolling 24 hours, older ones by calendar. There is at least one.
 func (e *evaluation) windows(days []window) []window {
-	var peaks [history.DaysKept]memory.Bytes
-	now := e.Now.Unix() / 3600
-	var hours [history.HoursKept]history.Hour
-	for _, h := range e.History.AppendHours(hours[:0]) {
-		if age := int(now-h.Start.Unix()/3600) / 24; age >= 0 && age < len(peaks) {
-			peaks[age] = max(peaks[age], h.Peak)
-		}
-	}
-	var kept [history.DaysKept]history.Day
-	var gone [history.DaysKept + 1]bool // that day never went as low as the highest of today: another release, another load
-	for _, d := range e.History.AppendDays(kept[:0]) {
-		age := int(e.Now.Unix()/86400 - d.Start.Unix()/86400)
-		if age < 0 || age >= len(peaks) {
-			continue
-		}
-		if age >= 7 {
-			peaks[age] = max(peaks[age], d.Peak)
-		}
-		gone[age] = d.Trough > peaks[0] && peaks[0] > 0
-	}
+	var peaks [history.DaysKept + 1]memory.Bytes
+	gone := e.hourly(&peaks)
 	for _, k := range e.kills {
 		if age := int(e.Now.Sub(k.Time) / day); age >= 0 && age < len(peaks) {
 			peaks[age] = max(peaks[age], k.Limit.Percent(killBeyond))
 		}
 	}
 	for age, peak := range peaks {
-		if peak > 0 {
-			halfLife := float64(weightHalfLife)
-			if gone[age] && gone[age+1] { // a rolling window reaches into two calendar days
-				halfLife = goneHalfLife
-			}
-			days = append(days, window{age, peak, math.Exp2(-float64(age) / halfLife)})
+		if peak == 0 {
+			continue
 		}
+		halfLife := float64(weightHalfLife)
+		if gone[age] {
+			halfLife = goneHalfLife
+		}
+		days = append(days, window{age, peak, math.Exp2(-float64(age) / halfLife)})
 	}
 	if len(days) == 0 {
 		days = append(days, window{peak: e.highestDay(), weight: 1})
 	}
 	return days
+}
+
+// hourly fills in the peaks by age in days, and says which ages belong to another time: use never came down to the highest of today,
+// because there was another release or another load.
+func (e *evaluation) hourly(peaks *[history.DaysKept + 1]memory.Bytes) (gone [history.DaysKept + 1]bool) {
+	const ringDays = history.HoursKept / 24
+	var buf [history.HoursKept]history.Hour
+	var kept [history.DaysKept]history.Day
+	now := e.Now.Unix() / 3600
+	hours := e.History.AppendHours(buf[:0])
+	for _, h := range hours {
+		if age := int(now-h.Start.Unix()/3600) / 24; age >= 0 && age < ringDays {
+			peaks[age] = max(peaks[age], h.Peak)
+		}
+	}
+	for _, d := range e.History.AppendDays(kept[:0]) {
+		begin := d.Start.Unix() / 3600
+		oldest := int(now-begin) / 24    // age of its first hour
+		newest := int(now-begin-23) / 24 // and of its last
+		if oldest >= ringDays && oldest < len(peaks) && (newest >= ringDays || d.Peak > e.peakOf(hours, d)) {
+			peaks[oldest] = max(peaks[oldest], d.Peak)
+		}
+		if today := peaks[0]; today > 0 && d.Trough > today && newest >= 0 && oldest < len(peaks) {
+			gone[oldest] = true
+			gone[newest] = true
+		}
+	}
+	return gone
+}
+
+// peakOf is the highest of a day's hours that the hourly ring still has.
+func (e *evaluation) peakOf(hours []history.Hour, d history.Day) (peak memory.Bytes) {
+	for _, h := range hours {
+		if since := h.Start.Sub(d.Start); since >= 0 && since < day && e.Now.Sub(h.Start) < history.HoursKept*3600e9 {
+			peak = max(peak, h.Peak)
+		}
+	}
+	return peak
 }
 
 // cheapest is the peak to size for: the one at which a day of holding the limit, plus the price of a kill times the share of days that
