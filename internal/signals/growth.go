@@ -96,7 +96,9 @@ func grow(s series) growth {
 	g.returned = excursions(s.cells[g.skip:], f)
 	g.steps = jumps(f, g.gained(), g.tooth())
 	g.all = follow(f, x, lows)
-	g.rest = follow(without(f, g.steps), x, without(lows, g.steps))
+	if g.rest = g.all; len(g.steps) > 0 {
+		g.rest = follow(without(f, g.steps), x, without(lows, g.steps))
+	}
 	for i := range g.steps {
 		g.steps[i].at += g.skip
 		g.stepped += g.steps[i].by

@@ -35,6 +35,11 @@ func TestTruthTable(t *testing.T) {
 		p.Spec.Resources = &r
 		return p
 	}
+	summedUp := func(p *corev1.Pod, sum string) *corev1.Pod {
+		r := memoryLimit(sum)
+		p.Status.Resources = &r
+		return p
+	}
 
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
@@ -163,6 +168,10 @@ func TestTruthTable(t *testing.T) {
 		"pod-level limit, the container has none": {
 			pod:  podLimited(makePod("web-1", "u1").container("app", "", ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "512Mi"),
 			want: memory.OOMPodLimit, wantSure: memory.High, wantSays: "the pod's is 512Mi",
+		},
+		"no pod-level limit, though the kubelet puts the sum of the containers' into status.resources": {
+			pod:  summedUp(makePod("web-1", "u1").container("app", "96Mi", after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).pod, "96Mi"),
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "OOMKilled, exit 137, restart 0",
 		},
 		"pod-level limit, the container far below its own and the pod full": {
 			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).

@@ -159,15 +159,16 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	return "", time.Time{}
 }
 
-// podLimit prefers what the kubelet put in force over what the spec asks for.
+// podLimit prefers what the kubelet put in force over what the spec asks for. A pod that asks for no pod-level limit has none: the
+// kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits all the same.
 func podLimit(pod *corev1.Pod) memory.Bytes {
+	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {
+		return 0
+	}
 	if pod.Status.Resources != nil {
 		return limitOf(pod.Status.Resources.Limits)
 	}
-	if pod.Spec.Resources != nil {
-		return limitOf(pod.Spec.Resources.Limits)
-	}
-	return 0
+	return limitOf(pod.Spec.Resources.Limits)
 }
 
 func limitOf(limits corev1.ResourceList) memory.Bytes {

@@ -33,9 +33,12 @@ func sortedCopy(v []float64) []float64 {
 func median(v []float64) float64 { return quantile(sortedCopy(v), 0.5) }
 
 // theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen 1968). Up to 29 % of
-// the points may be anything.
+// the points may be anything. More than 48 points are thinned by pairs: neighbours know much the same, and pairs are what costs.
 func theilSen(x, y []float64) (slope, low, high float64) {
-	var slopes []float64
+	for len(x) > 48 {
+		x, y = paired(x), paired(y)
+	}
+	slopes := make([]float64, 0, len(x)*(len(x)-1)/2)
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
 			if x[j] > x[i] {
@@ -54,6 +57,18 @@ func theilSen(x, y []float64) (slope, low, high float64) {
 	return quantile(slopes, 0.5), quantile(slopes, 0.5-share), quantile(slopes, 0.5+share)
 }
 
+// paired is the means of neighbours.
+func paired(v []float64) []float64 {
+	out := make([]float64, 0, (len(v)+1)/2)
+	for i := 0; i+1 < len(v); i += 2 {
+		out = append(out, (v[i]+v[i+1])/2)
+	}
+	if len(v)%2 == 1 {
+		out = append(out, v[len(v)-1])
+	}
+	return out
+}
+
 // mannKendall is the Z of the trend test: how many standard deviations more pairs rise than fall. Ties count for nothing. Above 2.6 is
 // a rise that chance gives once in two hundred.
 func mannKendall(y []float64) float64 {
@@ -62,9 +77,7 @@ func mannKendall(y []float64) float64 {
 		return 0
 	}
 	s := 0
-	ties := map[float64]int{}
 	for i := range y {
-		ties[y[i]]++
 		for j := i + 1; j < n; j++ {
 			switch {
 			case y[j] > y[i]:
@@ -76,9 +89,14 @@ func mannKendall(y []float64) float64 {
 	}
 	f := float64(n)
 	variance := f * (f - 1) * (2*f + 5)
-	for _, t := range ties {
+	for ranked := sortedCopy(y); len(ranked) > 0; {
+		t := 1
+		for t < len(ranked) && ranked[t] == ranked[0] {
+			t++
+		}
 		k := float64(t)
 		variance -= k * (k - 1) * (2*k + 5)
+		ranked = ranked[t:]
 	}
 	if variance <= 0 {
 		return 0

@@ -1,0 +1,84 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// TestTheBarHolds runs what `make eval-shapes` runs, so that a change to the classifier that costs accuracy fails in `make test`.
+func TestTheBarHolds(t *testing.T) {
+	if err := run("../recordings", false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestScoreCountsAFalseClimbAndAWrongSickPod(t *testing.T) {
+	var s score
+	r := recording{name: "node-sick-1"}
+	if s.add(r, label{name: "healthy"}, signals.Shape{Kind: signals.Climb}) {
+		t.Error("a climb passed for healthy")
+	}
+	if s.falseClimbs != 1 {
+		t.Errorf("%d false climbs, want 1", s.falseClimbs)
+	}
+	if s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Sick: []string{"node-sick-1-2"}}) {
+		t.Error("the wrong pod was named, and it passed")
+	}
+	if !s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Sick: []string{"node-sick-1-5"}}) {
+		t.Error("the right pod was named, and it failed")
+	}
+}
+
+// TestTheClassifierSeesNoFuture: what it is shown at half time is the first half.
+func TestTheClassifierSeesNoFuture(t *testing.T) {
+	recs, err := recordings("../recordings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(recs, func(r recording) bool { return r.name == "go-leak-1" })
+	half := input(recs[i], 0.5)
+	var top memory.Bytes
+	for _, p := range half.Instances[0].Points {
+		top = max(top, p.RSS)
+		if p.Time.After(half.Now) {
+			t.Fatalf("a point at %s, and it is %s", p.Time, half.Now)
+		}
+	}
+	if whole := input(recs[i], 1); len(whole.Instances[0].Points) < 2*len(half.Instances[0].Points)-2 || top > whole.Instances[0].Points[len(whole.Instances[0].Points)-1].RSS {
+		t.Error("half of a leak is not half of it")
+	}
+}
+
+func TestRecordingsAreManyAndLabelled(t *testing.T) {
+	recs, err := recordings("../recordings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := labels("../recordings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, r := range recs {
+		count[known[r.name].name]++
+		count[strings.SplitN(r.name, "-", 2)[0]]++
+		if n := len(r.samples); n < 600 {
+			t.Errorf("%s: %d samples are less than ten minutes", r.name, n)
+		}
+	}
+	if len(recs) < 40 {
+		t.Errorf("%d recordings, want 40 at least", len(recs))
+	}
+	for _, want := range []string{"healthy", "bursty", "retaining", "leaking", "following", "node", "jvm", "go", "python", "ruby"} {
+		if count[want] < 5 {
+			t.Errorf("%d recordings of %s, want 5 at least", count[want], want)
+		}
+	}
+}
