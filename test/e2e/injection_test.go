@@ -6,13 +6,13 @@
 package e2e
 
 import (
-	"strings"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -114,11 +114,11 @@ var _ = Describe("a MemoryProfile that cannot be meant", func() {
 	namespace := inNamespace()
 
 	DescribeTable("is refused with a message that names the fix",
-		func(ctx SpecContext, manifest, want string) {
-			_, err := clientset.CoreV1().RESTClient().Post().AbsPath("/apis/memfit.dev/v1alpha1/namespaces", *namespace, "memoryprofiles").
-				SetHeader("Content-Type", "application/yaml").
-				Body([]byte("apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: bad}\nspec: " + strings.TrimSpace(manifest))).DoRaw(ctx)
-			Expect(err).To(MatchError(ContainSubstring(want)))
+		func(ctx SpecContext, spec, want string) {
+			bad := &unstructured.Unstructured{}
+			Expect(yaml.Unmarshal([]byte("{apiVersion: memfit.dev/v1alpha1, kind: MemoryProfile, metadata: {name: bad}, spec: "+spec+"}"), bad)).To(Succeed())
+			bad.SetNamespace(*namespace)
+			Expect(k8s.Create(ctx, bad)).To(MatchError(ContainSubstring(want)))
 		},
 		Entry("two heap sizes", "{tuning: {heapPercent: 60, heapLimit: 256Mi}}", "keep one of them"),
 		Entry("min above max", "{sizing: {limit: {min: 2Gi, max: 1Gi}}}", "min must not be above max"),
