@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,7 +134,8 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 	}
 	m.recommendation, m.standing = projectionOf(&stored), sizes(&stored.Status)
 	for _, c := range stored.Status.Containers {
-		m.source = or(m.source, strings.TrimSuffix(c.Evidence.Source, workingSetOnly))
+		source, past := sourcesOf(c.Evidence.Source)
+		m.source, m.past = or(m.source, source), or(m.past, past)
 	}
 	if c := stored.Status.Coverage; c != nil {
 		m.outOfDate = c.Missed + c.Stale

@@ -52,7 +52,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 					v.changed = append(v.changed, c.name)
 				}
 			}
-			a.status.Evidence.Source = evidenceSource(m.source, m.containers[c.name])
+			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.containers[c.name])
 			shapes[c.name] = a.shape
 			v.status.Containers = append(v.status.Containers, a.status)
 			v.nextLook = min(v.nextLook, a.nextLook)

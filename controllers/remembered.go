@@ -37,6 +37,11 @@ type remembered struct {
 	template *corev1.Pod
 	// source says where samples come from.
 	source string
+	// past says where what was used before memfit looked came from; empty: nowhere. pastKnown: it was read, or is not needed;
+	// pastAsked: it is on its way, and meanwhile are the samples that come after it.
+	past                 string
+	pastKnown, pastAsked bool
+	meanwhile            []memory.Sample
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
@@ -121,6 +126,9 @@ func (m *remembered) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.peak = max(in.peak, s.RSS)
 		m.history(s.Container.Container).Add(s, in.limit)
+	}
+	if m.pastAsked && len(m.meanwhile) < maxSamples {
+		m.meanwhile = append(m.meanwhile, samples...)
 	}
 }
 

@@ -51,6 +51,8 @@ type Mail struct {
 	Samples []memory.Sample
 	// Source says where the samples came from.
 	Source string
+	// Counters are the kernel's counts of kills in containers that live.
+	Counters []signals.Counter
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
 	Profile *profile.Named
 	Last    *corev1.Pod
@@ -128,6 +130,24 @@ func (r *Roster) Sampled(samples []memory.Sample, source string) map[memory.Work
 	return touched
 }
 
+// Counted puts kill counters into the mailboxes, and returns the workloads in which something was killed once.
+func (r *Roster) Counted(counters []signals.Counter) map[memory.WorkloadRef]struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	touched := map[memory.WorkloadRef]struct{}{}
+	for _, c := range counters {
+		m, found := r.pods[c.Container.UID]
+		if !found || !m.governed {
+			continue
+		}
+		r.household(m.workload).mail.counted(c)
+		if c.Count > 0 {
+			touched[m.workload] = struct{}{}
+		}
+	}
+	return touched
+}
+
 // Collect empties a workload's mailbox and names its pods.
 func (r *Roster) Collect(workload memory.WorkloadRef) (Mail, []types.NamespacedName) {
 	r.mu.Lock()
@@ -148,7 +168,7 @@ func (r *Roster) Collect(workload memory.WorkloadRef) (Mail, []types.NamespacedN
 
 // Return puts mail back that could not be dealt with, before what came in meanwhile.
 func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
-	if len(mail.Observations)+len(mail.Samples) == 0 {
+	if len(mail.Observations)+len(mail.Samples)+len(mail.Counters) == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -160,6 +180,7 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 		h.mail.observe(&newer.Observations[i])
 	}
 	h.mail.sample(newer.Samples...)
+	h.mail.counted(newer.Counters...)
 	if newer.Source != "" {
 		h.mail.Source = newer.Source
 	}
@@ -228,7 +249,7 @@ func (r *Roster) leave(uid types.UID, w memory.WorkloadRef) {
 
 // tidy drops a household that has neither pods nor mail.
 func (r *Roster) tidy(w memory.WorkloadRef) {
-	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations) == 0 && len(h.mail.Samples) == 0 {
+	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations)+len(h.mail.Samples)+len(h.mail.Counters) == 0 {
 		delete(r.workloads, w)
 	}
 }
@@ -264,5 +285,13 @@ func (m *Mail) sample(samples ...memory.Sample) {
 	m.Samples = append(m.Samples, samples...)
 	if over := len(m.Samples) - maxSamples; over > 0 {
 		m.Samples = append(m.Samples[:0], m.Samples[over+maxSamples/4:]...)
+	}
+}
+
+// counted appends counters; when nobody collects them, the oldest go first: the newest carry the sum.
+func (m *Mail) counted(counters ...signals.Counter) {
+	m.Counters = append(m.Counters, counters...)
+	if over := len(m.Counters) - maxSamples; over > 0 {
+		m.Counters = append(m.Counters[:0], m.Counters[over+maxSamples/4:]...)
 	}
 }

@@ -66,18 +66,35 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	return out
 }
 
-// workingSetOnly marks a source that cannot tell page cache from demand.
-const workingSetOnly = " (working set only)"
+// What a source is followed by in status.
+const (
+	// workingSetOnly marks a source that cannot tell page cache from demand.
+	workingSetOnly = " (working set only)"
+	// historyFrom comes before the source of what was used before memfit looked.
+	historyFrom = ", history from "
+)
 
-// evidenceSource says where usage came from.
-func evidenceSource(source string, h *history.Container) string {
-	if source == "" || h == nil || h.Samples() == 0 {
+// evidenceSource says where usage came from: "kubelet", "metrics-api (working set only)", "kubelet, history from prometheus".
+func evidenceSource(source, past string, h *history.Container) string {
+	if source == "" && past == "" || h == nil || h.Samples() == 0 {
 		return ""
 	}
+	if source == "" {
+		return past
+	}
 	if h.WorkingSetOnly() {
-		return source + workingSetOnly
+		source += workingSetOnly
+	}
+	if past != "" {
+		source += historyFrom + past
 	}
 	return source
+}
+
+// sourcesOf undoes evidenceSource.
+func sourcesOf(text string) (source, past string) {
+	source, past, _ = strings.Cut(text, historyFrom)
+	return strings.TrimSuffix(source, workingSetOnly), past
 }
 
 func apiShape(s signals.Shape) *v1alpha1.Shape {

@@ -65,6 +65,9 @@ type WorkloadReconciler struct {
 	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
 	CheckpointEvery time.Duration
 
+	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
+	Past *Past
+
 	// Problems are the workloads whose profile cannot be had; OnProblem is called when they change. Both may be nil.
 	Problems  *Problems
 	OnProblem func(context.Context)
@@ -116,7 +119,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	r.Roster.Govern(workload, scene.nodes())
 	r.warn(ctx, scene)
 
-	kills := m.look(mail.Observations, now)
+	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
 		if namespaceGone(err) {
@@ -128,6 +131,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 		return reconcile.Result{}, err
 	}
 	m.settle(mail.Observations, now)
+	r.backfill(workload, m)
 	m.measure(mail.Samples, now)
 	m.profile, m.template, m.source = scene.profile, or(scene.template, m.template), or(mail.Source, m.source)
 	r.Metrics.killed(workload, kills)

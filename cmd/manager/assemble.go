@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 
 	"github.com/memfit/memfit/controllers"
 	"github.com/memfit/memfit/internal/govern"
-	"github.com/memfit/memfit/internal/usage"
-	"github.com/memfit/memfit/internal/usage/kubelet"
 	"github.com/memfit/memfit/webhooks"
 )
 
@@ -59,14 +56,16 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 		Problems: problems, OnProblem: profiles.RingAll,
 	}
 	if o.usageInterval > 0 {
-		collector, err := usageCollector(mgr, roster, feed, measures, o)
+		collector, err := watchUsage(mgr, &controllers.UsageCollector{
+			Reader: mgr.GetClient(), Roster: roster, Feed: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
+			OnGaps: profiles.RingAll,
+		}, o)
 		if err != nil {
 			return err
 		}
-		collector.OnGaps = profiles.RingAll
 		profiles.Usage = collector
-		if err := mgr.Add(collector); err != nil {
-			return fmt.Errorf("adding the usage collector: %w", err)
+		if workloads.Past, err = readPast(mgr, feed, o); err != nil {
+			return err
 		}
 	}
 	if err := workloads.Setup(mgr); err != nil {
@@ -92,17 +91,6 @@ func atEnd(f func()) manager.Runnable {
 		f()
 		return nil
 	})
-}
-
-func usageCollector(mgr ctrl.Manager, roster *controllers.Roster, feed *controllers.Feed, measures *controllers.Metrics, o options) (*controllers.UsageCollector, error) {
-	source, err := kubelet.New(mgr.GetConfig(), kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
-	if err != nil {
-		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
-	}
-	return &controllers.UsageCollector{
-		Reader: mgr.GetClient(), Roster: roster, Feed: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
-		Collector: &usage.Collector{Source: source, Now: time.Now, Rand: rand.Float64, Spread: o.usageInterval / 3},
-	}, nil
 }
 
 // serve adds the webhooks. They start when their certificate is there.

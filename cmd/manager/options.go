@@ -39,6 +39,7 @@ type options struct {
 	namespace                    string
 	serviceName, secretName      string
 	mutatingName, validatingName string
+	sources                      sources
 	log                          zap.Options
 }
 
@@ -62,6 +63,7 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", controllers.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")
 	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
 	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")
+	o.sources.bind(f)
 	o.log.BindFlags(f)
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -84,5 +86,5 @@ func (o *options) validate() error {
 	if o.checkpointInterval < time.Second {
 		errs = append(errs, fmt.Errorf("--checkpoint-interval=%s: say at least 1s; every workload is written once per interval", o.checkpointInterval))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.sources.validate()...)...)
 }

@@ -1,0 +1,241 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/usage"
+	"github.com/memfit/memfit/internal/usage/kubelet"
+	"github.com/memfit/memfit/internal/usage/metricsapi"
+	"github.com/memfit/memfit/internal/usage/prometheus"
+)
+
+// The names of sources, for --usage-sources.
+const (
+	fromKubelet    = "kubelet"
+	fromPrometheus = "prometheus"
+	fromMetricsAPI = "metrics-api"
+)
+
+// Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach kubelets.
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=get;list
+
+// sources are the flags about where usage is read from.
+type sources struct {
+	names             string
+	killCounters      time.Duration
+	prometheusURL     string
+	prometheusToken   string
+	prometheusCA      string
+	prometheusSpan    time.Duration
+	prometheusHeaders assignments
+	prometheusQueries assignments
+}
+
+func (s *sources) bind(f *flag.FlagSet) {
+	f.StringVar(&s.names, "usage-sources", fromKubelet, "where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api (working set only)")
+	f.DurationVar(&s.killCounters, "kill-counters-interval", controllers.DefaultKillCountersEvery,
+		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC nodes/metrics); 0 turns them off")
+	f.StringVar(&s.prometheusURL, "prometheus-url", "", "base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: memfit starts from nothing")
+	f.StringVar(&s.prometheusToken, "prometheus-bearer-token-file", "", "file with the bearer token for --prometheus-url; read again as it rotates")
+	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "", "PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
+	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour, "how far back a workload's history is read at its first sight; 0 reads none")
+	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE sent along, for example X-Scope-OrgID=tenant; may be repeated")
+	f.Var(&s.prometheusQueries, "prometheus-query", "NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Time, PeakRSS, PeakWorkingSet, LowRSS, LowWorkingSet); may be repeated")
+}
+
+func (s *sources) validate() []error {
+	var errs []error
+	for _, name := range s.list() {
+		switch {
+		case name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI:
+			errs = append(errs, fmt.Errorf("--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name))
+		case name == fromPrometheus && s.prometheusURL == "":
+			errs = append(errs, fmt.Errorf("--usage-sources=%s: prometheus needs --prometheus-url", s.names))
+		}
+	}
+	if s.killCounters != 0 && s.killCounters < 10*time.Second {
+		errs = append(errs, fmt.Errorf("--kill-counters-interval=%s: the kubelet counts every 10s or so, and a reading is large; say at least 10s, or 0 to turn them off", s.killCounters))
+	}
+	if s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour {
+		errs = append(errs, fmt.Errorf("--prometheus-history=%s: memfit keeps 35 days (840h); say at most that, or 0 to read none", s.prometheusSpan))
+	}
+	if s.prometheusURL != "" {
+		if _, err := prometheus.New(s.prometheus()); err != nil {
+			errs = append(errs, fmt.Errorf("--prometheus-url and what goes with it: %w", err))
+		}
+	}
+	if _, err := s.queries(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func (s *sources) list() []string { return strings.Split(s.names, ",") }
+
+func (s *sources) prometheus() prometheus.Options {
+	queries, _ := s.queries() // validate said so already
+	return prometheus.Options{
+		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders, Queries: queries,
+	}
+}
+
+func (s *sources) queries() (prometheus.Queries, error) {
+	var q prometheus.Queries
+	known := map[string]*string{
+		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Time": &q.Time, "PeakRSS": &q.PeakRSS, "PeakWorkingSet": &q.PeakWorkingSet,
+		"LowRSS": &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.prometheusQueries)) {
+		if into, found := known[name]; found {
+			*into = s.prometheusQueries[name]
+			continue
+		}
+		errs = append(errs, fmt.Errorf("--prometheus-query=%s=...: there is no such query; say one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+	}
+	return q, errors.Join(errs...)
+}
+
+// assignments is a flag that is given as NAME=VALUE, and may be repeated.
+type assignments map[string]string
+
+// String implements flag.Value. Values may be secrets, so only names are said.
+func (a *assignments) String() string { return strings.Join(slices.Sorted(maps.Keys(*a)), ",") }
+
+// Set implements flag.Value.
+func (a *assignments) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("write it as NAME=VALUE")
+	}
+	if *a == nil {
+		*a = assignments{}
+	}
+	(*a)[name] = value
+	return nil
+}
+
+// watchUsage adds what reads usage and kill counters to the manager.
+func watchUsage(mgr ctrl.Manager, u *controllers.UsageCollector, o options) (*controllers.UsageCollector, error) {
+	kubelets, err := kubelet.New(mgr.GetConfig(), kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
+	}
+	source, err := usageSource(mgr, kubelets, o.sources)
+	if err != nil {
+		return nil, err
+	}
+	u.Collector = &usage.Collector{Source: source, Now: time.Now, Rand: rand.Float64, Spread: o.usageInterval / 3}
+	if err := mgr.Add(u); err != nil {
+		return nil, fmt.Errorf("adding the usage collector: %w", err)
+	}
+	if o.sources.killCounters == 0 {
+		return u, nil
+	}
+	counters := &controllers.KillCounters{
+		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
+		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) { return killCounters(ctx, kubelets, node) },
+		Collector: &usage.Collector{
+			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 3, Concurrency: 4, MaxBackoff: 30 * time.Minute,
+		},
+	}
+	if err := mgr.Add(counters); err != nil {
+		return nil, fmt.Errorf("adding the reader of kill counters: %w", err)
+	}
+	return u, nil
+}
+
+// usageSource is the first of the sources that are asked for, with the others behind it.
+func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.Source, error) {
+	var all usage.Source
+	for _, name := range slices.Backward(s.list()) {
+		var next usage.Source
+		var err error
+		switch name {
+		case fromKubelet:
+			next = kubelets
+		case fromPrometheus:
+			next, err = prometheus.New(s.prometheus())
+		case fromMetricsAPI:
+			next, err = metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, metricsapi.Options{Now: time.Now})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
+		}
+		if all == nil {
+			all = next
+		} else {
+			all = usage.Fallback(next, all)
+		}
+	}
+	return all, nil
+}
+
+// killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
+func killCounters(ctx context.Context, kubelets *kubelet.Source, node usage.Node) ([]signals.Counter, error) {
+	read, err := kubelets.Counters(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	counters := make([]signals.Counter, 0, len(read))
+	for ref, c := range read {
+		if c.OOMEvents != kubelet.Unknown {
+			counters = append(counters, signals.Counter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: now})
+		}
+	}
+	return counters, nil
+}
+
+// podsByName finds pods in the cache.
+type podsByName struct{ client.Reader }
+
+// Locate implements metricsapi.Pods.
+func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
+	var pod corev1.Pod
+	if err := p.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+		return "", "", false
+	}
+	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
+}
+
+// readPast adds what reads workloads' past to the manager; nil when nobody knows it.
+func readPast(mgr ctrl.Manager, feed *controllers.Feed, o options) (*controllers.Past, error) {
+	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
+		return nil, nil
+	}
+	source, err := prometheus.New(o.sources.prometheus())
+	if err != nil {
+		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
+	}
+	past := &controllers.Past{
+		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Feed: feed,
+		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
+			return source.History(ctx, w, prometheus.Span{From: from, To: to}, take)
+		},
+	}
+	if err := mgr.Add(past); err != nil {
+		return nil, fmt.Errorf("adding the reader of the past: %w", err)
+	}
+	return past, nil
+}
