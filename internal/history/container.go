@@ -14,14 +14,14 @@ import (
 const (
 	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen again.
 	DaysKept = 35
-	// HoursKept is the number of hourly peaks kept: a week.
-	HoursKept = 7 * 24
+	// HoursKept is the number of hourly peaks kept.
+	HoursKept = 2 * 24
 	// lowHours is the number of hours whose low points are kept.
 	lowHours = 24
 	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas or a faster
 	// source than fits: points of one instance are then thinned, each kept one being the highest since the one before.
-	PointsKept = 96
-	RecentSpan = 90 * time.Minute
+	PointsKept = 140
+	RecentSpan = 2 * time.Hour
 	// slots is the number of instances followed one by one. Peaks of all replicas count; low points are taken from these.
 	slots = 6
 	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set.

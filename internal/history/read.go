@@ -69,7 +69,7 @@ func (c *Container) AppendDays(days []Day) []Day {
 	return days
 }
 
-// AppendHours appends the up to 168 hours that have samples, oldest first. The newest is not over yet.
+// AppendHours appends the up to 48 hours that have samples, oldest first. The newest is not over yet.
 func (c *Container) AppendHours(hours []Hour) []Hour {
 	if c.samples == 0 {
 		return hours

@@ -5,6 +5,7 @@ package recommend
 
 import (
 	"math"
+	"time"
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
@@ -91,12 +92,27 @@ func (e *evaluation) unreclaimed() memory.Bytes {
 	return 0
 }
 
-// windows are the days with samples, newest first: the last seven as rolling 24 hours, older ones by calendar. There is at least one.
+// windows are the days with samples, newest first: the last 24 hours, and calendar days before. The days do not move with the clock, so a
+// peak counts as often now as an hour later, and the limit does not flip. There is at least one.
 func (e *evaluation) windows(days []window) []window {
 	var peaks [history.DaysKept + 1]memory.Bytes
-	gone := e.hourly(&peaks)
+	var gone [history.DaysKept + 1]bool
+	peaks[0] = e.lastDay()
+	today := e.Now.Unix() / 86400
+	var buf [history.DaysKept]history.Day
+	for _, d := range e.History.AppendDays(buf[:0]) {
+		if age := int(today - d.Start.Unix()/86400); age > 0 && age < len(peaks) {
+			peaks[age] = d.Peak
+			// Use never came down to the highest of today: it was another release, or another load.
+			gone[age] = d.Trough > peaks[0] && peaks[0] > 0
+		}
+	}
 	for _, k := range e.kills {
-		if age := int(e.Now.Sub(k.Time) / day); age >= 0 && age < len(peaks) {
+		age := int(today - k.Time.Unix()/86400)
+		if age == 0 || e.Now.Sub(k.Time) < day {
+			peaks[0] = max(peaks[0], k.Limit.Percent(killBeyond))
+		}
+		if age > 0 && age < len(peaks) {
 			peaks[age] = max(peaks[age], k.Limit.Percent(killBeyond))
 		}
 	}
@@ -116,38 +132,11 @@ func (e *evaluation) windows(days []window) []window {
 	return days
 }
 
-// hourly fills in the peaks by age in days, and says which ages belong to another time: use never came down to the highest of today,
-// because there was another release or another load.
-func (e *evaluation) hourly(peaks *[history.DaysKept + 1]memory.Bytes) (gone [history.DaysKept + 1]bool) {
-	const ringDays = history.HoursKept / 24
+// lastDay is the peak of the last 24 hours.
+func (e *evaluation) lastDay() (peak memory.Bytes) {
 	var buf [history.HoursKept]history.Hour
-	var kept [history.DaysKept]history.Day
-	now := e.Now.Unix() / 3600
-	hours := e.History.AppendHours(buf[:0])
-	for _, h := range hours {
-		if age := int(now-h.Start.Unix()/3600) / 24; age >= 0 && age < ringDays {
-			peaks[age] = max(peaks[age], h.Peak)
-		}
-	}
-	for _, d := range e.History.AppendDays(kept[:0]) {
-		begin := d.Start.Unix() / 3600
-		oldest := int(now-begin) / 24    // age of its first hour
-		newest := int(now-begin-23) / 24 // and of its last
-		if oldest >= ringDays && oldest < len(peaks) && (newest >= ringDays || d.Peak > e.peakOf(hours, d)) {
-			peaks[oldest] = max(peaks[oldest], d.Peak)
-		}
-		if today := peaks[0]; today > 0 && d.Trough > today && newest >= 0 && oldest < len(peaks) {
-			gone[oldest] = true
-			gone[newest] = true
-		}
-	}
-	return gone
-}
-
-// peakOf is the highest of a day's hours that the hourly ring still has.
-func (e *evaluation) peakOf(hours []history.Hour, d history.Day) (peak memory.Bytes) {
-	for _, h := range hours {
-		if since := h.Start.Sub(d.Start); since >= 0 && since < day && e.Now.Sub(h.Start) < history.HoursKept*3600e9 {
+	for _, h := range e.History.AppendHours(buf[:0]) {
+		if e.Now.Sub(h.Start) < day+time.Hour {
 			peak = max(peak, h.Peak)
 		}
 	}
