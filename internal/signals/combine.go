@@ -38,11 +38,11 @@ func Classify(in ShapeInput) Shape {
 	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(resized(in.Instances), in)...), in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
-	switch s.Kind {
-	case Climb:
+	if s.Kind == Climb {
 		s.RatePerDay = perDay(winner.growth.slope)
 		s.TimeToLimit = soonest(votes, in.Limit)
-	case StepRetention:
+	}
+	if s.Kind == StepRetention {
 		s.Steps = winner.steps()
 	}
 	s.NotDownAfterLoad = slices.ContainsFunc(in.Instances, notDownAfterLoad)
@@ -191,17 +191,18 @@ func farther(recent, long []judged) []judged {
 	}
 	var out []judged
 	for _, j := range recent {
-		switch j.kind {
-		case Climb, StepRetention, Unknown:
+		still := j.kind == Flat || j.kind == FollowsLimit
+		if j.kind == Climb || j.kind == StepRetention || j.kind == Unknown || still && last.moves() {
 			j = last
-		case Flat, FollowsLimit:
-			if severity[last.kind] > severity[Flat] && len(last.growth.returned) > 0 {
-				j = last
-			}
 		}
 		out = append(out, j)
 	}
 	return out
+}
+
+// moves is true when it rose and came down again at least once.
+func (j judged) moves() bool {
+	return severity[j.kind] > severity[Flat] && len(j.growth.returned) > 0
 }
 
 // heldNow is true when memory is still about where the hours say it grew to, or when what climbed ended and another life has begun since.

@@ -216,10 +216,10 @@ func TestLedgerStories(t *testing.T) {
 			for telling, opts := range map[string]struct{ crash, twice bool }{
 				"plain": {}, "operator killed after every look": {crash: true}, "every look twice": {twice: true},
 			} {
-				l, now := &Ledger{}, at(0)
+				l := &Ledger{}
 				var got []memory.OOMKill
 				for _, lk := range tc.looks {
-					now = at(lk.at)
+					now := at(lk.at)
 					got = append(got, l.Update(lk.observations(), peaks(lk.peak), now)...)
 					if opts.twice {
 						got = append(got, l.Update(lk.observations(), peaks(lk.peak), now)...)

@@ -92,7 +92,7 @@ func TestClassify(t *testing.T) {
 		says string
 	}{
 		"flat":                                   {f: leaks(200, 0), want: Flat, says: "stays at "},
-		"a JIT that warms up for half an hour":   {f: fills(150, 120, 0.5), want: Flat},
+		"a JIT that warms up for half an hour":   {f: fills(90, 120, 0.5), want: Flat},
 		"a cache that fills for six hours":       {f: fills(150, 400, 3), want: Flat, says: "levels off at 5"},
 		"a cache after half of its time":         {f: fills(150, 400, 3), span: 8 * time.Hour, want: Flat},
 		"teeth: the trough is the live set":      {f: teeth(200, 400, 1), want: Sawtooth, says: "the live set is 20"},
