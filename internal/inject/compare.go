@@ -46,7 +46,7 @@ func Compare(pod *corev1.Pod, n *profile.Named) (State, string) {
 		return Stale, "a new pod gets " + sentence(differ)
 	}
 	if settings > 0 {
-		return UpToDate, fmt.Sprintf("%d settings are in place", settings)
+		return UpToDate, fmt.Sprintf("all settings are in place (%d)", settings)
 	}
 	if skipped := p.skipTexts(); len(skipped) > 0 {
 		return Skipped, sentence(skipped)

@@ -49,7 +49,7 @@ func TestCompare(t *testing.T) {
 		wantState State
 		wantWhy   string
 	}{
-		"injected":                        {in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "1 settings are in place"},
+		"injected":                        {in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)"},
 		"created before the profile":      {in: nodePod("512Mi", mode("")), wantState: Missed, wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app"},
 		"resized since":                   {in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale, wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720"},
 		"profile changed since":           {in: reprofiled(injected(nodePod("512Mi", mode(""))), v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}}), wantState: Stale, wantWhy: "MALLOC_ARENA_MAX=2 in container app"},

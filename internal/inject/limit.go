@@ -5,6 +5,7 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -43,6 +44,26 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, resources corev1.Resou
 	return l
 }
 
+// limitAdvice says what makes the effective limit less certain than it looks.
+func limitAdvice(pod *corev1.Pod, c *corev1.Container) []string {
+	var out []string
+	if memoryOf(c.Resources.Limits) == 0 && pod.Spec.Resources != nil && memoryOf(pod.Spec.Resources.Limits) > 0 && len(pod.Spec.Containers) > 1 {
+		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: give it a limit of its own",
+			memoryOf(pod.Spec.Resources.Limits)))
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && v.EmptyDir.SizeLimit == nil && mounts(c, v.Name) {
+			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so that settings leave room for it", v.Name))
+		}
+	}
+	return out
+}
+
+func mounts(c *corev1.Container, volume string) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
+}
+
 // memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted once.
 // One without a size limit counts nothing: what it may take is not known.
 func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
@@ -52,11 +73,8 @@ func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil {
 			continue
 		}
-		for _, m := range c.VolumeMounts {
-			if m.Name == v.Name {
-				sum = sum.Plus(memory.FromQuantity(*v.EmptyDir.SizeLimit))
-				break
-			}
+		if mounts(c, v.Name) {
+			sum = sum.Plus(memory.FromQuantity(*v.EmptyDir.SizeLimit))
 		}
 	}
 	return sum

@@ -127,6 +127,7 @@ func planContainer(in Input, t target, before *containerRecord) (containerPlan, 
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
+		c.advice = append(c.advice, limitAdvice(in.Pod, t.container)...)
 	}
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.followsLimit())

@@ -93,11 +93,13 @@ func (r *Result) workload(w *workload, world *world) error {
 		return nil
 	}
 	if governed == nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s", w, decision.Why))
 		return nil
 	}
 	plan := inject.MakePlan(inject.Input{Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), ConfigMapKeys: world.keys[w.namespace]})
 	r.note(w, plan)
 	if !plan.Changes() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, it has all that %s would set", w, governed))
 		return nil
 	}
 	after := w.pod.DeepCopy()
@@ -112,17 +114,16 @@ func (r *Result) workload(w *workload, world *world) error {
 
 func (r *Result) note(w *workload, plan inject.Plan) {
 	settings, skipped := plan.Settings(), plan.Skipped()
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		for _, text := range settings[name] {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
+	for _, texts := range []map[string][]string{settings, skipped} {
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			for _, text := range texts[name] {
+				r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
+			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		for _, text := range skipped[name] {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
-		}
+	for _, text := range plan.Warnings() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: warning: %s", w, text))
 	}
-	r.Notes = append(r.Notes, plan.Warnings()...)
 }
 
 // YAML is the stream with its changed documents written anew and all others byte for byte.

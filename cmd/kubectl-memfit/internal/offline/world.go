@@ -134,9 +134,11 @@ func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
 	case d.Profile != nil:
 		return d.Profile, d
 	case d.Problem == profile.OptedOut:
-		return nil, profile.Decision{}
+		return nil, profile.Decision{Why: d.Why}
 	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why, fmt.Sprintf("names %q", w.sole.Ref.Name))):
 		return w.sole, d
+	case d.Problem == "":
+		d.Why = fmt.Sprintf("no profile governs it: name one with annotation %s, or pass --profile", v1alpha1.ProfileAnnotation)
 	}
 	return nil, d
 }
