@@ -27,7 +27,8 @@ type Reading struct {
 	Source string
 	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates what it says.
 	WorkingSetOnly bool
-	// Degraded is why a better source did not answer, when a [Fallback] had to ask another one. Nil: the first choice answered.
+	// Degraded is why this is less than it could be: a better source did not answer and a [Fallback] asked another one, or the source
+	// itself had to leave something out. Nil: nothing is missing.
 	Degraded error
 }
 

@@ -6,17 +6,25 @@ package metricsapi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
 )
 
+// path is the list of all pods' metrics.
+const path = "/apis/metrics.k8s.io/v1beta1/pods"
+
 // Pods tells where a pod runs and which one it is; metrics.k8s.io says neither. Usually the pod cache.
 type Pods interface {
-	// Locate returns the node and UID of a running pod, and false for one it does not know.
+	// Locate returns the node and UID of a pod, and false for one it does not know. Safe for concurrent use.
 	Locate(namespace, name string) (node string, uid types.UID, known bool)
 }
 
@@ -24,27 +32,126 @@ type Pods interface {
 type Options struct {
 	// Now is the clock. Required.
 	Now func() time.Time
-	// MaxAge is how long one list serves all nodes. Default 10s.
+	// MaxAge is how long one list, or the error instead of it, serves all nodes. Default 10s: metrics-server itself scrapes every 15s.
 	MaxAge time.Duration
-	// Timeout is for one list. Default 30s.
-	Timeout time.Duration
-	// MaxBytes is the largest list read. Default 512Mi.
-	MaxBytes int64
+	// MaxBytes is the largest list read. Default 512Mi: some 400 bytes per container.
+	MaxBytes memory.Bytes
 }
 
 // Source reads working sets from metrics.k8s.io. Safe for concurrent use.
-type Source struct{}
+type Source struct {
+	client  *http.Client
+	url     string
+	pods    Pods
+	now     func() time.Time
+	maxAge  time.Duration
+	max     memory.Bytes
+	turn    chan struct{} // holds one token; who has it may list
+	list    map[string][]memory.Sample
+	err     error
+	fetched time.Time
+}
 
 // New builds a Source that talks to the API server of config.
 func New(config *rest.Config, pods Pods, o Options) (*Source, error) {
-	_, _, _ = config, pods, o
-	return &Source{}, nil
+	if o.Now == nil || pods == nil {
+		return nil, errors.New("the metrics API needs a clock and something that locates pods")
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+	}
+	s := &Source{
+		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
+		now: o.Now, maxAge: o.MaxAge, max: o.MaxBytes, turn: make(chan struct{}, 1),
+	}
+	if s.maxAge <= 0 {
+		s.maxAge = 10 * time.Second
+	}
+	if s.max <= 0 {
+		s.max = 512 * memory.MiB
+	}
+	return s, nil
 }
 
 // Name is "metrics-api".
 func (s *Source) Name() string { return "metrics-api" }
 
-// Read returns the working sets of the containers on node.
-func (s *Source) Read(context.Context, usage.Node) (usage.Reading, error) {
-	return usage.Reading{}, errors.New("reading metrics.k8s.io is not implemented yet")
+// Read returns the working sets of the containers on node, from a list that serves all nodes for MaxAge. A node without any container in
+// it is an error: every node runs some, so it is metrics-server that does not reach it.
+func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return usage.Reading{}, fmt.Errorf("waiting for the list of metrics.k8s.io: %w", ctx.Err())
+	}
+	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= s.maxAge {
+		list, err := s.fetch(ctx)
+		if ctx.Err() != nil { // one caller's haste is not everybody's error
+			return usage.Reading{}, err
+		}
+		s.list, s.err, s.fetched = list, err, s.now()
+	}
+	if s.err != nil {
+		return usage.Reading{}, s.err
+	}
+	samples, ok := s.list[node.Name]
+	if !ok {
+		return usage.Reading{}, fmt.Errorf("metrics.k8s.io has no pod of node %s: metrics-server may not reach its kubelet (see its log)", node.Name)
+	}
+	return usage.Reading{Source: s.Name(), Samples: samples, WorkingSetOnly: true}, nil
+}
+
+// fetch lists everything, by node.
+func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, explain(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, refused(resp.StatusCode)
+	}
+	byNode := map[string][]memory.Sample{}
+	err = Decode(usage.Limit(resp.Body, s.max), func(sample memory.Sample) {
+		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
+		if known {
+			sample.Container.UID = uid
+			byNode[node] = append(byNode[node], sample)
+		}
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return byNode, nil
+}
+
+func refused(code int) error {
+	advice := ""
+	switch code {
+	case http.StatusForbidden:
+		advice = ". Grant memfit's service account `get` and `list` on pods of metrics.k8s.io"
+	case http.StatusNotFound:
+		advice = ". Nobody serves this API: is metrics-server installed?"
+	case http.StatusServiceUnavailable:
+		advice = ". metrics-server does not answer: see `kubectl get apiservice v1beta1.metrics.k8s.io`"
+	}
+	return fmt.Errorf("metrics.k8s.io: %d %s%s", code, http.StatusText(code), advice)
+}
+
+func explain(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	return fmt.Errorf("metrics.k8s.io: %w", err)
 }

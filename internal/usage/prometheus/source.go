@@ -6,64 +6,100 @@ package prometheus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"text/template"
 	"time"
 
-	"github.com/memfit/memfit/internal/memory"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
 	"github.com/memfit/memfit/internal/usage"
 )
-
-// Options say where Prometheus is and what it calls things.
-type Options struct {
-	// URL is the base, with the path prefix if there is one: "https://mimir.example:8080/prometheus". Required.
-	URL string
-	// BearerTokenFile is read again every minute; it wins over BearerToken.
-	BearerToken, BearerTokenFile string
-	// CAFile verifies an https URL; default: the system's authorities.
-	CAFile string
-	// InsecureSkipTLSVerify sends the token to whoever answers. Default false.
-	InsecureSkipTLSVerify bool
-	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
-	Headers map[string]string
-	// Timeout is for one query. Default 30s.
-	Timeout time.Duration
-	// MaxBytes is the largest answer read. Default 64Mi.
-	MaxBytes int64
-	// Queries override the PromQL.
-	Queries Queries
-}
-
-// Queries are Go text/template strings that give PromQL; an empty one means the default.
-type Queries struct{}
-
-// Source reads usage from Prometheus. Safe for concurrent use.
-type Source struct{}
-
-// New checks the options and parses the templates; it does not connect.
-func New(o Options) (*Source, error) {
-	_ = o
-	return &Source{}, nil
-}
 
 // Name is "prometheus".
 func (s *Source) Name() string { return "prometheus" }
 
-// Read returns what Prometheus saw last on node.
-func (s *Source) Read(context.Context, usage.Node) (usage.Reading, error) {
-	return usage.Reading{}, errNotYet
+// Read returns what Prometheus saw last of the containers on node, with the time at which it did. No container at all is an error: every
+// node runs some, so it is the labels that differ, or the node is not scraped. Containers that ended are in it for up to five minutes more,
+// with the time at which they were last seen.
+func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	var (
+		v       = nodeValues(node)
+		at      = looks{}
+		partial []error
+	)
+	for _, q := range []struct {
+		*template.Template
+		set func(*look, float64)
+	}{
+		{s.queries.rss, (*look).setRSS},
+		{s.queries.workingSet, (*look).setWorkingSet},
+		{s.queries.time, (*look).setTime},
+	} {
+		vector, warned, err := s.instant(ctx, q.Template, v)
+		if err != nil {
+			return usage.Reading{}, err
+		}
+		partial = append(partial, warned...)
+		at.add(vector, q.set)
+	}
+	r := usage.Reading{Source: s.Name(), Samples: at.samples(), WorkingSetOnly: true, Degraded: errors.Join(partial...)}
+	if len(r.Samples) == 0 {
+		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: is it scraped, and under which label is its name? "+
+			"The queries can be overridden", rss, node.Name))
+	}
+	for _, sample := range r.Samples {
+		r.WorkingSetOnly = r.WorkingSetOnly && !sample.HasRSS
+	}
+	return r, nil
 }
 
-// Span is a stretch of history.
-type Span struct {
-	From, To time.Time
-	// Step is the resolution. Default 5m.
-	Step time.Duration
+// instant asks for values of now.
+func (s *Source) instant(ctx context.Context, t *template.Template, v values) (model.Vector, []error, error) {
+	query, err := fill(t, v)
+	if err != nil {
+		return nil, nil, s.wrap(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	value, warnings, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
+	if err != nil {
+		return nil, nil, s.explain(t.Name(), query, err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), shorten(query)))
+	}
+	return vector, warned(warnings), nil
 }
 
-// History hands over the samples of all pods that ever belonged to the workload within span, oldest day first. Samples that Prometheus
-// does not have are not made up. take must not block.
-func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
-	_, _, _, _ = ctx, w, span, take
-	return errNotYet
+// series asks for values over time.
+func (s *Source) series(ctx context.Context, t *template.Template, v values, r v1.Range) (model.Matrix, error) {
+	query, err := fill(t, v)
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
+	if err != nil {
+		return nil, s.explain(t.Name(), query, err)
+	}
+	matrix, ok := value.(model.Matrix)
+	if !ok {
+		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", t.Name(), shorten(query)))
+	}
+	return matrix, nil
 }
 
-var errNotYet = errors.New("reading Prometheus is not implemented yet")
+// warned keeps warnings that mean data is missing, as Thanos gives for stores that do not answer.
+func warned(warnings v1.Warnings) []error {
+	var partial []error
+	for _, w := range warnings {
+		if !strings.HasPrefix(w, "PromQL info") {
+			partial = append(partial, errors.New("prometheus answers in part: "+shorten(w)))
+		}
+	}
+	return partial
+}

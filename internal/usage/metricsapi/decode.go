@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metricsapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var errNoList = errors.New("there is no list of items in it")
+
+// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not read as a resource.Quantity:
+// parsing "1e-99999999999" as one takes longer than ten minutes (apimachinery 0.37, found by FuzzDecode).
+type podMetrics struct {
+	Metadata   struct{ Name, Namespace string }
+	Timestamp  string
+	Containers []struct {
+		Name  string
+		Usage struct{ Memory json.RawMessage }
+	}
+}
+
+// Decode reads a PodMetricsList pod by pod and hands over one sample per container, with the working set only. Containers without memory,
+// without a time or with 0 are left out. What was handed over before an error must be dropped by the caller.
+func Decode(r io.Reader, take func(memory.Sample)) error {
+	d := json.NewDecoder(r)
+	if err := toItems(d); err != nil {
+		return fmt.Errorf("reading the list of pod metrics: %w", err)
+	}
+	for d.More() {
+		var pod podMetrics
+		if err := d.Decode(&pod); err != nil {
+			return fmt.Errorf("reading the list of pod metrics: %w", err)
+		}
+		samples(&pod, take)
+	}
+	if _, err := d.Token(); err != nil { // the closing bracket: without it the list is torn
+		return fmt.Errorf("reading the list of pod metrics: %w", torn(err))
+	}
+	return nil
+}
+
+// toItems reads up to the first item.
+func toItems(d *json.Decoder) error {
+	if t, err := d.Token(); err != nil {
+		return torn(err)
+	} else if t != json.Delim('{') {
+		return errNoList
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return torn(err)
+		}
+		if key != "items" {
+			var skipped json.RawMessage
+			if err := d.Decode(&skipped); err != nil {
+				return torn(err)
+			}
+			continue
+		}
+		if t, err := d.Token(); err != nil {
+			return torn(err)
+		} else if t != json.Delim('[') {
+			return errNoList
+		}
+		return nil
+	}
+	return errNoList
+}
+
+func torn(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func samples(pod *podMetrics, take func(memory.Sample)) {
+	at, err := time.Parse(time.RFC3339, pod.Timestamp)
+	if err != nil || at.IsZero() || pod.Metadata.Name == "" || pod.Metadata.Namespace == "" {
+		return
+	}
+	for _, c := range pod.Containers {
+		ws := amount(strings.Trim(string(c.Usage.Memory), `"`))
+		if ws == 0 || c.Name == "" {
+			continue
+		}
+		take(memory.Sample{
+			Container:  memory.ContainerRef{Namespace: pod.Metadata.Namespace, Pod: pod.Metadata.Name, Container: c.Name},
+			Time:       at,
+			WorkingSet: ws,
+		})
+	}
+}
+
+// units are the suffixes of canonical quantities.
+var units = map[string]memory.Bytes{
+	"": 1, "Ki": memory.KiB, "Mi": memory.MiB, "Gi": memory.GiB, "Ti": memory.GiB << 10, "Pi": memory.GiB << 20, "Ei": memory.GiB << 30,
+	"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+}
+
+// amount reads a quantity in canonical form, which has no fraction: whole numbers with a unit, or thousandths ("128974848000m"), rounded up.
+// Anything else, and more than fits, is unknown: 0.
+func amount(quantity string) memory.Bytes {
+	digits := strings.TrimRight(quantity, "EGKMPTikm")
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil {
+		return 0
+	}
+	suffix := quantity[len(digits):]
+	if suffix == "m" {
+		return memory.Bytes((n + 999) / 1000)
+	}
+	hi, lo := bits.Mul64(n, uint64(units[suffix])) // an unknown unit is 0
+	if hi > 0 || lo > uint64(memory.Max) {
+		return 0
+	}
+	return memory.Bytes(lo)
+}

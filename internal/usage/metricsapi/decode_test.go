@@ -1,0 +1,99 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metricsapi
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+func TestDecode(t *testing.T) {
+	for name, test := range map[string]struct {
+		in   string
+		want []memory.Bytes
+	}{
+		"two containers":                {list(item("shop", "web-0", container("app", "300Mi"), container("proxy", "131072Ki"))), []memory.Bytes{300 * memory.MiB, 128 * memory.MiB}},
+		"an empty cluster":              {list(), nil},
+		"things before the items":       {`{"more":{"items":[1,{"a":"]"}]},"items":[` + item("a", "b", container("c", "1Ki")) + `],"after":1}`, []memory.Bytes{memory.KiB}},
+		"no memory":                     {list(item("shop", "web-0", `{"name":"app","usage":{"cpu":"1m"}}`)), nil},
+		"0 is what is not measured yet": {list(item("shop", "web-0", container("app", "0"))), nil},
+		"less than nothing":             {list(item("shop", "web-0", container("app", "-5Mi"))), nil},
+		"no amount":                     {list(item("shop", "web-0", container("app", "much"))), nil},
+		"no time":                       {list(`{"metadata":{"name":"a","namespace":"b"},"containers":[` + container("c", "1Ki") + `]}`), nil},
+		"no name":                       {list(item("shop", "", container("app", "1Mi"))), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []memory.Bytes
+			err := Decode(iotest.OneByteReader(strings.NewReader(test.in)), func(s memory.Sample) {
+				if s.HasRSS || s.RSS != 0 {
+					t.Errorf("sample %+v claims to know RSS", s)
+				}
+				got = append(got, s.WorkingSet)
+			})
+			if err != nil || len(got) != len(test.want) {
+				t.Fatalf("%v, %v, want %v", got, err, test.want)
+			}
+			for i := range got {
+				if got[i] != test.want[i] {
+					t.Errorf("%v, want %v", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAmountIsWhatKubernetesReads(t *testing.T) {
+	for _, q := range []string{
+		"0", "1", "300Mi", "131072Ki", "4Gi", "3Ti", "7Pi", "1Ei", "5k", "300M", "4G", "3T", "7P", "2E", "128974848000m", "1m", "1999m", "9223372036854775807",
+	} {
+		want := memory.FromQuantity(resource.MustParse(q))
+		if got := amount(q); got != want {
+			t.Errorf("%s is %d bytes, want %d", q, got, want)
+		}
+	}
+	for _, q := range []string{"", "m", "Mi", "-1", "+1", "1.5Gi", "1e3", "1 Mi", "1MiMi", "1ki", "9223372036854775808", "9Ei", "0x10", "1_000"} {
+		if got := amount(q); got != 0 {
+			t.Errorf("%q is %d bytes, want unknown", q, got)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	whole := list(item("shop", "web-0", container("app", "300Mi")))
+	for name, test := range map[string]struct{ in, want string }{
+		"nothing":          {"", "unexpected EOF"},
+		"a page":           {"<html>", "invalid character"},
+		"a status":         {`{"kind":"Status","code":500}`, "no list of items"},
+		"a list":           {"[]", "no list of items"},
+		"items are none":   {`{"items":{}}`, "no list of items"},
+		"torn in an item":  {whole[:len(whole)-9], "unexpected EOF"},
+		"torn after items": {strings.TrimSuffix(whole, "]}"), "unexpected EOF"},
+		"a name is none":   {list(`{"metadata":{"name":5}}`), "cannot unmarshal number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := Decode(strings.NewReader(test.in), func(memory.Sample) {}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(list(item("shop", "web-0", container("app", "300Mi"), container("proxy", "1e3")))))
+	f.Add([]byte(`{"items":[{"metadata":null,"timestamp":null,"containers":[null,{"usage":{"memory":"9E"}}]},null]}`))
+	f.Add([]byte(list(item("shop", "web-0", container("app", "1e-99999999999")))))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		_ = Decode(bytes.NewReader(in), func(s memory.Sample) {
+			if s.WorkingSet <= 0 || s.HasRSS || s.Time.IsZero() || s.Container.Pod == "" || s.Container.Namespace == "" || s.Container.Container == "" {
+				t.Errorf("impossible sample %+v", s)
+			}
+		})
+	})
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// explain adds to an error what an operator can do about it.
+func (s *Source) explain(name, query string, err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // without the method and URL, which wrap says in fewer words
+	}
+	if refusal, ok := errors.AsType[*v1.Error](err); ok {
+		return s.wrap(fmt.Errorf("%w%s", said(refusal), refused(refusal, name, query)))
+	}
+	if advice := unreachable(err); advice != "" {
+		return s.wrap(fmt.Errorf("%w. %s", err, advice))
+	}
+	return s.wrap(err)
+}
+
+// said shortens an answer that may be a whole page.
+func said(e *v1.Error) error {
+	short := *e
+	short.Msg, short.Detail = shorten(e.Msg), ""
+	return &short
+}
+
+func refused(e *v1.Error, name, query string) string {
+	switch {
+	case e.Type == v1.ErrBadData:
+		return fmt.Sprintf(". The query %s is %s", name, shorten(query))
+	case e.Type == v1.ErrTimeout, e.Type == v1.ErrCanceled, strings.Contains(e.Msg, "503"), strings.Contains(e.Msg, "504"):
+		return ". Prometheus is slow or overloaded: give it more time, or memfit less history"
+	case strings.Contains(e.Msg, "401"), strings.Contains(e.Msg, "403"):
+		return ". Prometheus wants other credentials: see the bearer token file, and the tenant header if there are tenants"
+	case strings.Contains(e.Msg, "404"):
+		return ". Is the path right? Mimir wants /prometheus at the end of it, VictoriaMetrics in cluster mode /select/0/prometheus"
+	case e.Type == v1.ErrBadResponse:
+		return ". What answers there does not speak the Prometheus HTTP API: is the URL right?"
+	}
+	return ""
+}
+
+func unreachable(err error) string {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, hostname := errors.AsType[x509.HostnameError](err)
+	_, unresolved := errors.AsType[*net.DNSError](err)
+	timeout, ok := errors.AsType[net.Error](err)
+	_, tooLong := errors.AsType[usage.TooLongError](err)
+	switch {
+	case unknown:
+		return "Its certificate is not signed by an authority memfit trusts: name the CA file"
+	case hostname:
+		return "Its certificate is for another name than the one in the URL"
+	case unresolved:
+		return "The host of the URL cannot be resolved"
+	case tooLong:
+		return "Ask for a shorter history or longer steps"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "Nothing listens there: is Prometheus running, and is the port right?"
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, context.DeadlineExceeded), ok && timeout.Timeout():
+		return "No answer in time: a NetworkPolicy or firewall may drop connections, or Prometheus is overloaded"
+	}
+	return ""
+}
+
+// wrap names the server, once.
+func (s *Source) wrap(err error) error { return fmt.Errorf("prometheus at %s: %w", s.host, err) }
+
+// shorten keeps the first line, up to 300 characters.
+func shorten(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if runes := []rune(line); len(runes) > 300 {
+		line = string(runes[:300]) + "..."
+	}
+	return line
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"text/template"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Span is a stretch of history.
+type Span struct {
+	From, To time.Time
+	// Step is the resolution: of each step, the highest and the lowest figure are read. Default 5m, at least 15s.
+	Step time.Duration
+}
+
+// A query may ask Prometheus for 11,000 points per series at most; what is read at a time is also what is held in memory.
+const (
+	pointsAtOnce = 10_000
+	longestChunk = 24 * time.Hour
+)
+
+// History hands over what the pods of a workload used within span, oldest day first and in order of time within a day. Of each step there
+// are two samples per container: its highest figures, at the end of the step, and its lowest, in the middle of it. So both are
+// true to within one step, and neither a peak nor the live set between two peaks is lost. What Prometheus does not have is left out.
+//
+// A workload of 60 pods takes 4 queries and some 10 MB per day of history. take must not block.
+func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
+	step := max(span.Step, 15*time.Second)
+	if span.Step == 0 {
+		step = 5 * time.Minute
+	}
+	chunk := min(longestChunk, pointsAtOnce*step).Truncate(step)
+	// Steps lie on multiples of themselves, so that asking twice gives equal samples, which count once.
+	first, last := span.From.Truncate(step).Add(step), span.To.Truncate(step)
+	for start := first; !start.After(last); start = start.Add(chunk) {
+		end := start.Add(chunk - step)
+		if end.After(last) {
+			end = last
+		}
+		if err := s.stretch(ctx, w, v1.Range{Start: start, End: end, Step: step}, take); err != nil {
+			return fmt.Errorf("history of %s: %w", w, err)
+		}
+	}
+	return nil
+}
+
+// moment is one step of one series.
+type moment struct {
+	identity
+	at time.Time
+}
+
+// stretch hands over one chunk.
+func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, take func(memory.Sample)) error {
+	v := workloadValues(w, r.Step)
+	peaks, lows := map[moment]*look{}, map[moment]*look{}
+	for _, q := range []struct {
+		*template.Template
+		into map[moment]*look
+		set  func(*look, float64)
+	}{
+		{s.queries.peakRSS, peaks, (*look).setRSS},
+		{s.queries.peakWorkingSet, peaks, (*look).setWorkingSet},
+		{s.queries.lowRSS, lows, (*look).setRSS},
+		{s.queries.lowWorkingSet, lows, (*look).setWorkingSet},
+	} {
+		matrix, err := s.series(ctx, q.Template, v, r)
+		if err != nil {
+			return err
+		}
+		note(q.into, matrix, q.set)
+	}
+	samples := make([]memory.Sample, 0, len(peaks)+len(lows))
+	for m, l := range peaks {
+		l.measured = m.at
+		samples = append(samples, l.sample(m.ContainerRef))
+	}
+	for m, l := range lows {
+		l.measured = m.at.Add(-r.Step / 2)
+		samples = append(samples, l.sample(m.ContainerRef))
+	}
+	samples = slices.DeleteFunc(samples, func(s memory.Sample) bool { return s.RSS == 0 && s.WorkingSet == 0 })
+	slices.SortFunc(samples, byTime)
+	for _, sample := range samples {
+		take(sample)
+	}
+	return nil
+}
+
+func note(into map[moment]*look, matrix model.Matrix, set func(*look, float64)) {
+	for _, series := range matrix {
+		if series == nil {
+			continue
+		}
+		id, ok := identify(series.Metric)
+		if !ok {
+			continue
+		}
+		for _, p := range series.Values {
+			m := moment{id, p.Timestamp.Time().UTC()}
+			if into[m] == nil {
+				into[m] = &look{}
+			}
+			set(into[m], float64(p.Value))
+		}
+	}
+}

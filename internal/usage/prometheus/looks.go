@@ -1,0 +1,108 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// identity is what one series is about: one life of one container. Right after a restart there are two.
+type identity struct {
+	memory.ContainerRef
+	cgroup string
+}
+
+// identify reads the labels. Not ok: the series is not that of a container.
+func identify(m model.Metric) (identity, bool) {
+	id := identity{cgroup: string(m["id"])}
+	id.Namespace, id.Pod, id.Container = string(m["namespace"]), string(m["pod"]), string(m["container"])
+	uid, _ := usage.ParseCgroup(id.cgroup)
+	id.UID = types.UID(uid)
+	return id, id.Namespace != "" && id.Pod != "" && id.Container != "" && id.Container != "POD"
+}
+
+// look is what is known about one series at one moment.
+type look struct {
+	rss, workingSet memory.Bytes
+	hasRSS          bool
+	asked, measured time.Time
+}
+
+func (l *look) setRSS(v float64)        { l.rss, l.hasRSS = amount(v) }
+func (l *look) setWorkingSet(v float64) { l.workingSet, _ = amount(v) }
+
+func (l *look) setTime(v float64) {
+	if v > 0 && v < 1<<40 {
+		l.measured = time.UnixMilli(int64(v * 1000)).UTC()
+	}
+}
+
+// amount reads a number of bytes; not ok is unknown.
+func amount(v float64) (memory.Bytes, bool) {
+	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
+		return 0, false
+	}
+	return memory.Bytes(v), true
+}
+
+func (l *look) sample(ref memory.ContainerRef) memory.Sample {
+	s := memory.Sample{Container: ref, Time: l.measured, RSS: l.rss, HasRSS: l.hasRSS, WorkingSet: l.workingSet}
+	if s.Time.IsZero() {
+		s.Time = l.asked
+	}
+	return s
+}
+
+// looks are the series of one moment.
+type looks map[identity]*look
+
+func (all looks) add(vector model.Vector, set func(*look, float64)) {
+	for _, v := range vector {
+		if v == nil {
+			continue
+		}
+		id, ok := identify(v.Metric)
+		if !ok {
+			continue
+		}
+		if all[id] == nil {
+			all[id] = &look{asked: v.Timestamp.Time().UTC()}
+		}
+		set(all[id], float64(v.Value))
+	}
+}
+
+// samples has one sample per container: the newest life of it, where there are two. Nothing but zeros is what a dead one leaves behind.
+func (all looks) samples() []memory.Sample {
+	newest := map[memory.ContainerRef]memory.Sample{}
+	for id, l := range all {
+		if l.rss == 0 && l.workingSet == 0 {
+			continue
+		}
+		s := l.sample(id.ContainerRef)
+		known, ok := newest[id.ContainerRef]
+		if !ok || s.Time.After(known.Time) || s.Time.Equal(known.Time) && s.WorkingSet > known.WorkingSet {
+			newest[id.ContainerRef] = s
+		}
+	}
+	return slices.SortedFunc(maps.Values(newest), byTime)
+}
+
+// byTime is an order in which equal sets of samples are equal lists.
+func byTime(a, b memory.Sample) int {
+	if c := a.Time.Compare(b.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Container.Pod+"/"+a.Container.Container+string(a.Container.UID), b.Container.Pod+"/"+b.Container.Container+string(b.Container.UID))
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// Options say where Prometheus is and what it calls things.
+type Options struct {
+	// URL is the base, with the path prefix if there is one: "http://prometheus.monitoring:9090", "https://mimir.example/prometheus",
+	// "http://vmselect:8481/select/0/prometheus". Required. A user and password in it are sent as basic authentication.
+	URL string
+	// BearerTokenFile is read again every minute; it wins over BearerToken.
+	BearerToken, BearerTokenFile string
+	// CAFile verifies an https URL; default: the system's authorities.
+	CAFile string
+	// InsecureSkipTLSVerify sends the token to whoever answers. Default false.
+	InsecureSkipTLSVerify bool
+	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
+	Headers map[string]string
+	// Timeout is for one query. Default 30s. Prometheus is told of it, so that it stops working when nobody waits any more.
+	Timeout time.Duration
+	// MaxBytes is the largest answer read. Default 64Mi; decoding takes about the same again.
+	MaxBytes memory.Bytes
+	// Queries override the PromQL.
+	Queries Queries
+}
+
+// Source reads usage from Prometheus. Safe for concurrent use.
+type Source struct {
+	api     v1.API
+	host    string
+	timeout time.Duration
+	queries compiled
+}
+
+// New checks the options and parses the templates; it does not connect.
+func New(o Options) (*Source, error) {
+	base, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of Prometheus: %w", err)
+	}
+	if base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the URL of Prometheus is %q: write it as http://HOST:PORT or https://HOST/PREFIX", base.Redacted())
+	}
+	queries, err := o.Queries.compile()
+	if err != nil {
+		return nil, err
+	}
+	client, err := httpClient(o)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+	}
+	c, err := api.NewClient(api.Config{Address: o.URL, Client: client})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+	}
+	s := &Source{api: v1.NewAPI(c), host: base.Host + base.Path, timeout: o.Timeout, queries: queries}
+	if s.timeout <= 0 {
+		s.timeout = 30 * time.Second
+	}
+	return s, nil
+}
+
+// httpClient uses client-go's transport, which reads token files again as they rotate.
+func httpClient(o Options) (*http.Client, error) {
+	client, err := rest.HTTPClientFor(&rest.Config{
+		BearerToken: o.BearerToken, BearerTokenFile: o.BearerTokenFile,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile, Insecure: o.InsecureSkipTLSVerify},
+	})
+	if err != nil {
+		return nil, err
+	}
+	limit := o.MaxBytes
+	if limit <= 0 {
+		limit = 64 * memory.MiB
+	}
+	// client-go answers http.DefaultClient when there is nothing to configure; that one is everybody's.
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &http.Client{Transport: &transport{next: next, headers: o.Headers, limit: limit}, CheckRedirect: refuseRedirect}, nil
+}
+
+// transport adds the headers and bounds the answers.
+type transport struct {
+	next    http.RoundTripper
+	headers map[string]string
+	limit   memory.Bytes
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range t.headers {
+		r.Header.Set(name, value)
+	}
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{usage.Limit(resp.Body, t.limit), resp.Body}
+	return resp, nil
+}
+
+var errRedirect = errors.New("it redirects elsewhere, and memfit does not follow with its token: name the final URL")
+
+func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
