@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -171,6 +172,9 @@ func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
 // unsafe says why nothing may be put in front of the user's own text.
 func (w *working) unsafe(s setting, version runtimes.Version) string {
 	v, count := w.find(s.knob.Env)
+	if count > 0 && !utf8.ValidString(v.Value) { // the record, which is JSON, could not give it back byte for byte
+		return fmt.Sprintf("the pod's own %s holds bytes that are no UTF-8 text: correct it", s.knob.Env)
+	}
 	if s.knob.List == nil || count == 0 {
 		return ""
 	}
