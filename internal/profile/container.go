@@ -30,7 +30,8 @@ type Container struct {
 }
 
 // Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers with
-// that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning.
+// that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning. What is declared for all does
+// not hold for well-known sidecars of other tools.
 func (n *Named) Container(name string, podAnnotations map[string]string) Container {
 	entry, named := n.entry(name)
 	c := Container{
@@ -43,8 +44,18 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	if entry != nil && entry.Runtime != nil {
 		c.Runtime = *entry.Runtime
 	}
+	if sidecars[name] && !named {
+		c.Runtime, podAnnotations = v1alpha1.RuntimeSpec{}, nil
+	}
 	c.declare(podAnnotations)
 	return c
+}
+
+// sidecars are containers that other webhooks add to people's pods. What a profile declares is about the application, so a proxy gets
+// no heap flags of it, unless the profile names the container.
+var sidecars = map[string]bool{
+	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true, "kuma-sidecar": true,
+	"consul-dataplane": true, "daprd": true,
 }
 
 func (n *Named) entry(name string) (entry *v1alpha1.ContainerPolicy, named bool) {

@@ -31,6 +31,7 @@ func TestContainerRuntime(t *testing.T) {
 		{Name: "app"},
 		{Name: "gows", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
 		{Name: "logger", Mode: "Ignored"},
+		{Name: "linkerd-proxy", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative}},
 	}}
 	says := func(text string) map[string]string { return map[string]string{v1alpha1.RuntimeAnnotation: text} }
 
@@ -50,6 +51,8 @@ func TestContainerRuntime(t *testing.T) {
 		"the annotation speaks where type is Auto":  {container: "proxy", annotations: says("jvm:17.0.9"), want: v1alpha1.RuntimeSpec{Type: "JVM", Version: "17.0.9", Libc: "Auto"}, wantBy: "annotation memfit.dev/runtime"},
 		"the annotation cannot overrule a profile":  {container: "app", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
 		"the annotation may say Auto":               {container: "proxy", annotations: says("Auto"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
+		"a mesh's sidecar is not what the app is":   {container: "istio-proxy", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
+		"a mesh's sidecar that the profile names":   {container: "linkerd-proxy", want: v1alpha1.RuntimeSpec{Type: "Native", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
 		"an unknown runtime is reported, not taken": {container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `says "Nodejs20", which is no runtime memfit knows: write one of Auto, NodeJS, JVM`},
 		"a bad version is reported, not taken":      {container: "proxy", annotations: says("JVM:latest"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `"latest" is no version`},
 	} {
@@ -151,7 +154,7 @@ func TestUnsupportedAndInvalidNameTheField(t *testing.T) {
 	}{
 		"an empty spec":       {},
 		"in place":            {spec: v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingInPlaceOrEvict}}, wantUnsupported: "sizing.mode: InPlaceOrEvict does not resize running pods yet"},
-		"restart on drift":    {spec: v1alpha1.MemoryProfileSpec{Drift: v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart}}, wantUnsupported: "drift.action: Restart"},
+		"restart on drift":    {spec: v1alpha1.MemoryProfileSpec{Drift: v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart}}, wantUnsupported: ""},
 		"unreadable selector": {spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, wantInvalid: "spec.selector chooses no pod"},
 		"heapLimit for a JVM": {
 			spec:        v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")}},
