@@ -4,7 +4,11 @@ go 1.26.0
 
 replace github.com/memfit/memfit => ../..
 
-require k8s.io/autoscaler/vertical-pod-autoscaler v1.8.1
+require (
+	github.com/google/go-cmp v0.7.0
+	gonum.org/v1/plot v0.17.0
+	k8s.io/autoscaler/vertical-pod-autoscaler v1.8.1
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -14,7 +18,6 @@ require (
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	golang.org/x/image v0.30.0 // indirect
-	gonum.org/v1/plot v0.17.0 // indirect
 )
 
 require (

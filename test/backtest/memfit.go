@@ -17,6 +17,7 @@ const ledgerDetail = 20
 // memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger, Evaluate on both.
 type memfit struct {
 	policy  recommend.Policy
+	traits  recommend.Traits // a trace does not say what wrote it: empty but in tests
 	history history.Container
 	kills   []memory.OOMKill
 	peak    memory.Bytes // of this process
@@ -62,7 +63,7 @@ func (m *memfit) Killed(at time.Time, limit int64) {
 func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
-		History: &m.history, Kills: m.kills, Policy: m.policy,
+		History: &m.history, Kills: m.kills, Policy: m.policy, Traits: m.traits,
 		Current: recommend.Size{Request: now, Limit: now}, Now: at,
 	})
 	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {

@@ -1,0 +1,24 @@
+# Copyright 2026 The memfit authors.
+# SPDX-License-Identifier: Apache-2.0
+
+##@ Backtest
+
+# Directories with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes), separated by commas. Without it the generated sets alone are replayed.
+TRACES ?=
+# Seeds of the generated sets, separated by commas.
+SEEDS  ?= 1,2
+# BACKTEST_FLAGS= reports without failing when memfit loses a comparison.
+BACKTEST_FLAGS ?= -check
+
+# The backtest is a module of its own: VPA's packages must not meet the operator's pins.
+.PHONY: backtest
+backtest: ## Replay memory traces for memfit and VPA in one run: make backtest TRACES=DIR; plots in test/backtest/out.
+	@go -C test/backtest run -mod=mod . -traces '$(subst $(space),,$(foreach d,$(subst $(comma), ,$(TRACES)),$(abspath $(d))$(comma)))' -seeds '$(SEEDS)' -out out $(BACKTEST_FLAGS)
+
+.PHONY: test-backtest
+test-backtest: ## Test the backtest: its simulator, the published VPA figures (with TRACES), memfit against VPA.
+	@TRACES='$(if $(TRACES),$(abspath $(TRACES)))' go -C test/backtest test -mod=mod ./...
+
+comma := ,
+empty :=
+space := $(empty) $(empty)

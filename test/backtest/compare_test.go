@@ -1,0 +1,146 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// TestPublishedVPAFigures holds the simulator to an independent one: same rules, same packages, same traces, same figures.
+func TestPublishedVPAFigures(t *testing.T) {
+	dir := os.Getenv("TRACES")
+	if dir == "" {
+		dir = "../../../shared/traces"
+	}
+	for _, want := range []struct {
+		set   string
+		floor float64
+		kills int
+		slack float64 // as published: three digits
+	}{{"nezha-pods", 250, 4, 0.394}, {"nezha-pods", 0, 13, 0.298}, {"bitbrains-a", 250, 4533, 5.52}} {
+		path := filepath.Join(dir, want.set+".csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no %s: set TRACES to a directory that has it", path)
+		}
+		set, err := ReadSet(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Run(set, contender{"vpa", func() Policy { return newVPA(want.floor) }})
+		digits := 1000.
+		if want.slack > 1 {
+			digits = 100
+		}
+		if got := math.Round(o.SlackTotal()*digits) / digits; o.Kills() != want.kills || got != want.slack {
+			t.Errorf("%s, floor %v: %d kills, slack %v; published are %d and %v", want.set, want.floor, o.Kills(), got, want.kills, want.slack)
+		}
+	}
+}
+
+func TestMemfitBeatsVPAOnGeneratedSets(t *testing.T) {
+	for seed := range uint64(3) {
+		set := Generate(seed + 1)
+		var r Report
+		for _, c := range contenders[:3] {
+			r.Add(Run(set, c))
+		}
+		for _, lost := range r.Lost() {
+			t.Error(lost)
+		}
+	}
+}
+
+// TestOnlyVPARatchets closes the loop that a trace cannot: a runtime that fills 95 % of whatever limit it is given.
+func TestOnlyVPARatchets(t *testing.T) {
+	const gib = int64(1) << 30
+	follow := func(p Policy) int64 {
+		limit, at := gib, time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+		for range 10 * 24 * 12 { // ten days, a look every five minutes, applied hourly
+			at = at.Add(5 * time.Minute)
+			p.Observe(at, limit*95/100, limit)
+			if at.Minute() == 0 {
+				if want := p.Limit(at, limit); want > 0 && (want-limit)*10 > limit {
+					limit = want
+				}
+			}
+		}
+		return limit
+	}
+	if got := follow(newVPA(250)); got < 3*gib/2 {
+		t.Errorf("VPA ended at %d MiB: it is known to run away here, is the loop closed?", got>>20)
+	}
+	m := newMemfit(recommend.Balanced)
+	m.traits = recommend.Traits{Name: "JVM", FollowsLimit: true, HeapPercent: 75}
+	if got := follow(m); got != gib {
+		t.Errorf("memfit ended at %d MiB, want the 1024 it started with", got>>20)
+	}
+}
+
+func TestGeneratedSetsAreReproducibleAndReadable(t *testing.T) {
+	a, b := Generate(3), Generate(3)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Fatal("one seed, two sets")
+	}
+	if cmp.Equal(a.Series[5], Generate(4).Series[5]) {
+		t.Error("two seeds, one series")
+	}
+	a.Series = a.Series[:2]
+	path := filepath.Join(t.TempDir(), a.Name+".csv.gz")
+	if err := WriteSet(path, a); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSet(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, got); diff != "" {
+		t.Errorf("written and read again (-want +got):\n%.500s", diff)
+	}
+}
+
+func TestTracesAreReadWhateverTheirOrder(t *testing.T) {
+	got, err := parse(bytes.NewBufferString("series,unix_seconds,bytes\nb,60,2\na,b,60,4\nb,0,1\n\n"))
+	want := []Series{{"a,b", []Point{{60, 4}}}, {"b", []Point{{0, 1}, {60, 2}}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("err %v, series (-want +got):\n%s", err, diff)
+	}
+	if _, err := parse(bytes.NewBufferString("series,unix_seconds,bytes\nb;60;2\n")); err == nil {
+		t.Error("a line without commas was read")
+	}
+}
+
+// TestTheBacktestSeesOnlyWhatAClusterWould: no sample above the limit reaches the history, and the ledger forgets as the real one does.
+func TestTheBacktestSeesOnlyWhatAClusterWould(t *testing.T) {
+	m := newMemfit(recommend.Balanced)
+	s := Generate(1).Series[17] // a spiky one
+	high := int64(0)
+	limits := Simulate(s, m, true)
+	for i, p := range s.Points {
+		if p.Bytes <= limits.Limits[i] {
+			high = max(high, p.Bytes)
+		}
+	}
+	if got := m.history.PeakRSS(); got > memory.Bytes(high)+memory.Bytes(high)/1000 {
+		t.Errorf("history knows %s, the highest visible was %s", got, memory.Bytes(high))
+	}
+	if len(m.kills) > ledgerDetail || m.history.Samples() != int64(len(s.Points)-limits.Kills) {
+		t.Errorf("%d kills kept, %d samples seen of %d", len(m.kills), m.history.Samples(), len(s.Points))
+	}
+	var restored history.Container
+	data, err := m.history.MarshalBinary()
+	if err != nil || restored.UnmarshalBinary(data) != nil {
+		t.Errorf("the history of a long replay cannot be checkpointed: %v", err)
+	}
+}
