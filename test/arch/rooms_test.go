@@ -51,9 +51,21 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
+		name: "admissionpolicy", dir: "internal/admissionpolicy/...", noStd: pure, // says a profile in CEL
+		ours:    []string{"api/v1alpha1", "internal/inject", "internal/memory", "internal/profile", "internal/runtimes"},
+		outside: slices.Concat(pods, []string{"k8s.io/api/admissionregistration/v1"}),
+		never:   clients,
+	},
+	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
 		ours:    []string{"internal/history", "internal/memory"},
 		outside: pods,
+		never:   clients,
+	},
+	{
+		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
+		ours:    []string{"internal/memory", "internal/signals"},
+		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
 	{
@@ -98,7 +110,7 @@ var rooms = []room{
 	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/owners",
+			"api/v1alpha1", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/owners",
 			"internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
 		},
 		outside: edge,

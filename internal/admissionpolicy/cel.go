@@ -1,0 +1,213 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// rule is one variable of some containers.
+type rule struct {
+	env        string
+	containers chosen
+	formula    *formula
+	runtime    *runtimes.Runtime
+}
+
+// limitOf is a container's limit in bytes, as CEL says it.
+const limitOf = `quantity(c.resources.limits["memory"]).asInteger()`
+
+const hasLimit = `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`
+
+// policy is the object that says the rules.
+func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv1.MutatingAdmissionPolicy {
+	fail, create := admissionregistrationv1.Ignore, admissionregistrationv1.OperationType("CREATE")
+	exact := admissionregistrationv1.Equivalent
+	p := &admissionregistrationv1.MutatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ours},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy: &fail, ReinvocationPolicy: "IfNeeded", // a later webhook may add a sidecar
+			MatchConditions: conditions(n),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				MatchPolicy: &exact, NamespaceSelector: namespaces(n), ObjectSelector: objects(n),
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}},
+			},
+		},
+	}
+	for _, r := range rules {
+		for _, list := range []string{"containers", "initContainers"} {
+			p.Spec.Mutations = append(p.Spec.Mutations, admissionregistrationv1.Mutation{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list)},
+			})
+		}
+	}
+	return p
+}
+
+// conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the effective limit.
+func conditions(n *profile.Named) []admissionregistrationv1.MatchCondition {
+	annotation := func(key, value string) string {
+		return fmt.Sprintf("has(object.metadata.annotations) && %[1]q in object.metadata.annotations && object.metadata.annotations[%[1]q] == %[2]q", key, value)
+	}
+	all := []admissionregistrationv1.MatchCondition{
+		{Name: "not-opted-out", Expression: "!(" + annotation(v1alpha1.InjectAnnotation, "false") + ")"},
+		{Name: "not-injected-by-memfit", Expression: fmt.Sprintf("!has(object.metadata.annotations) || !(%q in object.metadata.annotations)", v1alpha1.InjectedAnnotation)},
+		{Name: "not-a-static-pod", Expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`},
+		{Name: "linux", Expression: `!has(object.spec.os) || object.spec.os.name == "linux"`},
+		{Name: "no-limit-of-the-whole-pod", Expression: `!has(object.spec.resources) || !has(object.spec.resources.limits) || !("memory" in object.spec.resources.limits)`},
+		{Name: "no-volume-in-memory", Expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && v.emptyDir.medium == "Memory")`},
+	}
+	if n.Spec.Selector == nil {
+		all = append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-this-profile", Expression: annotation(v1alpha1.ProfileAnnotation, n.Ref.Name)})
+	}
+	return all
+}
+
+// namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for all but the system's.
+func namespaces(n *profile.Named) *metav1.LabelSelector {
+	r := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"}}
+	if n.Namespace != "" {
+		r.Operator, r.Values = metav1.LabelSelectorOpIn, []string{n.Namespace}
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
+}
+
+// objects: pods that name a profile of their own are not chosen by another's selector.
+func objects(n *profile.Named) *metav1.LabelSelector {
+	if n.Spec.Selector == nil {
+		return &metav1.LabelSelector{}
+	}
+	return n.Spec.Selector.DeepCopy()
+}
+
+// expression adds the variable to the containers of a list that qualify. Merging by name leaves everything else as it is.
+func (r rule) expression(list string) string {
+	return fmt.Sprintf(`Object{
+  spec: Object.spec{
+    %[1]s: !has(object.spec.%[1]s) ? [] : object.spec.%[1]s.filter(c,
+      %[2]s
+    ).map(c, Object.spec.%[1]s{
+      name: c.name,
+      env: [Object.spec.%[1]s.env{name: %[3]q, value: %[4]s}]
+    })
+  }
+}`, list, strings.Join(r.conditions(list), " &&\n      "), r.env, r.value())
+}
+
+// conditions say which containers get the variable.
+func (r rule) conditions(list string) []string {
+	var all []string
+	switch names := r.containers; {
+	case names.name != "":
+		all = append(all, fmt.Sprintf("c.name == %q", names.name))
+	case len(names.others) > 0:
+		quoted := make([]string, len(names.others))
+		for i, name := range names.others {
+			quoted[i] = strconv.Quote(name)
+		}
+		all = append(all, fmt.Sprintf("!(c.name in [%s])", strings.Join(quoted, ", ")))
+	}
+	if list == "initContainers" {
+		all = append(all, `has(c.restartPolicy) && c.restartPolicy == "Always"`) // native sidecars
+	}
+	fits := fmt.Sprintf(`quantity(c.resources.limits["memory"]).isInteger() && %s >= %d`, limitOf, max(r.formula.from, 1))
+	switch f := r.formula; {
+	case !f.withoutLimit:
+		all = append(all, hasLimit, fits)
+	case f.from > 0:
+		all = append(all, fmt.Sprintf("(!(%s) || %s)", hasLimit, fits))
+	}
+	all = append(all,
+		"(!has(c.envFrom) || size(c.envFrom) == 0)", // it may hold the name, and a literal would hide it
+		fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", r.env))
+	return append(all, r.yields()...)
+}
+
+// yields are the signs, from the table of runtimes, that the user has decided. Here they are looked for without regard to words:
+// a policy that leaves a container alone does no harm.
+func (r rule) yields() []string {
+	var all []string
+	for i := range r.runtime.Knobs {
+		k := &r.runtime.Knobs[i]
+		if k.Env != r.env {
+			continue
+		}
+		for _, sign := range k.Yields {
+			condition := r.without(sign)
+			if !slices.Contains(all, condition) {
+				all = append(all, condition)
+			}
+		}
+	}
+	return all
+}
+
+func (r rule) without(sign runtimes.Sign) string {
+	if sign.In == runtimes.AsVariable {
+		if prefix, ok := strings.CutSuffix(sign.Text, "*"); ok {
+			return fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name.startsWith(%q)))", prefix)
+		}
+		return fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", sign.Text)
+	}
+	says := func(of string) string {
+		if r.runtime.Fold != nil && strings.Contains(sign.Text, "-") { // flags with "_" for "-"
+			of += `.replace("_", "-")`
+		}
+		return fmt.Sprintf("%s.contains(%q)", of, sign.Text)
+	}
+	quiet := fmt.Sprintf("(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", says("w"))
+	if sign.In == runtimes.Anywhere {
+		quiet += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", says("e.value"))
+	}
+	return quiet
+}
+
+// value is the CEL expression for the variable's value.
+func (r rule) value() string {
+	f := r.formula
+	if f.percent == 0 {
+		return strconv.Quote(f.prefix)
+	}
+	number := fmt.Sprintf("%s * %d / 100", limitOf, f.percent)
+	if f.unit > 1 {
+		number = fmt.Sprintf("%s / %d", number, int64(f.unit))
+	}
+	if less := f.lessCEL(); less != "0" {
+		number += " - " + less
+	}
+	parts := []string{"string(" + number + ")"}
+	if f.prefix != "" {
+		parts = append([]string{strconv.Quote(f.prefix)}, parts...)
+	}
+	if f.suffix != "" {
+		parts = append(parts, strconv.Quote(f.suffix))
+	}
+	return strings.Join(parts, " + ")
+}
+
+func (f *formula) lessCEL() string {
+	last := len(f.steps) - 1
+	out := strconv.FormatInt(f.steps[last].less, 10)
+	for i := last - 1; i >= 0; i-- {
+		out = fmt.Sprintf("%s <= %d ? %d : %s", limitOf, int64(f.steps[i].upTo), f.steps[i].less, out)
+	}
+	if last > 0 {
+		out = "(" + out + ")"
+	}
+	return out
+}

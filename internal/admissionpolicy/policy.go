@@ -1,0 +1,142 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionpolicy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Objects are what stands for a profile in a cluster without memfit's webhook.
+type Objects struct {
+	Policy  *admissionregistrationv1.MutatingAdmissionPolicy
+	Binding *admissionregistrationv1.MutatingAdmissionPolicyBinding
+	// LeftOut are things the profile asks for that a policy cannot do, in words.
+	LeftOut []string
+}
+
+// For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the profile
+// can be said in CEL.
+func For(n *profile.Named) (Objects, error) {
+	var out Objects
+	var rules []rule
+	for _, container := range containers(n) {
+		found, left := rulesFor(n, container)
+		rules = append(rules, found...)
+		out.LeftOut = append(out.LeftOut, left...)
+	}
+	if len(rules) == 0 {
+		return out, fmt.Errorf("%s sets nothing that a MutatingAdmissionPolicy can set: %s", n, strings.Join(out.LeftOut, "; "))
+	}
+	out.LeftOut = append(out.LeftOut, leftOut(n)...)
+	name := strings.Trim("memfit-"+n.Namespace+"-"+n.Ref.Name, "-")
+	if n.Namespace == "" {
+		name = "memfit-" + n.Ref.Name
+	}
+	out.Policy = policy(n, name, rules)
+	out.Binding = &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingAdmissionPolicyBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ours},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}
+	return out, nil
+}
+
+var ours = map[string]string{"app.kubernetes.io/name": "memfit", "app.kubernetes.io/part-of": "memfit"}
+
+// chosen are the containers that a rule is for: one by name, or all that have no entry of their own.
+type chosen struct {
+	name   string   // empty: the rest
+	others []string // names with an entry of their own
+}
+
+// sample is the container name that stands for these in questions to internal/inject.
+func (c chosen) sample() string {
+	if c.name != "" {
+		return c.name
+	}
+	return "memfit-any-other-container" // longer than people name containers, and still a valid name
+}
+
+func containers(n *profile.Named) []chosen {
+	var all []chosen
+	var names []string
+	for _, entry := range n.Spec.Containers {
+		if entry.Name != "*" {
+			all = append(all, chosen{name: entry.Name})
+			names = append(names, entry.Name)
+		}
+	}
+	return append(all, chosen{others: names})
+}
+
+// rulesFor asks what is set on such a container and turns every variable into a rule.
+func rulesFor(n *profile.Named, c chosen) (rules []rule, leftOut []string) {
+	policy := n.Container(c.sample(), nil)
+	if !policy.Managed || policy.Tuning.Mode != v1alpha1.TuningInject {
+		return nil, nil
+	}
+	runtime := runtimes.Lookup(string(policy.Runtime.Type))
+	for _, env := range variables(runtime) {
+		f, err := fit(func(limit memory.Bytes) (string, bool) { return planned(n, c, limit, env) })
+		switch {
+		case err != nil:
+			leftOut = append(leftOut, fmt.Sprintf("%s: %v", env, err))
+		case f != nil:
+			rules = append(rules, rule{env: env, containers: c, formula: f, runtime: runtime})
+		}
+	}
+	return rules, leftOut
+}
+
+// variables are the names that a runtime's knobs write, each once.
+func variables(r *runtimes.Runtime) []string {
+	names := map[string]bool{}
+	for i := range r.Knobs {
+		names[r.Knobs[i].Env] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// planned is what memfit's webhook would set a variable to, in a pod that has nothing else.
+func planned(n *profile.Named, c chosen, limit memory.Bytes, env string) (string, bool) {
+	container := corev1.Container{Name: c.sample()}
+	if limit > 0 {
+		container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
+	inject.MakePlan(inject.Input{Pod: pod, Profile: n}).Apply(pod)
+	for _, v := range pod.Spec.Containers[0].Env {
+		if v.Name == env {
+			return v.Value, true
+		}
+	}
+	return "", false
+}
+
+// leftOut is what a profile asks for besides settings.
+func leftOut(n *profile.Named) []string {
+	var left []string
+	switch n.Spec.Sizing.Mode {
+	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
+		left = append(left, fmt.Sprintf("sizing.mode %s: a policy knows no recommendations", n.Spec.Sizing.Mode))
+	}
+	if n.Spec.Tuning.ConflictPolicy == v1alpha1.Replace {
+		left = append(left, "conflictPolicy Replace: a policy only sets what is absent")
+	}
+	return left
+}
