@@ -71,6 +71,7 @@ func (m *remembered) adopt(c *v1alpha1.MemoryCheckpoint) {
 	if len(c.Status.Ledger) > 0 {
 		m.saved = slices.Clone(c.Status.Ledger)
 	}
+	m.savedRestarts = slices.Clone(c.Status.Drift)
 }
 
 // save writes the checkpoint if it is due. When it returns nil the ledger is safe. When it fails the ledger in memory is what it
@@ -137,6 +138,7 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 		source, past := sourcesOf(c.Evidence.Source)
 		m.source, m.past = or(m.source, source), or(m.past, past)
 	}
+	m.recallShapes(&stored.Status)
 	if c := stored.Status.Coverage; c != nil {
 		m.outOfDate = c.Missed + c.Stale
 	}

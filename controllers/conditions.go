@@ -38,11 +38,11 @@ func settled(conditions, before []metav1.Condition, generation int64, now time.T
 	return conditions
 }
 
-func workloadConditions(s *scene, m *remembered, v *verdict, shapes map[string]signals.Shape, cov coverage, now time.Time) []metav1.Condition {
+func workloadConditions(s *scene, m *remembered, v *verdict, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
 		oomCondition(s, m, now),
-		driftCondition(v.status.Containers, shapes),
+		driftCondition(v),
 		stepCondition(cov),
 		appliedCondition(s, v),
 	}
@@ -83,22 +83,39 @@ func oomCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
 			last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last)))
 }
 
-func driftCondition(containers []v1alpha1.ContainerRecommendation, shapes map[string]signals.Shape) metav1.Condition {
-	known := false
-	for i := range containers {
-		s := shapes[containers[i].Container]
+// driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
+func driftCondition(v *verdict) metav1.Condition {
+	var known bool
+	var sick string
+	for i := range v.status.Containers {
+		name := v.status.Containers[i].Container
+		s := v.shapes[name]
 		known = known || s.Kind != signals.Unknown
-		if s.Confidence == memory.Low {
-			continue
+		if len(s.Sick) > 0 && sick == "" {
+			sick = fmt.Sprintf("Container %s: %s far above its replicas: %s", name, counted(int32(len(s.Sick)), "pod"), join(s.Sick)) //nolint:gosec // at most 5
 		}
-		if s.Kind == signals.Climb || s.Kind == signals.StepRetention {
-			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+containers[i].Container+": "+s.Summary)
+		if s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention) {
+			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
 		}
 	}
-	if !known {
+	switch {
+	case sick != "":
+		return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonSickReplica, sick+aboutRestart(v))
+	case !known:
 		return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
 	}
 	return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy, "Memory neither climbs nor stays high after load")
+}
+
+// aboutRestart says what drift.action: Restart makes of it.
+func aboutRestart(v *verdict) string {
+	switch d := v.restart; {
+	case d.Held != "":
+		return "; not restarted, although " + d.Why + ": " + d.Held
+	case d.Pod != "":
+		return "; pod " + d.Pod + " is restarted: " + d.Why
+	}
+	return ""
 }
 
 func stepCondition(cov coverage) metav1.Condition {

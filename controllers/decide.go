@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -22,10 +23,16 @@ import (
 type verdict struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
+	// shapes are what memory does, by container.
+	shapes map[string]signals.Shape
 	// recommended are the sizes that stand, by container.
 	recommended map[string]v1alpha1.Size
 	// changed are the containers whose recommendation is new.
-	changed  []string
+	changed []string
+	// restart is the pod to evict for its memory, if the profile says so.
+	restart drift.Decision
+	// medians are what replicas use, by container.
+	medians  map[string]memory.Bytes
 	nextLook time.Duration
 }
 
@@ -38,12 +45,14 @@ const (
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *scene, m *remembered, now time.Time) verdict {
 	cov := cover(s)
-	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, nextLook: maxLook}
-	shapes := map[string]signals.Shape{}
+	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, medians: map[string]memory.Bytes{}, nextLook: maxLook}
 	if s.template != nil {
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
 		for _, c := range managed(s.profile, s.template) {
-			q := question{container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), standing: m.standing[c.name], now: now}
+			q := question{
+				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),
+				standing: m.standing[c.name], now: now,
+			}
 			a := q.answer()
 			a.status.OOMKills = m.ledger.Total(c.name)
 			if a.status.Recommended != nil {
@@ -53,7 +62,10 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				}
 			}
 			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.containers[c.name])
-			shapes[c.name] = a.shape
+			v.shapes[c.name], v.medians[c.name] = a.shape, median(q.replicas)
+			for _, text := range plan.Advisories(c.name) {
+				v.status.Advisories = append(v.status.Advisories, "Container "+c.name+": "+text)
+			}
 			v.status.Containers = append(v.status.Containers, a.status)
 			v.nextLook = min(v.nextLook, a.nextLook)
 			if len(v.status.Containers) == maxContainers {
@@ -67,7 +79,12 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(s, v.status.Containers)
-	v.status.Conditions = workloadConditions(s, m, &v, shapes, cov, now)
+	v.status.Advisories = head(v.status.Advisories, 8)
+	v.restart = restartOf(s, m, v.shapes, now)
+	if v.restart.NextLook > 0 {
+		v.nextLook = min(v.nextLook, v.restart.NextLook)
+	}
+	v.status.Conditions = workloadConditions(s, m, &v, cov, now)
 	return v
 }
 
@@ -129,6 +146,7 @@ type question struct {
 	plan      inject.Plan
 	history   *history.Container
 	kills     []memory.OOMKill
+	replicas  []signals.Replica
 	standing  v1alpha1.Size
 	now       time.Time
 }
@@ -146,7 +164,8 @@ func (q *question) answer() answer {
 		Container: name, Current: apiSize(q.container.current),
 		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
 	}
-	advice := q.plan.Advice(name)
+	known := q.plan.Advisories(name)
+	advice := slices.DeleteFunc(q.plan.Advice(name), func(text string) bool { return slices.Contains(known, text) })
 	for _, kind := range kinds(q.kills) {
 		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
 	}
@@ -181,35 +200,6 @@ func (q *question) recommend(a *answer) []string {
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
 	}
 	return rec.Advice
-}
-
-// shape says what the container's memory does.
-func (q *question) shape() signals.Shape {
-	in := signals.ShapeInput{Limit: q.container.current.Limit, Now: q.now}
-	growth := q.plan.Growth(q.container.name)
-	if growth.FollowsLimit && growth.HeapPercent > 0 {
-		in.Cap = in.Limit.Percent(growth.HeapPercent)
-	}
-	if q.history != nil {
-		in.Instances = instances(q.history.Recent())
-	}
-	return signals.Classify(in)
-}
-
-// instances sorts points by the instance they were seen in.
-func instances(points []history.Point) []signals.Instance {
-	var all []signals.Instance
-	at := map[int]int{}
-	for _, p := range points {
-		i, found := at[p.Instance]
-		if !found {
-			i = len(all)
-			at[p.Instance] = i
-			all = append(all, signals.Instance{})
-		}
-		all[i].Points = append(all[i].Points, signals.Point{Time: p.Time, RSS: p.Demand, Load: -1})
-	}
-	return all
 }
 
 // policyOf is the owner's word in the terms of recommend.

@@ -70,6 +70,34 @@ func injectionOutOfDate(o owners.Owner, message string) story {
 	}
 }
 
+func driftDetected(o owners.Owner, message string) story {
+	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "DriftDetected", action: "Observed", note: message}
+}
+
+// sickReplica is told on the pod; the workload's story is the condition's.
+func sickReplica(o owners.Owner, pod *corev1.Pod, sentence string) story {
+	return story{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "SickReplica", action: "Compared", note: sentence}
+}
+
+// podReference names a pod from the cache, which has no kind.
+func podReference(pod *corev1.Pod) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
+func restartedPod(o owners.Owner, pod *corev1.Pod, why string) story {
+	return story{
+		regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
+		note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
+	}
+}
+
+func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) story {
+	return story{
+		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
+		note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
+	}
+}
+
 func profileProblem(o owners.Owner, problem profile.Problem, why string) story {
 	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
@@ -115,6 +116,21 @@ func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Roster.Observe(to, signals.Observe(pod))
 	if r.Feed != nil {
 		r.Feed.enqueue(to, priorityUsual)
+	}
+}
+
+// declareRuntimes tells observations what their containers run, as far as the owner said so: an exit code of 134 is a heap that ran
+// out in Node.js, and anything at all elsewhere.
+func declareRuntimes(s *scene, observations []signals.Observation) {
+	var annotations map[string]string
+	if s.template != nil {
+		annotations = s.template.Annotations
+	}
+	for i := range observations {
+		o := &observations[i]
+		if declared := s.profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
+			o.Runtime = string(declared)
+		}
 	}
 }
 

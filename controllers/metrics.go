@@ -15,6 +15,10 @@ type Metrics struct {
 	limit        *prometheus.GaugeVec
 	scrapeErrors *prometheus.CounterVec
 	samples      *prometheus.CounterVec
+	drifting     *prometheus.GaugeVec
+	timeToLimit  *prometheus.GaugeVec
+	sick         *prometheus.GaugeVec
+	restarts     *prometheus.CounterVec
 }
 
 // NewMetrics registers the controllers' metrics.
@@ -38,6 +42,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"source"}),
 	}
 	r.MustRegister(m.kills, m.limit, m.scrapeErrors, m.samples)
+	m.registerShapes(r)
 	return m
 }
 
@@ -63,4 +68,8 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 	labels := prometheus.Labels{"namespace": w.Namespace, "workload": label(w)}
 	m.kills.DeletePartialMatch(labels)
 	m.limit.DeletePartialMatch(labels)
+	m.drifting.DeletePartialMatch(labels)
+	m.timeToLimit.DeletePartialMatch(labels)
+	m.sick.DeletePartialMatch(labels)
+	m.restarts.DeletePartialMatch(labels)
 }

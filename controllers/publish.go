@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,6 +60,7 @@ func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.S
 		}
 		if r.Shape != nil {
 			r.Shape.Summary, r.Shape.TimeToLimit, r.Shape.RatePerDay = "", "", coarse(r.Shape.RatePerDay)
+			slices.Sort(r.Shape.SickPods) // who is the worst of them changes with every sample
 		}
 	}
 	for i := range c.Conditions {
@@ -224,6 +226,7 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 	if !published {
 		return
 	}
+	r.tellShapes(s, m, &v)
 	for _, c := range v.changed {
 		r.emit(recommendationChanged(s.owner, c, summaries[c]))
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -42,6 +43,14 @@ type remembered struct {
 	past                 string
 	pastKnown, pastAsked bool
 	meanwhile            []memory.Sample
+	// restarts are those for drift.action: Restart; savedRestarts is how they stand in the checkpoint, and restartRefused until when
+	// and why the API server refused one.
+	restarts       drift.State
+	savedRestarts  []byte
+	restartRefused refusal
+	// drifting and sick are what was told about the shape of memory last.
+	drifting string
+	sick     []string
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
@@ -65,6 +74,8 @@ type instance struct {
 	peak     memory.Bytes
 	limit    memory.Bytes
 	seen     time.Time
+	// recent are the last readings, to know what the instance uses now.
+	recent readings
 }
 
 func newRemembered() *remembered {
@@ -99,7 +110,7 @@ func (m *remembered) settle(observations []signals.Observation, now time.Time) {
 		}
 		in.limit, in.seen = o.Limit, now
 		if o.Restarts > in.restarts {
-			in.restarts, in.peak = o.Restarts, 0
+			in.restarts, in.peak, in.recent = o.Restarts, 0, readings{}
 			m.history(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
 	}
@@ -122,9 +133,10 @@ func (m *remembered) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.seen = now
 		if s.Started.After(in.started) {
-			in.started, in.peak = s.Started, 0 // a new process; its predecessor's end arrives through the pod
+			in.started, in.peak, in.recent = s.Started, 0, readings{} // a new process; its predecessor's end arrives through the pod
 		}
 		in.peak = max(in.peak, s.RSS)
+		in.recent.add(s)
 		m.history(s.Container.Container).Add(s, in.limit)
 	}
 	if m.pastAsked && len(m.meanwhile) < maxSamples {
@@ -158,7 +170,11 @@ func (m *remembered) due(every time.Duration, now time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	if !bytes.Equal(ledger, m.saved) {
+	restarts, err := m.packRestarts()
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Equal(ledger, m.saved) || !bytes.Equal(restarts, m.savedRestarts) {
 		return true, nil
 	}
 	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every, nil
@@ -170,7 +186,11 @@ func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	if err != nil {
 		return v1alpha1.MemoryCheckpointStatus{}, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Sizing: m.checkpoint.Status.Sizing}
+	restarts, err := m.packRestarts()
+	if err != nil {
+		return v1alpha1.MemoryCheckpointStatus{}, err
+	}
+	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Drift: restarts, Sizing: m.checkpoint.Status.Sizing}
 	for _, name := range slices.Sorted(maps.Keys(m.containers)) {
 		packed, err := m.containers[name].MarshalBinary()
 		if err != nil {
@@ -182,6 +202,18 @@ func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
 		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: packed})
 	}
 	return status, nil
+}
+
+// packRestarts is empty when there is nothing to remember.
+func (m *remembered) packRestarts() ([]byte, error) {
+	data, err := json.Marshal(&m.restarts)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the restarts: %w", err)
+	}
+	if string(data) == "null" {
+		return nil, nil
+	}
+	return data, nil
 }
 
 // maxContainers is what the API allows in one checkpoint and one recommendation.
@@ -207,7 +239,13 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) error {
 		}
 		containers[packed.Name] = h
 	}
-	m.ledger, m.containers, m.saved = ledger, containers, slices.Clone(c.Status.Ledger)
+	var restarts drift.State
+	if len(c.Status.Drift) > 0 {
+		if err := json.Unmarshal(c.Status.Drift, &restarts); err != nil {
+			return fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	m.ledger, m.containers, m.saved, m.restarts = ledger, containers, slices.Clone(c.Status.Ledger), restarts
 	return nil
 }
 

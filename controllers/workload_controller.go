@@ -119,6 +119,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	r.Roster.Govern(workload, scene.nodes())
 	r.warn(ctx, scene)
 
+	declareRuntimes(scene, mail.Observations)
 	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
@@ -137,8 +138,12 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	r.Metrics.killed(workload, kills)
 
 	verdict := decide(scene, m, now)
+	r.Metrics.shaped(workload, verdict.shapes)
 	err = r.publish(ctx, scene, m, verdict, now)
 	r.tell(scene, m, kills, verdict, err == nil)
+	if err == nil {
+		err = r.restart(ctx, scene, m, verdict.restart, now)
+	}
 	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
 }
 

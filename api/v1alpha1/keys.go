@@ -73,6 +73,7 @@ const (
 	ReasonWaitingForNewPods   = "WaitingForNewPods"
 	ReasonUpToDate            = "UpToDate"
 	ReasonShapeHealthy        = "ShapeHealthy"
+	ReasonSickReplica         = "SickReplica"
 	ReasonFrozenSettings      = "FrozenSettings"
 	ReasonInStep              = "InStep"
 	ReasonPaused              = "Paused"

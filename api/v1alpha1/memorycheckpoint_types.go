@@ -25,6 +25,10 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Containers []CheckpointContainer `json:"containers,omitempty"`
 
+	// drift is the restarts for drift.action: Restart in the last day, as JSON written by internal/drift.
+	// +optional
+	Drift []byte `json:"drift,omitempty"`
+
 	// ledger is the OOM ledger with its cursors, as JSON written by internal/signals.
 	// +optional
 	Ledger []byte `json:"ledger,omitempty"`

@@ -104,6 +104,14 @@ func (p Plan) Advice(container string) []string {
 	return nil
 }
 
+// Advisories are the part of [Plan.Advice] that is known about the declared version of the container's runtime.
+func (p Plan) Advisories(container string) []string {
+	if c := p.of(container); c != nil {
+		return c.runtime.runtime.Known(c.facts)
+	}
+	return nil
+}
+
 // Growth is what the container's runtime does with its limit, given the settings in this plan.
 func (p Plan) Growth(container string) runtimes.Growth {
 	c := p.of(container)

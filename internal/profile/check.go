@@ -18,9 +18,6 @@ func Unsupported(spec *v1alpha1.MemoryProfileSpec) []string {
 	if m := spec.Sizing.Mode; m == v1alpha1.SizingInPlace || m == v1alpha1.SizingInPlaceOrEvict {
 		out = append(out, fmt.Sprintf("sizing.mode: %s does not resize running pods yet; it sizes new pods, as OnCreate does", m))
 	}
-	if spec.Drift.Action == v1alpha1.DriftRestart {
-		out = append(out, "drift.action: Restart does not evict pods yet; it reports, as Report does")
-	}
 	return out
 }
 

@@ -226,12 +226,18 @@ func matches(pattern, base string) bool {
 	return ok && strings.Trim(rest, "0123456789.") == ""
 }
 
-// Advise are the advisories that hold for f, in the order of the table.
+// Advise is what may be tried, and the advisories that hold for f, in the order of the table.
 func (r *Runtime) Advise(f Facts) []string {
 	var out []string
 	if r.Advice != "" {
 		out = append(out, r.Advice)
 	}
+	return append(out, r.Known(f)...)
+}
+
+// Known are only the facts about the version that f declares.
+func (r *Runtime) Known(f Facts) []string {
+	var out []string
 	for _, a := range r.Advisories {
 		if a.holds(f) {
 			out = append(out, a.Text)

@@ -1,0 +1,143 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/drift"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// Only for profiles that say drift.action: Restart: evicting a pod before the kernel kills it. PodDisruptionBudgets hold, as they do for kubectl drain.
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+
+// Defaults of drift.action: Restart, as the API has them.
+const (
+	defaultRestartsPerDay = 3
+	defaultMinReplicas    = 1
+	defaultCooldown       = time.Hour
+)
+
+// How long the API server's refusal stands before memfit asks again.
+const (
+	afterBudget    = time.Minute      // a PodDisruptionBudget: replicas come and go
+	afterForbidden = 10 * time.Minute // somebody took the right away
+)
+
+// refusal is an eviction that the API server did not want.
+type refusal struct {
+	until time.Time
+	why   string
+}
+
+// restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
+func restartOf(s *scene, m *remembered, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+	spec := s.profile.Spec.Drift
+	if spec.Action != v1alpha1.DriftRestart {
+		return drift.Decision{}
+	}
+	in := drift.Input{
+		Shapes: shapes, Done: m.restarts.Restarts(now), Now: now, Refused: notRestarted(s, m, now),
+		Policy: drift.Policy{MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown},
+	}
+	if spec.MaxPerDay != nil {
+		in.Policy.MaxPerDay = int(*spec.MaxPerDay)
+	}
+	if spec.MinReplicas != nil {
+		in.Policy.MinReplicas = int(*spec.MinReplicas)
+	}
+	if d := s.profile.Spec.Sizing.Disruption; d != nil && d.Cooldown != nil {
+		in.Policy.Cooldown = d.Cooldown.Duration
+	}
+	for _, pod := range s.governed {
+		in.Pods = append(in.Pods, m.driftingPod(s, pod, shapes))
+	}
+	return drift.Decide(in)
+}
+
+// notRestarted is why pods of this workload are left alone whatever their memory does.
+func notRestarted(s *scene, m *remembered, now time.Time) string {
+	switch {
+	case s.paused:
+		return "the annotation " + v1alpha1.PauseAnnotation + " stops changes to this workload"
+	case s.owner.Ref.Kind == "Pod" || s.owner.Ref.Kind == "Node":
+		return "nobody would start it again"
+	case s.owner.Ref.Kind == "Job" || s.owner.Ref.Kind == "CronJob":
+		return "a Job's pod would lose its work"
+	case now.Before(m.restartRefused.until):
+		return m.restartRefused.why
+	}
+	return ""
+}
+
+// driftingPod is a pod with what its containers use.
+func (m *remembered) driftingPod(s *scene, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+	for _, c := range managed(s.profile, pod) {
+		in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]
+		if _, judged := shapes[c.name]; !found || !judged || in.recent.n == 0 {
+			continue
+		}
+		p.Containers = append(p.Containers, drift.Container{
+			Name: c.name, Use: in.recent.now(), Limit: c.current.Limit, At: in.recent.at, WorkingSetOnly: in.recent.workingSetOnly,
+		})
+	}
+	return p
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// restart evicts the pod that was decided on. It is noted before it is done: when memfit dies in between, a restart is counted that
+// did not happen, and never one more happens than the owner allows.
+func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembered, d drift.Decision, now time.Time) error {
+	if d.Pod == "" {
+		return nil
+	}
+	m.restarts.Add(drift.Restart{Pod: d.Pod, UID: d.UID, At: now})
+	if err := r.save(ctx, s.owner, m, now); err != nil {
+		m.restarts.Undo(d.UID)
+		return err
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: d.Pod, UID: d.UID}}
+	err := r.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}},
+	})
+	switch {
+	case err == nil:
+		r.Metrics.restarted(s.owner.Ref)
+		r.emit(restartedPod(s.owner, pod, d.Why))
+		r.emit(restartedWorkload(s.owner, pod, d.Why))
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		m.restarts.Undo(d.UID) // it is gone already, or another pod has its name
+		return nil
+	case apierrors.IsTooManyRequests(err):
+		m.restarts.Undo(d.UID)
+		m.restartRefused = refusal{now.Add(afterBudget), "a PodDisruptionBudget does not allow it now"}
+		return nil
+	case apierrors.IsForbidden(err):
+		m.restarts.Undo(d.UID)
+		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (RBAC pods/eviction): " + err.Error()}
+	}
+	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
+	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+}

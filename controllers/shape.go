@@ -1,0 +1,167 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+const (
+	// readingsKept are two minutes at the usual interval.
+	readingsKept = 8
+	// readingsNeeded before an instance is compared with its replicas: one that starts is no measure for anything.
+	readingsNeeded = 4
+)
+
+// readings are the last few of one instance.
+type readings struct {
+	rss            [readingsKept]memory.Bytes
+	n, next        uint8
+	at             time.Time
+	workingSetOnly bool
+}
+
+func (r *readings) add(s memory.Sample) {
+	if !s.Time.After(r.at) {
+		return // the same once more, or a late one
+	}
+	use := s.RSS
+	if !s.HasRSS {
+		use = s.WorkingSet
+	}
+	r.rss[r.next], r.at, r.workingSetOnly = use, s.Time, !s.HasRSS
+	r.next = (r.next + 1) % readingsKept
+	r.n = min(r.n+1, readingsKept)
+}
+
+// now is the last reading; 0: none.
+func (r *readings) now() memory.Bytes {
+	if r.n == 0 {
+		return 0
+	}
+	return r.rss[(r.next+readingsKept-1)%readingsKept]
+}
+
+// low is the lowest of the last readings, so that a pod in a burst is not taken for a sick one; 0: too few.
+func (r *readings) low() memory.Bytes {
+	if r.n < readingsNeeded {
+		return 0
+	}
+	return slices.Min(r.rss[:r.n])
+}
+
+// replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
+// for reasons of its own.
+func (m *remembered) replicas(container string, pods []*corev1.Pod) []signals.Replica {
+	var all []signals.Replica
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found && !in.recent.workingSetOnly && in.recent.low() > 0 {
+			all = append(all, signals.Replica{Pod: pod.Name, RSS: in.recent.low()})
+		}
+	}
+	slices.SortFunc(all, func(a, b signals.Replica) int { return strings.Compare(a.Pod, b.Pod) })
+	return all
+}
+
+// shape says what the container's memory does.
+func (q *question) shape() signals.Shape {
+	in := signals.FromHistory(q.history)
+	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
+	growth := q.plan.Growth(q.container.name)
+	in.Overhead = growth.Overhead
+	if growth.FollowsLimit && growth.HeapPercent > 0 {
+		in.Cap = in.Limit.Percent(growth.HeapPercent)
+	}
+	for i := range q.kills {
+		in.Ended = append(in.Ended, q.kills[i].Time)
+	}
+	return signals.Classify(in)
+}
+
+// sickIn are the pods that stand out in any container, each once, by name.
+func sickIn(status *v1alpha1.MemoryRecommendationStatus) []string {
+	var all []string
+	for i := range status.Containers {
+		if s := status.Containers[i].Shape; s != nil {
+			all = append(all, s.SickPods...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// driftingIn is what is wrong with memory as the condition says it: "" for nothing.
+func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return c.Reason
+}
+
+// recallShapes takes over what the recommendation says, so that a restart of memfit tells nothing twice.
+func (m *remembered) recallShapes(status *v1alpha1.MemoryRecommendationStatus) {
+	m.drifting, m.sick = driftingIn(status), sickIn(status)
+}
+
+// sickSentence says how far a pod is above the others.
+func (m *remembered) sickSentence(pod *corev1.Pod, v *verdict) string {
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		if c.Shape == nil || !slices.Contains(c.Shape.SickPods, pod.Name) {
+			continue
+		}
+		own := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Container}]
+		if own == nil {
+			continue
+		}
+		return fmt.Sprintf("Container %s uses %s, far above its replicas (median %s). What it is doing tells more than a larger limit would", c.Container,
+			own.recent.now(), v.medians[c.Container])
+	}
+	return "Its memory is far above that of its replicas"
+}
+
+// median of what the replicas use.
+func median(replicas []signals.Replica) memory.Bytes {
+	if len(replicas) == 0 {
+		return 0
+	}
+	var all []memory.Bytes
+	for _, r := range replicas {
+		all = append(all, r.RSS)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// tellShapes writes events about memory that begins to drift, and about pods that begin to stand out: once, not at every look.
+func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
+	drifting, sick := driftingIn(&v.status), sickIn(&v.status)
+	if drifting != "" && drifting != m.drifting {
+		r.emit(driftDetected(s.owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
+	}
+	for _, name := range sick {
+		if slices.Contains(m.sick, name) {
+			continue
+		}
+		for _, pod := range s.governed {
+			if pod.Name == name {
+				r.emit(sickReplica(s.owner, pod, m.sickSentence(pod, v)))
+			}
+		}
+	}
+	m.drifting, m.sick = drifting, sick
+}
