@@ -106,7 +106,7 @@ var users = map[string]struct {
 	"user: GOMEMLIMIT":       {edit: setEnv("GOMEMLIMIT", "100MiB")},
 	"user: AUTOMEMLIMIT":     {edit: setEnv("AUTOMEMLIMIT", "0.8")},
 	"user: MALLOC_ARENA_MAX": {edit: setEnv("MALLOC_ARENA_MAX", "1")},
-	"user: GLIBC_TUNABLES":   {edit: setEnv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")},
+	"user: GLIBC_TUNABLES":   {edit: setEnv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"), less: "app MALLOC_ARENA_MAX"}, // the tunable wins anyway
 	"user: jemalloc":         {edit: setEnv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")},
 	"user: a secret's value": {edit: func(p *corev1.Pod) {
 		app(p).Env = []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: secret()}, {Name: "NODE_OPTIONS", ValueFrom: secret()}}
