@@ -162,6 +162,14 @@ var _ = Describe("An OOM kill", func() {
 		})
 	})
 
+	It("is told apart from a heap that ran out, where raising the limit does not help", func() {
+		w.applied(w.pod("web", build.Died(start.Add(-second), "Error", 134)).Obj())
+		rec := w.reconciled(w.alone("web"))
+		Expect(rec.Status.RecentOOMKills).To(HaveLen(1))
+		Expect(rec.Status.RecentOOMKills[0].Kind).To(Equal("HeapAbort"), "the profile says NodeJS")
+		Expect(rec.Status.Containers[0].Advice).To(ContainElement(ContainSubstring("heapPercent")))
+	})
+
 	It("is let go when its namespace goes", func() {
 		pod := w.pod("web", kill(-10*second)).Obj()
 		w.applied(pod)
