@@ -38,7 +38,7 @@ type Counter struct {
 	// container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
 	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and memory had to be
-	// reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, which is not true.
+	// reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, and on v1 (Linux 6.18) after three kills too.
 	LimitHits int64
 	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high, which
 	// MemoryQoS sets below the limit.

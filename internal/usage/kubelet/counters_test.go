@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -87,6 +88,28 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 				t.Errorf("counters (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// testdata/cadvisor.txt is what the kubelet of Kubernetes 1.36 in the lab said about a pod, of whose children three had been killed.
+func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
+	f, err := os.Open("testdata/cadvisor.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := DecodeCounters(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Counters{
+		{Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app"}: {
+			Instance: "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a", Started: time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
+			OOMEvents: 3, LimitHits: Unknown, Throttled: Unknown, MajorFaults: 1,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
 	}
 }
 

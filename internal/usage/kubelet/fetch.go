@@ -20,8 +20,8 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where a kubelet is asked. Without file systems, volumes and networks a summary is a quarter of the size, and the kubelet need not
-// walk its disks for it.
+// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet need not
+// look at its disks for it.
 const (
 	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
 	cadvisorPath = "/metrics/cadvisor"
@@ -40,8 +40,8 @@ type Options struct {
 	InsecureSkipKubeletTLSVerify bool
 	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
-	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 1.5 KiB per container,
-	// the kubelet's cAdvisor metrics are about 20 KiB per container.
+	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 2 KiB per container,
+	// the kubelet's cAdvisor metrics are about 40 KiB per container (Kubernetes 1.36).
 	MaxBytes memory.Bytes
 }
 

@@ -98,7 +98,7 @@ func source(t *testing.T, config *rest.Config, o Options) *Source {
 }
 
 func summaryOf(pods int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, pods)) }
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, pods, false)) }
 }
 
 func TestReadAsksTheKubeletItself(t *testing.T) {
@@ -153,7 +153,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			Options{}, []string{"redirects elsewhere"},
 		},
 		"a summary that breaks off": {
-			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2)[:900]) }, Options{}, []string{"unexpected EOF"},
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{}, []string{"unexpected EOF"},
 		},
 		"a summary without end": {
 			summaryOf(50), Options{MaxBytes: 96 * memory.KiB}, []string{"longer than 96Ki"},
@@ -164,7 +164,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		},
 		"an answer that starts and takes for ever": {
 			func(w http.ResponseWriter, r *http.Request) {
-				_, _ = w.Write(typicalSummary(0, 2)[:900])
+				_, _ = w.Write(typicalSummary(0, 2, false)[:900])
 				w.(http.Flusher).Flush()
 				<-r.Context().Done()
 			},

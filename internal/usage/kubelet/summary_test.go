@@ -14,25 +14,27 @@ import (
 
 var measured = time.Date(2026, 11, 20, 14, 0, 7, 0, time.UTC)
 
-// typicalSummary is what a kubelet says about a node with so many pods of two containers, with everything memfit does not look at:
-// network, volumes, file systems, PSI, swap. The shape is that of kubelet 1.36 (testdata/summary.json).
-func typicalSummary(node, pods int) []byte {
+// typicalSummary is what a kubelet says about a node with so many pods of two containers: testdata/summary.json, only more of it.
+// With everything, it is what it says to those who do not ask for CPU and memory only: networks, volumes and file systems too.
+func typicalSummary(node, pods int, everything bool) []byte {
 	s := stats.Summary{Node: stats.NodeStats{
 		NodeName: fmt.Sprintf("node-%d", node), StartTime: metav1.NewTime(measured.Add(-240 * time.Hour)),
 		SystemContainers: []stats.ContainerStats{container("kubelet", 0), container("runtime", 1), container("pods", 2)},
-		CPU:              cpu(9), Memory: mem(9), Fs: fs(), Runtime: &stats.RuntimeStats{ImageFs: fs(), ContainerFs: fs()},
+		CPU:              cpu(9), Memory: mem(9), Swap: swap(),
 	}}
 	for p := range pods {
-		s.Pods = append(s.Pods, stats.PodStats{
-			PodRef:     stats.PodReference{Namespace: fmt.Sprintf("team-%d", p%7), Name: fmt.Sprintf("web-6d4cf56db6-x%04d", p), UID: fmt.Sprintf("01234567-89ab-cdef-%04d-%012d", node, p)},
+		pod := stats.PodStats{
+			PodRef: stats.PodReference{
+				Namespace: fmt.Sprintf("team-%d", p%7), Name: fmt.Sprintf("web-6d4cf56db6-x%04d", p), UID: fmt.Sprintf("01234567-89ab-cdef-%04d-%012d", node, p),
+			},
 			StartTime:  metav1.NewTime(measured.Add(-24 * time.Hour)),
 			Containers: []stats.ContainerStats{container("app", node+p), container("proxy", node+p+1)},
-			CPU:        cpu(p), Memory: mem(p), Swap: swap(), EphemeralStorage: fs(), ProcessStats: &stats.ProcessStats{ProcessCount: new(uint64(17))},
-			Network: &stats.NetworkStats{
-				Time: metav1.NewTime(measured), InterfaceStats: network("eth0"), Interfaces: []stats.InterfaceStats{network("eth0"), network("lo")},
-			},
-			VolumeStats: []stats.VolumeStats{{FsStats: *fs(), Name: "kube-api-access-x7k2p"}, {FsStats: *fs(), Name: "config"}},
-		})
+			CPU:        cpu(p), Memory: mem(p), Swap: swap(),
+		}
+		if everything {
+			addEverything(&pod)
+		}
+		s.Pods = append(s.Pods, pod)
 	}
 	out, err := json.MarshalIndent(s, "", " ") // as kubelets do
 	if err != nil {
@@ -41,10 +43,21 @@ func typicalSummary(node, pods int) []byte {
 	return out
 }
 
+func addEverything(pod *stats.PodStats) {
+	pod.EphemeralStorage, pod.ProcessStats = fs(), &stats.ProcessStats{ProcessCount: new(uint64(17))}
+	pod.Network = &stats.NetworkStats{
+		Time: metav1.NewTime(measured), InterfaceStats: network("eth0"), Interfaces: []stats.InterfaceStats{network("eth0"), network("lo")},
+	}
+	pod.VolumeStats = []stats.VolumeStats{{FsStats: *fs(), Name: "kube-api-access-x7k2p"}, {FsStats: *fs(), Name: "config"}}
+	for i := range pod.Containers {
+		pod.Containers[i].Rootfs, pod.Containers[i].Logs = fs(), fs()
+	}
+}
+
 func container(name string, i int) stats.ContainerStats {
 	return stats.ContainerStats{
 		Name: name, StartTime: metav1.NewTime(measured.Add(-time.Duration(i%1000) * time.Minute)),
-		CPU: cpu(i), Memory: mem(i), Rootfs: fs(), Logs: fs(), Swap: swap(),
+		CPU: cpu(i), Memory: mem(i), Swap: swap(),
 	}
 }
 
