@@ -57,6 +57,11 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
+		name: "review", dir: "internal/review/...", noStd: pure, // reads AdmissionReviews from bytes
+		outside: slices.Concat(pods, []string{"sigs.k8s.io/json"}),
+		never:   clients,
+	},
+	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
 		ours:    []string{"internal/history", "internal/memory"},
 		outside: pods,

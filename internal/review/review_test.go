@@ -1,0 +1,187 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigsjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/internal/review"
+)
+
+// pods are those of the golden pairs of internal/inject, as JSON: every shape that matters to a plan is among them.
+func pods(t testing.TB) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob("../inject/testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, document := range bytes.Split(content, []byte("\n---")) {
+			var kind struct{ Kind string }
+			object, err := yaml.YAMLToJSON(document)
+			if err != nil || json.Unmarshal(object, &kind) != nil || kind.Kind != "Pod" {
+				continue
+			}
+			found[filepath.Base(file)] = object
+		}
+	}
+	if len(found) < 60 {
+		t.Fatalf("%d pods found, want the 60 and more of internal/inject", len(found))
+	}
+	return found
+}
+
+// needed is what a plan is made from, out of a pod decoded the usual way.
+func needed(p *corev1.Pod) *corev1.Pod {
+	out := &corev1.Pod{ObjectMeta: neededMeta(&p.ObjectMeta)}
+	out.Spec = corev1.PodSpec{OS: p.Spec.OS, Resources: p.Spec.Resources, RestartPolicy: p.Spec.RestartPolicy}
+	slim := func(list []corev1.Container) []corev1.Container {
+		var all []corev1.Container
+		for _, c := range list {
+			all = append(all, corev1.Container{
+				Name: c.Name, Command: c.Command, Args: c.Args, Env: c.Env, EnvFrom: c.EnvFrom, Resources: c.Resources,
+				ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy, VolumeMounts: c.VolumeMounts,
+			})
+		}
+		return all
+	}
+	out.Spec.Containers, out.Spec.InitContainers = slim(p.Spec.Containers), slim(p.Spec.InitContainers)
+	for _, v := range p.Spec.Volumes {
+		if v.EmptyDir != nil {
+			out.Spec.Volumes = append(out.Spec.Volumes, v)
+		}
+	}
+	return out
+}
+
+func neededMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: m.Name, GenerateName: m.GenerateName, Namespace: m.Namespace, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences}
+}
+
+func TestPodIsWhatTheUsualWayGives(t *testing.T) {
+	for name, object := range pods(t) {
+		var usual, got corev1.Pod
+		if err := json.Unmarshal(object, &usual); err != nil {
+			t.Fatal(err)
+		}
+		if !review.Pod(object, &got) {
+			t.Errorf("%s: taken for unusual", name)
+		}
+		if diff := cmp.Diff(needed(&usual), &got, cmp.Comparer(func(a, b map[string]string) bool {
+			return len(a) == len(b) && cmp.Equal(len(a) == 0, len(b) == 0) && equal(a, b)
+		})); diff != "" {
+			t.Errorf("%s: -usual +got\n%s", name, diff)
+		}
+	}
+}
+
+func equal(a, b map[string]string) bool {
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func TestRead(t *testing.T) {
+	cases := map[string]struct {
+		body   string
+		want   review.Request
+		wantOK bool
+	}{
+		"as sent": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"kind":"Pod"},"namespace":"shop","operation":"CREATE","object":{"metadata":{"name":"a"}},"oldObject":null,"dryRun":true}}`,
+			want: review.Request{UID: "u-1", Namespace: "shop", DryRun: true, Object: []byte(`{"metadata":{"name":"a"}}`)}, wantOK: true,
+		},
+		"with spaces": {
+			body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"object\": { } } }",
+			want: review.Request{UID: "u", Object: []byte(`{ }`)}, wantOK: true,
+		},
+		"braces and quotes in strings": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{"a":"}\"{","b":"\\"}}}`,
+			want: review.Request{UID: "u", Object: []byte(`{"a":"}\"{","b":"\\"}`)}, wantOK: true,
+		},
+		"an older version":   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":{}}}`},
+		"no request":         {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
+		"no uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":{}}}`},
+		"object is null":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":null}}`},
+		"an escaped key":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","object":{}}}`},
+		"cut off":            {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{}`},
+		"not JSON":           {body: `kind: AdmissionReview`},
+		"nothing":            {body: ``},
+		"an escape in uid":   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","object":{}}}`},
+		"a number for a uid": {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"object":{}}}`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := review.Read([]byte(c.body))
+			if ok != c.wantOK {
+				t.Fatalf("ok is %t, want %t", ok, c.wantOK)
+			}
+			if diff := cmp.Diff(c.want, got); ok && diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAllowedIsAnAdmissionReview(t *testing.T) {
+	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
+	text := review.AppendAllowed(nil, "u-1", base64.StdEncoding.EncodeToString(patch), []string{`memfit: "quoted"`, "second\nline"})
+	var got admissionv1.AdmissionReview
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) || *r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
+		t.Errorf("answer %s reads as %+v", text, got.Response)
+	}
+	if err := json.Unmarshal(review.AppendAllowed(nil, "u-2", "", nil), &got); err != nil || got.Response.UID != "u-2" {
+		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
+	}
+}
+
+// FuzzPod: whatever comes, nothing panics, and what is accepted of valid JSON is what the usual way gives.
+func FuzzPod(f *testing.F) {
+	for _, object := range pods(f) {
+		f.Add(object)
+	}
+	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		var got, usual corev1.Pod
+		ok := review.Pod(object, &got)
+		strict, err := sigsjson.UnmarshalStrict(object, &usual)
+		if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice: API servers send neither
+			return
+		}
+		want, err := json.Marshal(needed(&usual))
+		if err != nil {
+			return
+		}
+		have, err := json.Marshal(&got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, have) {
+			t.Errorf("usual %s\ngot %s", want, have)
+		}
+	})
+}
