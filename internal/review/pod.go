@@ -10,30 +10,40 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added first.
+type Outline struct {
+	Annotations                bool
+	InitContainers, Containers []Resources
+}
+
+// Resources of one container: whether the field is there, and its parts.
+type Resources struct{ Present, Limits, Requests bool }
+
 // Pod decodes of a pod what a plan is made from: metadata as [Metadata], and of the spec the containers' names, commands, variables,
 // resources, resize and restart policies and mounts, the volumes in memory, the pod's own resources, its OS and restart policy.
-func Pod(object []byte, into *corev1.Pod) (ok bool) {
+func Pod(object []byte, into *corev1.Pod) (outline Outline, ok bool) {
 	if !Metadata(object, &into.ObjectMeta) {
-		return false
+		return outline, false
 	}
+	outline.Annotations = into.Annotations != nil
 	usual := true
 	ok = members(object, func(key, value []byte) bool {
 		if string(key) == "spec" {
-			usual = podSpec(value, &into.Spec)
+			usual = podSpec(value, &into.Spec, &outline)
 		}
 		return usual
 	})
-	return ok && usual
+	return outline, ok && usual
 }
 
-func podSpec(b []byte, into *corev1.PodSpec) bool {
+func podSpec(b []byte, into *corev1.PodSpec, outline *Outline) bool {
 	usual := true
 	ok := members(b, func(key, value []byte) bool {
 		switch string(key) {
 		case "containers":
-			into.Containers, usual = containers(value)
+			into.Containers, outline.Containers, usual = containers(value)
 		case "initContainers":
-			into.InitContainers, usual = containers(value)
+			into.InitContainers, outline.InitContainers, usual = containers(value)
 		case "volumes":
 			into.Volumes, usual = volumes(value)
 		case "os":
@@ -48,19 +58,19 @@ func podSpec(b []byte, into *corev1.PodSpec) bool {
 	return ok && usual
 }
 
-func containers(b []byte) ([]corev1.Container, bool) {
+func containers(b []byte) (out []corev1.Container, resources []Resources, ok bool) {
 	if string(b) == "null" {
-		return nil, true
+		return nil, nil, true
 	}
-	out := make([]corev1.Container, 0, 4)
-	ok := items(b, func(item []byte) bool {
-		out = append(out, corev1.Container{})
-		return container(item, &out[len(out)-1])
+	out, resources = make([]corev1.Container, 0, 4), make([]Resources, 0, 4)
+	ok = items(b, func(item []byte) bool {
+		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
+		return container(item, &out[len(out)-1], &resources[len(resources)-1])
 	})
-	return out, ok
+	return out, resources, ok
 }
 
-func container(b []byte, into *corev1.Container) bool {
+func container(b []byte, into *corev1.Container, resources *Resources) bool {
 	usual := true
 	ok := members(b, func(key, value []byte) bool {
 		switch string(key) {
@@ -75,7 +85,9 @@ func container(b []byte, into *corev1.Container) bool {
 		case "envFrom":
 			usual = decode(value, &into.EnvFrom)
 		case "resources":
-			usual = decode(value, &into.Resources)
+			if usual = decode(value, &into.Resources); usual {
+				*resources = Resources{Present: string(value) != "null", Limits: into.Resources.Limits != nil, Requests: into.Resources.Requests != nil}
+			}
 		case "resizePolicy":
 			usual = decode(value, &into.ResizePolicy)
 		case "restartPolicy":

@@ -82,8 +82,12 @@ func TestPodIsWhatTheUsualWayGives(t *testing.T) {
 		if err := json.Unmarshal(object, &usual); err != nil {
 			t.Fatal(err)
 		}
-		if !review.Pod(object, &got) {
+		outline, ok := review.Pod(object, &got)
+		if !ok {
 			t.Errorf("%s: taken for unusual", name)
+		}
+		if diff := cmp.Diff(outlined(t, object), outline); diff != "" {
+			t.Errorf("%s: outline -usual +got\n%s", name, diff)
 		}
 		if diff := cmp.Diff(needed(&usual), &got, cmp.Comparer(func(a, b map[string]string) bool {
 			return len(a) == len(b) && cmp.Equal(len(a) == 0, len(b) == 0) && equal(a, b)
@@ -91,6 +95,33 @@ func TestPodIsWhatTheUsualWayGives(t *testing.T) {
 			t.Errorf("%s: -usual +got\n%s", name, diff)
 		}
 	}
+}
+
+// outlined is the outline as pointers tell it.
+func outlined(t *testing.T, object []byte) review.Outline {
+	t.Helper()
+	type container struct {
+		Resources *struct{ Limits, Requests map[string]any }
+	}
+	var pod struct {
+		Metadata struct{ Annotations map[string]string }
+		Spec     struct{ InitContainers, Containers []container }
+	}
+	if err := json.Unmarshal(object, &pod); err != nil {
+		t.Fatal(err)
+	}
+	of := func(list []container) []review.Resources {
+		var all []review.Resources
+		for _, c := range list {
+			r := review.Resources{Present: c.Resources != nil}
+			if r.Present {
+				r.Limits, r.Requests = c.Resources.Limits != nil, c.Resources.Requests != nil
+			}
+			all = append(all, r)
+		}
+		return all
+	}
+	return review.Outline{Annotations: pod.Metadata.Annotations != nil, InitContainers: of(pod.Spec.InitContainers), Containers: of(pod.Spec.Containers)}
 }
 
 func equal(a, b map[string]string) bool {
@@ -167,7 +198,7 @@ func FuzzPod(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
 		var got, usual corev1.Pod
-		ok := review.Pod(object, &got)
+		_, ok := review.Pod(object, &got)
 		strict, err := sigsjson.UnmarshalStrict(object, &usual)
 		if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice: API servers send neither
 			return
