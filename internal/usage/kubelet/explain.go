@@ -77,7 +77,7 @@ func (a attempt) explain(err error) error {
 }
 
 func (a attempt) advice(err error) string {
-	const insecure = "or, where nobody else can answer on node addresses, --insecure-skip-kubelet-tls-verify"
+	const insecure = "or, where nobody else can answer on node addresses, --kubelet-insecure-skip-verify"
 	switch {
 	case is[x509.UnknownAuthorityError](err):
 		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it (serverTLSBootstrap: true, approve its CSR), " +
