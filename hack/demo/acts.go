@@ -131,10 +131,14 @@ func withRecommendation(ctx context.Context, s *story, all *acts) error {
 func others(ctx context.Context, s *story, _ *acts) error {
 	for _, o := range []struct {
 		app, want string
-		command   []string
+		command   func(pod string) []string // asks the process itself
 	}{
-		{"batches", "TrimNativeHeapInterval=30000", []string{"jcmd", "1", "VM.flags"}},
-		{"cache", "120795955", []string{"/goprobe", "-print-memory-limit"}}, // 90 % of 128Mi
+		{"batches", "TrimNativeHeapInterval=30000", func(pod string) []string {
+			return []string{"exec", pod, "--", "jcmd", "1", "VM.flags"}
+		}},
+		{"cache", `"goMemLimit":120795955`, func(pod string) []string { // 90 % of 128Mi
+			return []string{"get", "--raw", "/api/v1/namespaces/" + namespace + "/pods/" + pod + ":8080/proxy/stats"}
+		}},
 	} {
 		pod, err := s.awaitPod(ctx, o.app, func(p *corev1.Pod) bool { return injected(p) && running(p) })
 		if err != nil {
@@ -143,17 +147,18 @@ func others(ctx context.Context, s *story, _ *acts) error {
 		if err := s.showInjected(ctx, pod); err != nil {
 			return err
 		}
+		command := o.command(pod.Name)
 		var out string
-		err = s.await(ctx, strings.Join(o.command, " ")+" in "+pod.Name, time.Minute, func(ctx context.Context) (bool, string, error) {
-			out, err = s.kubectl(ctx, append([]string{"exec", pod.Name, "--"}, o.command...)...)
+		err = s.await(ctx, "the process in "+pod.Name, time.Minute, func(ctx context.Context) (bool, string, error) {
+			out, err = s.kubectl(ctx, command...)
 			return err == nil, "", err
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Printf("$ kubectl exec %s -- %s\n%s", pod.Name, strings.Join(o.command, " "), indent(out))
+		fmt.Printf("$ kubectl %s\n%s", quoted(command), indent(out))
 		if !strings.Contains(out, o.want) {
-			return fmt.Errorf("%s inside %s does not show %s", strings.Join(o.command, " "), pod.Name, o.want)
+			return fmt.Errorf("kubectl %s does not show %s", quoted(command), o.want)
 		}
 	}
 	return nil
