@@ -232,15 +232,18 @@ func (j judged) steps() []Step {
 	return out[max(0, len(out)-stepsKept):]
 }
 
-// soonest is the time to the limit of the instance that gets there first. The rate of the second half is considered too: ranks alone
-// believe that neighbouring points know nothing of each other, and give too narrow an interval.
+// rateMargin widens the interval of a rate either way: ranks alone believe that neighbouring points know nothing of each other. On the
+// recordings of leaks, asked at 60 % when they will be where they end, the interval held in 6 of 11 without it and in 10 with it.
+const rateMargin = 1.2
+
+// soonest is the time to the limit of the instance that gets there first, by the rates of the whole window and of its second half.
 func soonest(climbing []judged, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {
 		l := cmp.Or(float64(limit), j.limit)
 		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
 		late, slow, fast := theilSen(each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }))
-		slow, fast = min(slow, j.growth.slow, late*0.9), max(fast, j.growth.fast, late*1.1)
+		slow, fast = min(slow, j.growth.slow, late)/rateMargin, max(fast, j.growth.fast, late)*rateMargin
 		if slow <= 0 {
 			slow = min(j.growth.slow, j.growth.slope) / 2
 		}

@@ -92,8 +92,13 @@ func grow(s series) growth {
 	g := growth{floor: floor(lows), skip: s.warmUp()}
 	g.skip = min(g.skip, len(g.floor)-2)
 	f, x, lows := g.floor[g.skip:], s.hours()[g.skip:], lows[g.skip:]
+	came := excursions(s.cells[g.skip:], f)
+	f = f[:proven(f, came)]
+	g.floor = g.floor[:g.skip+len(f)]
 	g.from, g.to = f[0], f[len(f)-1]
-	g.returned = excursions(s.cells[g.skip:], f)
+	for _, e := range came {
+		g.returned = append(g.returned, e.height)
+	}
 	g.steps = jumps(f, g.gained(), g.tooth())
 	g.all = follow(f, x, lows)
 	if g.rest = g.all; len(g.steps) > 0 {

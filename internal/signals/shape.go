@@ -96,7 +96,8 @@ type Shape struct {
 	Confidence memory.Confidence
 	// RatePerDay is the climb per day; 0 unless Kind is Climb.
 	RatePerDay memory.Bytes
-	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (95 %); zero when not climbing or no limit.
+	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (the 95 % interval, a fifth wider either
+	// way); zero when not climbing or no limit.
 	TimeToLimit [2]time.Duration
 	// Trough is the live set: the median of the low points.
 	Trough memory.Bytes

@@ -14,10 +14,15 @@ type jump struct {
 	by        float64
 }
 
-// excursions are the heights by which memory rose clearly above the floor and came down again by at least half of that. Where the floor
-// rose to meet it, nothing came down.
-func excursions(c []cell, floor []float64) []float64 {
-	var out []float64
+// excursion is memory that rose clearly above the floor and came down again by at least half of that.
+type excursion struct {
+	until  int     // the cell in which it was down again
+	height float64 // above the floor
+}
+
+// excursions finds them. Where the floor rose to meet memory, nothing came down.
+func excursions(c []cell, floor []float64) []excursion {
+	var out []excursion
 	up, top := 0.0, 0.0
 	for i, f := range floor {
 		if over := c[i].high - f; over > max(stillBytes, f*stillPercent/100) {
@@ -25,11 +30,28 @@ func excursions(c []cell, floor []float64) []float64 {
 			continue
 		}
 		if up > 0 && c[i].high <= top-up/2 {
-			out = append(out, up)
+			out = append(out, excursion{i, up})
 		}
 		up, top = 0, 0
 	}
 	return out
+}
+
+// proven is how much of a floor can be believed where memory comes and goes: what it rose since it last came down is held only if that
+// is more than it ever came down by, or if it has not come down for much longer than it ever took.
+func proven(f []float64, came []excursion) int {
+	if len(came) == 0 {
+		return len(f)
+	}
+	highest, gap, last := 0.0, 0, 0
+	for _, e := range came {
+		highest, gap, last = max(highest, e.height), max(gap, e.until-last), e.until
+	}
+	since := len(f) - 1 - last
+	if f[len(f)-1]-f[last] > highest || 2*since > 3*gap {
+		return len(f)
+	}
+	return max(last+1, 2)
 }
 
 // jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and that stick out

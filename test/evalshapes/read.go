@@ -43,7 +43,7 @@ type label struct {
 // overheads are what a runtime needs beyond its heap cap; the Go runtime's limit is for all of it.
 var overheads = map[string]memory.Bytes{"node": 48 * memory.MiB, "jvm": 64 * memory.MiB}
 
-// held is true for recordings nobody looked at while the classifier was made: their names end in -2x.
+// held is true for the recordings made last, when the classifier was thought finished: their names end in -2x.
 func (r recording) held() bool {
 	i := strings.LastIndexByte(r.name, '-')
 	return len(r.name)-i == 3 && r.name[i+1] == '2'
