@@ -64,7 +64,7 @@ func TestTheHeapLeavesRoomUnderEveryLimit(t *testing.T) {
 			for _, percent := range []int32{0, 10, 60, 75, 80, 90, 100} {
 				f := limited(mib, version)
 				f.Ask.HeapPercent = percent
-				v := oldSpace(f, "Node.js")
+				v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 				if v.Value == "" {
 					continue
 				}

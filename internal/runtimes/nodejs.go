@@ -71,7 +71,7 @@ func nodeOldSpace(f Facts) Verdict {
 	if f.Version.Below(V(8)) {
 		return left("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
 	}
-	v := oldSpace(f, "Node.js")
+	v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 	if v.Value != "" {
 		v.Value = oldSpaceFlag + "=" + v.Value
 	}
@@ -91,45 +91,51 @@ func nodeSemiSpace(f Facts) Verdict {
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
 }
 
-// oldSpace is V8's old generation in whole MiB, for Node.js and Deno: the share of the limit asked for (75 %) less three
-// semi-spaces, which V8 adds on top.
-func oldSpace(f Facts, runtime string) Verdict {
+// v8 is a runtime with V8 in it, Node.js or Deno.
+type v8 struct {
+	name string
+	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
+	semiSpace memory.Bytes
+}
+
+// oldSpace is V8's old generation in whole MiB: the share of the limit asked for (75 %) less three semi-spaces.
+func (e v8) oldSpace(f Facts) Verdict {
 	if f.Ask.HeapLimit > 0 {
-		return fixed(oldSpaceAsked(f, f.Ask.HeapLimit, runtime, "heapLimit of the profile"))
+		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
 	}
 	if f.Limit == 0 {
 		return noLimit("it")
 	}
 	if f.Limit < nodeLimitMin {
 		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
-			f.LimitText, nodeLimitMin, runtime, nodeBare))
+			f.LimitText, nodeLimitMin, e.name, nodeBare))
 	}
 	percent := percentOr(f.Ask, nodePercent)
 	if bad := badPercent(percent); bad != "" {
 		return left(bad)
 	}
-	old := f.Limit.Percent(percent).Minus(3 * semiSpace(f))
-	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, semiSpace(f))
+	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
+	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
 	if percent > nodePercent { // more than usual has to prove that it fits
-		return oldSpaceAsked(f, old, runtime, why)
+		return e.asked(f, old, why)
 	}
-	return oldSpaceChecked(f, old, why)
+	return e.checked(f, old, why)
 }
 
-// oldSpaceAsked checks that what the profile asks for fits below the limit together with what V8 does not count.
-func oldSpaceAsked(f Facts, old memory.Bytes, runtime, why string) Verdict {
+// asked checks that what the profile asks for fits below the limit together with what V8 does not count.
+func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return left(bad)
 	}
-	young := 3 * semiSpace(f)
+	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
 		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower it, or raise the limit",
-			old, why, young, nodeBare, runtime, f.LimitText))
+			old, why, young, nodeBare, e.name, f.LimitText))
 	}
-	return oldSpaceChecked(f, old, why)
+	return e.checked(f, old, why)
 }
 
-func oldSpaceChecked(f Facts, old memory.Bytes, why string) Verdict {
+func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	switch {
 	case old < nodeOldMin && f.Ask.HeapLimit == 0:
 		return left(fmt.Sprintf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why, nodeOldMin))
@@ -139,7 +145,7 @@ func oldSpaceChecked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprint(old.MiB()), why)
 }
 
-// semiSpace is the size of one of V8's three semi-spaces: the user's or the profile's own, else V8's default for the limit it
+// semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it
 // sees. Up to 512Mi it is 1 MiB. Above, V8 takes half the limit as old generation and 1/128 of that, rounded up to a power of two,
 // at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which leaves more room.
 func semiSpace(f Facts) memory.Bytes {
