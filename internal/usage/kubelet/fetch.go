@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -45,11 +46,19 @@ type Options struct {
 	MaxBytes memory.Bytes
 }
 
+// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines, TLS and I/O buffers),
+// a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200 take 13 MiB, and nobody notices either.
+const keptConnections = 200
+
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
 	timeout time.Duration
 	max     memory.Bytes
+
+	mu   sync.Mutex
+	room int             // for further kept connections
+	kept map[string]bool // by host and port; never emptied: nodes that are gone only take room that others do without
 }
 
 // New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o says.
@@ -61,7 +70,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
-	s := &Source{client: client, timeout: o.Timeout, max: o.MaxBytes}
+	s := &Source{client: client, timeout: o.Timeout, max: o.MaxBytes, room: keptConnections, kept: map[string]bool{}}
 	if s.timeout <= 0 {
 		s.timeout = 10 * time.Second
 	}
@@ -77,7 +86,8 @@ var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: mem
 // clientConfig is the API server's config, made fit for kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {
 	c := rest.CopyConfig(config)
-	c.ServerName = "" // the API server's
+	c.ServerName = ""                   // the API server's
+	c.NextProtos = []string{"http/1.1"} // one request at a time gains nothing from HTTP/2, which takes 16 KiB more per connection
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -130,6 +140,7 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	if err != nil {
 		return a.explain(err)
 	}
+	req.Close = !s.keeps(a.host)
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return a.explain(err)
@@ -147,6 +158,17 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	}
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // the rest, if it is small, so that the connection can be used again
 	return nil
+}
+
+// keeps tells whether the connection to a host is kept open: the first hosts that are asked have the room.
+func (s *Source) keeps(host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.kept[host] && s.room > 0 {
+		s.kept[host] = true
+		s.room--
+	}
+	return s.kept[host]
 }
 
 func hostPort(n usage.Node) string {

@@ -266,18 +266,37 @@ func TestReadNowhere(t *testing.T) {
 	}
 }
 
-func TestReadUsesOneConnection(t *testing.T) {
-	k := serving(t, summaryOf(2))
-	s := source(t, k.config(), Options{})
-	for range 3 {
-		if _, err := s.Read(t.Context(), k.node); err != nil {
-			t.Fatal(err)
+func TestReadKeepsConnectionsToAFewKubelets(t *testing.T) {
+	first, second := serving(t, summaryOf(2)), serving(t, summaryOf(2))
+	s := source(t, first.config(), Options{})
+	s.room = 1
+	connections := func(k *kubelet) int {
+		from := map[string]bool{}
+		for range 3 {
+			if _, err := s.Read(t.Context(), k.node); err != nil {
+				t.Fatal(err)
+			}
 		}
+		for _, r := range k.seen {
+			from[r.RemoteAddr] = true
+		}
+		return len(from)
 	}
-	for _, r := range k.seen {
-		if r.RemoteAddr != k.seen[0].RemoteAddr {
-			t.Errorf("request from %s, want all from %s: a TLS handshake per read costs more than reading", r.RemoteAddr, k.seen[0].RemoteAddr)
-		}
+	if one, other := connections(first), connections(second); one != 1 || other != 3 {
+		t.Errorf("3 reads each took %d and %d connections, want 1 where there is room for one and 3 where there is none", one, other)
+	}
+}
+
+func TestReadIgnoresHTTP2(t *testing.T) {
+	k := serving(t, summaryOf(1))
+	k.Close()
+	k.Server = httptest.NewUnstartedServer(k.Config.Handler)
+	k.EnableHTTP2 = true
+	k.StartTLS()
+	t.Cleanup(k.Close)
+	k.node = nodeAt(t, k.Listener.Addr().String())
+	if _, err := k.read(t, Options{}); err != nil || k.seen[0].ProtoMajor != 1 {
+		t.Errorf("%v, asked with %s, want HTTP/1.1", err, k.seen[0].Proto)
 	}
 }
 
