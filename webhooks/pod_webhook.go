@@ -86,41 +86,54 @@ func (h *PodInjector) Handle(ctx context.Context, req admission.Request) (respon
 		return notGoverned(ruling)
 	}
 
-	plan, patch, err := h.plan(ctx, req, ruling)
+	p, err := h.plan(ctx, req, ruling)
 	if err != nil {
 		return h.failOpen(ctx, "plan", err)
 	}
 	result = resultGoverned
 	response = admission.Allowed("")
-	response.Patches = patch
-	for _, w := range plan.Warnings() {
+	response.Patches = p.patch
+	if p.again() {
+		return response
+	}
+	if req.DryRun == nil || !*req.DryRun {
+		h.count(p)
+	}
+	for _, w := range p.plan.Warnings() {
 		response.Warnings = append(response.Warnings, "memfit: "+w)
 	}
 	return response
 }
 
+// planned is a pod, what is to become of it, and the patch that does it.
+type planned struct {
+	pod   *corev1.Pod
+	plan  inject.Plan
+	patch []jsonpatch.Operation
+}
+
+// again is true for a second call for the same pod, after other webhooks had their turn: all was said and counted in the first.
+func (p *planned) again() bool {
+	_, seen := p.pod.Annotations[v1alpha1.InjectedAnnotation]
+	return seen && len(p.patch) == 0
+}
+
 // plan makes the plan and the patch that carries it out.
-func (h *PodInjector) plan(ctx context.Context, req admission.Request, ruling govern.Ruling) (inject.Plan, []jsonpatch.Operation, error) {
+func (h *PodInjector) plan(ctx context.Context, req admission.Request, ruling govern.Ruling) (*planned, error) {
 	var pod corev1.Pod
 	if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &pod); err != nil {
-		return inject.Plan{}, nil, fmt.Errorf("decoding the pod: %w", err)
+		return nil, fmt.Errorf("decoding the pod: %w", err)
 	}
 	pod.Namespace = req.Namespace
 	sizes, err := h.sizes(ctx, ruling)
 	if err != nil {
-		return inject.Plan{}, nil, err
+		return nil, err
 	}
 	plan := inject.MakePlan(inject.Input{Pod: &pod, Profile: ruling.Profile, Sizes: sizes})
 	after := pod.DeepCopy()
 	plan.Apply(after)
 	patch, err := podPatch(req.Object.Raw, &pod, after)
-	if err != nil {
-		return inject.Plan{}, nil, err
-	}
-	if req.DryRun == nil || !*req.DryRun {
-		h.count(&pod, plan)
-	}
-	return plan, patch, nil
+	return &planned{pod: &pod, plan: plan, patch: patch}, err
 }
 
 // sizes are the recommended sizes for new pods, if the profile's mode asks for them and there are any.
@@ -180,12 +193,12 @@ func (h *PodInjector) failOpen(ctx context.Context, step string, err error) admi
 }
 
 // count tells what became of each container the plan speaks of.
-func (h *PodInjector) count(pod *corev1.Pod, plan inject.Plan) {
-	settings := plan.Settings()
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+func (h *PodInjector) count(p *planned) {
+	settings := p.plan.Settings()
+	for _, containers := range [][]corev1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {
 		for i := range containers {
 			name := containers[i].Name
-			runtime := plan.Growth(name).Name
+			runtime := p.plan.Growth(name).Name
 			if runtime == "" {
 				continue // not managed
 			}

@@ -103,6 +103,7 @@ var _ = Describe("A pod", func() {
 	Describe("is left as it came", func() {
 		It("when nobody governs it", func() {
 			ns := namespace()
+			warnings.taken()
 			pod := created(node(ns, "web").Obj())
 			Expect(envOf(pod)).To(BeEmpty())
 			Expect(pod.Annotations).To(BeEmpty())
@@ -170,6 +171,17 @@ var _ = Describe("A pod", func() {
 		Expect(again.Spec.Containers[0].Env).To(Equal(first.Spec.Containers[0].Env))
 		Expect(again.Spec.Containers[0].ResizePolicy).To(Equal(first.Spec.Containers[0].ResizePolicy))
 		Expect(again.Annotations).To(Equal(first.Annotations))
+	})
+
+	It("is spoken of once, although the API server asks twice", func() {
+		ns := namespace()
+		profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS))
+		warnings.taken()
+		before := total("memfit_injections_total")
+		limitless := build.Pod(ns, "web").Container("app").Annotate(v1alpha1.ProfileAnnotation, "web")
+		created(limitless.Obj())
+		Expect(warnings.taken()).To(ConsistOf(ContainSubstring("no memory limit")))
+		Expect(total("memfit_injections_total")).To(Equal(before + 1))
 	})
 
 	It("is answered for in a dry run, without being counted", func() {
