@@ -72,7 +72,7 @@ func (l *Ledger) limitNow(ref memory.ContainerRef) memory.Bytes {
 	if c := l.cursor(ref); c != nil && c.limited {
 		return c.limit
 	}
-	return l.limits[ref.Container]
+	return l.limits[ref.Container].limit
 }
 
 // sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that showed it was

@@ -22,10 +22,14 @@ type (
 		Version   int                                 `json:"v"`
 		Namespace string                              `json:"ns,omitempty"`
 		Since     int64                               `json:"since,omitempty"`
-		Limits    map[string]memory.Bytes             `json:"limits,omitempty"`
+		Limits    map[string]storedBirth              `json:"limits,omitempty"`
 		Pods      map[types.UID]storedPod             `json:"pods,omitempty"`
 		Kills     map[string][]storedKill             `json:"kills,omitempty"`
 		Totals    map[string]map[memory.OOMKind]int64 `json:"totals,omitempty"`
+	}
+	storedBirth struct {
+		Limit memory.Bytes `json:"l,omitempty"`
+		Pod   int64        `json:"b,omitempty"`
 	}
 	storedPod struct {
 		Gone       int64                   `json:"gone,omitempty"`
@@ -58,8 +62,11 @@ type (
 // MarshalJSON writes the ledger; equal ledgers give equal bytes.
 func (l *Ledger) MarshalJSON() ([]byte, error) {
 	s := storedLedger{
-		Version: ledgerVersion, Namespace: l.namespace, Since: unix(l.since), Limits: l.limits, Totals: l.totals,
+		Version: ledgerVersion, Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Limits: map[string]storedBirth{},
 		Pods: map[types.UID]storedPod{}, Kills: map[string][]storedKill{},
+	}
+	for name, b := range l.limits {
+		s.Limits[name] = storedBirth{b.limit, unix(b.pod)}
 	}
 	for uid, p := range l.pods {
 		sp := storedPod{Gone: unix(p.gone), Containers: map[string]storedCursor{}}
@@ -95,8 +102,11 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 	if s.Version != ledgerVersion {
 		return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", s.Version, ledgerVersion)
 	}
-	*l = Ledger{namespace: s.Namespace, since: fromUnix(s.Since), limits: s.Limits, totals: s.Totals}
+	*l = Ledger{namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals}
 	l.make()
+	for name, b := range s.Limits {
+		l.limits[name] = birth{b.Limit, fromUnix(b.Pod)}
+	}
 	for uid, sp := range s.Pods {
 		p := &pod{gone: fromUnix(sp.Gone), containers: map[string]*cursor{}}
 		for name, sc := range sp.Containers {

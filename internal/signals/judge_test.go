@@ -41,6 +41,12 @@ func TestTruthTable(t *testing.T) {
 		return p
 	}
 
+	podStatus := func(p *corev1.Pod, limit string) *corev1.Pod {
+		r := memoryLimit(limit)
+		p.Status.Resources = &r
+		return p
+	}
+
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
 		runtime  string
@@ -178,6 +184,10 @@ func TestTruthTable(t *testing.T) {
 				container("proxy", limit, running(0, 0)).pod, "320Mi"),
 			peak: map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 190 * memory.MiB},
 			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "together were at 310Mi of the pod's 320Mi",
+		},
+		"no pod-level limit, though the kubelet fills in the sum of the containers' in status": {
+			pod:  podStatus(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "256Mi"),
+			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"pod-level limit, but the container was at its own": {
 			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).

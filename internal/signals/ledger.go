@@ -39,11 +39,18 @@ type Ledger struct {
 	namespace string
 	// since is the first Update: what happened to a pod before it, nobody saw.
 	since time.Time
-	// limits are the limits containers were last seen with in pods nobody edited.
-	limits map[string]memory.Bytes
+	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would change the ledger,
+	// and so its checkpoint, at every look at an old pod and a new one.
+	limits map[string]birth
 	pods   map[types.UID]*pod
 	kills  map[string][]memory.OOMKill
 	totals map[string]map[memory.OOMKind]int64
+}
+
+// birth is the limit a pod's container was created with.
+type birth struct {
+	limit memory.Bytes
+	pod   time.Time
 }
 
 type pod struct {
@@ -100,7 +107,7 @@ func (l *Ledger) make() {
 		l.pods = map[types.UID]*pod{}
 	}
 	if l.limits == nil {
-		l.limits = map[string]memory.Bytes{}
+		l.limits = map[string]birth{}
 	}
 	if l.kills == nil {
 		l.kills = map[string][]memory.OOMKill{}
@@ -115,8 +122,8 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	if l.namespace == "" {
 		l.namespace = o.Container.Namespace
 	}
-	if !o.Edited {
-		l.limits[o.Container.Container] = o.Limit
+	if born := o.PodCreated.Truncate(time.Second); !o.Edited && !born.Before(l.limits[o.Container.Container].pod) {
+		l.limits[o.Container.Container] = birth{o.Limit, born}
 	}
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
 	c := l.cursor(o.Container)
@@ -146,7 +153,7 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
 func (l *Ledger) quiet(o Observation, watched bool) {
 	switch {
-	case o.Edited && l.limits[o.Container.Container] != o.Limit:
+	case o.Edited && l.limits[o.Container.Container].limit != o.Limit:
 		l.newCursor(o.Container).sawLimit(o)
 	case !watched && len(l.pods) < quietKept:
 		l.newCursor(o.Container)
@@ -231,7 +238,7 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32) memory.Bytes {
 		return o.Limit
 	}
 	if usual, ok := l.limits[o.Container.Container]; ok && o.Edited && index == 0 {
-		return usual
+		return usual.limit
 	}
 	return o.Limit
 }

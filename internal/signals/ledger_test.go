@@ -355,6 +355,24 @@ func TestPodsWithoutRestartsCostNothing(t *testing.T) {
 	}
 }
 
+// TestARolloutDoesNotKeepRewritingTheLedger: old pods with the old limit and new ones with the new are looked at in turn.
+func TestARolloutDoesNotKeepRewritingTheLedger(t *testing.T) {
+	l := &Ledger{}
+	l.Update(nil, nil, at(0))
+	older := Observe(makePod("web-1", "u1").created(1).container("app", "256Mi", running(0, 1)).pod)
+	newer := Observe(makePod("web-2", "u2").created(9).container("app", "512Mi", running(0, 9)).pod)
+	l.Update(older, nil, at(10))
+	l.Update(newer, nil, at(10))
+	before, _ := json.Marshal(l)
+	for minute := 11.0; minute < 20; minute++ {
+		l.Update(older, nil, at(minute))
+		l.Update(newer, nil, at(minute))
+		if after, _ := json.Marshal(l); string(after) != string(before) {
+			t.Fatalf("nothing happened, and the ledger changed:\n%s\n%s", before, after)
+		}
+	}
+}
+
 func TestOneLookAddsAtMostAThousand(t *testing.T) {
 	var l Ledger
 	m := makePod("web-1", "u1")
