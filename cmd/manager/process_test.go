@@ -78,7 +78,7 @@ func (c *cluster) start(t *testing.T, args ...string) *process {
 		"--health-probe-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics, "--metrics-secure=false",
 		fmt.Sprintf("--webhook-port=%d", c.webhook.LocalServingPort), "--webhook-cert-path=" + c.webhook.LocalServingCertDir, "--usage-interval=0",
 	}, args...)...)
-	p.Env = append(os.Environ(), runAsManager+"=1", "KUBECONFIG="+c.kubeconfig)
+	p.Env = append(os.Environ(), runAsManager+"=1", "KUBECONFIG="+c.kubeconfig, "POD_NAMESPACE=memfit-system")
 	p.Stdout, p.Stderr = p.output, p.output
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
