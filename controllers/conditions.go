@@ -92,7 +92,10 @@ func driftCondition(v *verdict) metav1.Condition {
 		s := v.shapes[name]
 		known = known || s.Kind != signals.Unknown
 		if len(s.Sick) > 0 && sick == "" {
-			sick = fmt.Sprintf("Container %s: %s far above its replicas: %s", name, counted(int32(len(s.Sick)), "pod"), join(s.Sick)) //nolint:gosec // at most 5
+			sick = "Container " + name + ": " + v.aboveReplicas(name, s.Sick[0])
+			if more := s.Sick[1:]; len(more) > 0 {
+				sick += "; far above, too: " + join(more)
+			}
 		}
 		if s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention) {
 			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))

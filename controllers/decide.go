@@ -31,8 +31,8 @@ type verdict struct {
 	changed []string
 	// restart is the pod to evict for its memory, if the profile says so.
 	restart drift.Decision
-	// medians are what replicas use, by container.
-	medians  map[string]memory.Bytes
+	// replicas are what running pods use, by container.
+	replicas map[string][]signals.Replica
 	nextLook time.Duration
 }
 
@@ -45,7 +45,7 @@ const (
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *scene, m *remembered, now time.Time) verdict {
 	cov := cover(s)
-	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, medians: map[string]memory.Bytes{}, nextLook: maxLook}
+	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
 	if s.template != nil {
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
 		for _, c := range managed(s.profile, s.template) {
@@ -62,7 +62,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				}
 			}
 			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.containers[c.name])
-			v.shapes[c.name], v.medians[c.name] = a.shape, median(q.replicas)
+			v.shapes[c.name], v.replicas[c.name] = a.shape, q.replicas
 			for _, text := range plan.Advisories(c.name) {
 				v.status.Advisories = append(v.status.Advisories, "Container "+c.name+": "+text)
 			}

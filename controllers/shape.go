@@ -117,34 +117,31 @@ func (m *remembered) recallShapes(status *v1alpha1.MemoryRecommendationStatus) {
 	m.drifting, m.sick = driftingIn(status), sickIn(status)
 }
 
-// sickSentence says how far a pod is above the others.
-func (m *remembered) sickSentence(pod *corev1.Pod, v *verdict) string {
-	for i := range v.status.Containers {
-		c := &v.status.Containers[i]
-		if c.Shape == nil || !slices.Contains(c.Shape.SickPods, pod.Name) {
-			continue
-		}
-		own := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Container}]
-		if own == nil {
-			continue
-		}
-		return fmt.Sprintf("Container %s uses %s, far above its replicas (median %s). What it is doing tells more than a larger limit would", c.Container,
-			own.recent.now(), v.medians[c.Container])
-	}
-	return "Its memory is far above that of its replicas"
-}
-
-// median of what the replicas use.
-func median(replicas []signals.Replica) memory.Bytes {
-	if len(replicas) == 0 {
-		return 0
-	}
+// aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of 60)".
+func (v *verdict) aboveReplicas(container, pod string) string {
+	var use memory.Bytes
 	var all []memory.Bytes
-	for _, r := range replicas {
+	for _, r := range v.replicas[container] {
 		all = append(all, r.RSS)
+		if r.Pod == pod {
+			use = r.RSS
+		}
+	}
+	if use == 0 {
+		return "Pod " + pod + " uses far more than its replicas"
 	}
 	slices.Sort(all)
-	return all[len(all)/2]
+	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
+}
+
+// sickSentence is the same on the pod itself, with what it means.
+func (v *verdict) sickSentence(pod string) string {
+	for i := range v.status.Containers {
+		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.SickPods, pod) {
+			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) + ". It is this pod, not the size: look at what it does before you raise the limit"
+		}
+	}
+	return "Its memory is far above that of its replicas"
 }
 
 // tellShapes writes events about memory that begins to drift, and about pods that begin to stand out: once, not at every look.
@@ -159,7 +156,7 @@ func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
 		}
 		for _, pod := range s.governed {
 			if pod.Name == name {
-				r.emit(sickReplica(s.owner, pod, m.sickSentence(pod, v)))
+				r.emit(sickReplica(s.owner, pod, v.sickSentence(name)))
 			}
 		}
 	}

@@ -64,9 +64,10 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 			return err
 		}
 		profiles.Usage = collector
-		if workloads.Past, err = readPast(mgr, feed, o); err != nil {
-			return err
-		}
+	}
+	var err error
+	if workloads.Past, err = readPast(mgr, feed, o); err != nil {
+		return err
 	}
 	if err := workloads.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the workload controller: %w", err)

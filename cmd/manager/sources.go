@@ -47,6 +47,7 @@ type sources struct {
 	prometheusToken   string
 	prometheusCA      string
 	prometheusSpan    time.Duration
+	prometheusStep    time.Duration
 	prometheusHeaders assignments
 	prometheusQueries assignments
 }
@@ -59,6 +60,7 @@ func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(&s.prometheusToken, "prometheus-bearer-token-file", "", "file with the bearer token for --prometheus-url; read again as it rotates")
 	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "", "PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
 	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour, "how far back a workload's history is read at its first sight; 0 reads none")
+	f.DurationVar(&s.prometheusStep, "prometheus-step", 5*time.Minute, "resolution of that history: the highest and lowest of each step are read; at least 15s")
 	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE sent along, for example X-Scope-OrgID=tenant; may be repeated")
 	f.Var(&s.prometheusQueries, "prometheus-query", "NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Time, PeakRSS, PeakWorkingSet, LowRSS, LowWorkingSet); may be repeated")
 }
@@ -78,6 +80,9 @@ func (s *sources) validate() []error {
 	}
 	if s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour {
 		errs = append(errs, fmt.Errorf("--prometheus-history=%s: memfit keeps 35 days (840h); say at most that, or 0 to read none", s.prometheusSpan))
+	}
+	if s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour {
+		errs = append(errs, fmt.Errorf("--prometheus-step=%s: say 15s to 1h", s.prometheusStep))
 	}
 	if s.prometheusURL != "" {
 		if _, err := prometheus.New(s.prometheus()); err != nil {
@@ -231,7 +236,7 @@ func readPast(mgr ctrl.Manager, feed *controllers.Feed, o options) (*controllers
 	past := &controllers.Past{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Feed: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
-			return source.History(ctx, w, prometheus.Span{From: from, To: to}, take)
+			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)
 		},
 	}
 	if err := mgr.Add(past); err != nil {
