@@ -25,13 +25,19 @@ func Pod(object []byte, into *corev1.Pod) (outline Outline, ok bool) {
 	if !Metadata(object, &into.ObjectMeta) {
 		return outline, false
 	}
+	return Rest(object, into)
+}
+
+// Rest decodes what [Pod] does, into a pod that has its metadata already.
+func Rest(object []byte, into *corev1.Pod) (outline Outline, ok bool) {
 	outline.Annotations = into.Annotations != nil
 	usual := true
 	ok = members(object, func(key, value []byte) bool {
 		if string(key) == "spec" {
 			usual = podSpec(value, &into.Spec, &outline)
+			return false // a new pod's status says nothing
 		}
-		return usual
+		return true
 	})
 	return outline, ok && usual
 }
