@@ -13,7 +13,11 @@ import (
 
 // lines splits after each newline; difflib's own way adds an empty line at the end.
 func lines(text []byte) []string {
-	return strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+	out := strings.SplitAfter(string(text), "\n")
+	if last := len(out) - 1; out[last] == "" {
+		out = out[:last]
+	}
+	return out
 }
 
 // Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit changes and not how
@@ -35,7 +39,7 @@ func (r *Result) Diff() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s: %w", r.titles[i], err)
 		}
-		out.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+		out.WriteString(text)
 	}
 	return out.Bytes(), nil
 }

@@ -227,6 +227,36 @@ func TestWhichProfileGoverns(t *testing.T) {
 	}
 }
 
+func TestDiffShowsWhatMemfitChangesAndNothingElse(t *testing.T) {
+	r, _ := offline(t, `kind: Pod
+apiVersion: v1
+metadata: {name:   web} # oddly written
+spec:
+    containers:
+    -   name: app
+        resources: {limits: {memory: 512Mi}}
+`, withProfile())
+	want := `--- Pod shop/web
++++ Pod shop/web with memfit
+@@ -1,7 +1,10 @@
+ kind: Pod
+ apiVersion: v1
+-metadata: {name: web} # oddly written
++metadata: {name: web, annotations: {memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}}}}'}} # oddly written
+ spec:
+   containers:
+   - name: app
+     resources: {limits: {memory: 512Mi}}
++    env:
++    - name: GOMEMLIMIT
++      value: "483183820"
+`
+	got, err := r.Diff()
+	if err != nil || string(got) != want {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, string(got)))
+	}
+}
+
 func TestBadInputIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manifests string
