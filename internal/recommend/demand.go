@@ -58,7 +58,8 @@ func (e *evaluation) demandLimit() memory.Bytes {
 		e.say("raised for a monthly job: %s was needed about a month ago and on no other day", month)
 		limit = e.plusHeadroom(month)
 	}
-	return max(limit, e.youngLimit(limit))
+	limit = max(limit, e.youngLimit(limit))
+	return max(limit, e.growingLimit(limit))
 }
 
 func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
@@ -191,6 +192,43 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	return due
 }
 
+// What a container gets that is still growing on its first day: caches fill, code is compiled, garbage finds its size. The growth of the
+// last hours is carried on until the look after the next.
+const (
+	growingSpan    = day
+	growthHours    = 3
+	forecastHours  = 2
+	growingPercent = 12 // of its use: less is noise
+)
+
+// growingLimit is for a container whose use, on its first day, is higher in the last hours than ever before. 0: it is not.
+func (e *evaluation) growingLimit(limit memory.Bytes) memory.Bytes {
+	if e.History.Span() >= growingSpan || e.Policy.Posture == Frugal {
+		return 0
+	}
+	var buf [history.HoursKept]history.Hour
+	var high, before memory.Bytes
+	for _, h := range e.History.AppendHours(buf[:0]) {
+		if e.Now.Sub(h.Start) < (growthHours+1)*time.Hour {
+			high = max(high, h.Peak)
+		} else {
+			before = max(before, h.Peak)
+		}
+	}
+	growth := high.Minus(before)
+	if before == 0 || growth < high.Percent(growingPercent) {
+		return 0
+	}
+	roomy := e.plusHeadroom(high.Plus(growth * forecastHours / growthHours))
+	if have := e.Current.Limit; have > 0 && roomy > have.Percent(103) {
+		roomy = max(roomy, have.Percent(101+e.Policy.MinChangePercent)) // or minChangePercent would keep it until nothing is left
+	}
+	if roomy > limit {
+		e.say("still growing, by %s in the last %d h of %s: carried on for %d h, that makes %s", growth, growthHours, ago(e.History.Span()), forecastHours, roomy)
+	}
+	return roomy
+}
+
 // The allowance for young containers. A burst that has not been seen yet is about as large in a small process as in a middling one (a
 // fork, a batch, a library loaded late), so it is an amount on top of usual use, not a share; large containers have it in their headroom.
 const (
@@ -198,14 +236,18 @@ const (
 	youngUpTo      = 64 * memory.MiB
 	youngEnds      = 256 * memory.MiB
 	youngTimes     = 8 // and no more than this many times the usual use
-	youngFullSpan  = day
-	youngSpan      = 4 * day
+	// It is given in full for a while and then fades: for long when the container has shown a burst, since larger ones then follow,
+	// and soon when it has been steady.
+	burstyFull, burstySpan = day, 4 * day
+	steadyFull, steadySpan = 4 * time.Hour, 10 * time.Hour
+	// burstyPercent: a container whose peak is this much above its usual use is bursty.
+	burstyPercent = 200
 )
 
 // youngLimit is what a container gets while its history is shorter than four days; 0 when it is old enough or the owner is frugal.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	span, usual := e.History.Span(), e.History.Quantile(0.5)
-	if span >= youngSpan || usual >= youngEnds || e.Policy.Posture == Frugal {
+	if span >= burstySpan || usual >= youngEnds || e.Policy.Posture == Frugal {
 		return 0
 	}
 	allowance := min(youngAllowance, usual*youngTimes)
@@ -215,18 +257,22 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	allowance = e.fading(allowance)
 	young := usual.Plus(allowance)
 	if young > limit {
-		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s, until %s are", ago(span), usual, allowance, young, ago(youngSpan))
+		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s", ago(span), usual, allowance, young)
 	}
 	return young
 }
 
-// fading is an allowance at the age the history has: in full for a day, gone after four.
+// fading is an allowance at the age the history has.
 func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
+	full, end := steadyFull, steadySpan
+	if usual := e.History.Quantile(0.5); len(e.kills) > 0 || max(e.highestDay(), e.lastDay()) >= usual.Percent(burstyPercent) {
+		full, end = burstyFull, burstySpan
+	}
 	switch span := e.History.Span(); {
-	case span <= youngFullSpan:
+	case span <= full:
 		return allowance
-	case span < youngSpan:
-		return allowance.Percent(int32(100 * (youngSpan - span) / (youngSpan - youngFullSpan)))
+	case span < end:
+		return allowance.Percent(int32(100 * (end - span) / (end - full)))
 	}
 	return 0
 }

@@ -75,6 +75,14 @@ func load(traces, seeds, out string) ([]Set, error) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("%s is no directory with traces", dir)
 		}
+		recorded, ok, err := ReadRecordings(dir)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			sets = append(sets, recorded)
+			continue
+		}
 		files, err := FindSets(dir)
 		if err != nil {
 			return nil, err
