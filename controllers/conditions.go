@@ -97,7 +97,7 @@ func driftCondition(v *verdict) metav1.Condition {
 				sick += "; far above, too: " + join(more)
 			}
 		}
-		if s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention) {
+		if drifts(s) {
 			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
 		}
 	}

@@ -51,6 +51,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 		for _, c := range managed(s.profile, s.template) {
 			q := question{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),
+				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
 				standing: m.standing[c.name], now: now,
 			}
 			a := q.answer()
@@ -147,6 +148,7 @@ type question struct {
 	history   *history.Container
 	kills     []memory.OOMKill
 	replicas  []signals.Replica
+	urgent    []signals.Instance
 	standing  v1alpha1.Size
 	now       time.Time
 }

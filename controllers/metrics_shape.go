@@ -36,7 +36,7 @@ func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]signals.Shape) 
 	for container, s := range shapes {
 		labels := []string{w.Namespace, label(w), container}
 		drifting := 0.0
-		if s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention) {
+		if drifts(s) {
 			drifting = 1
 		}
 		m.drifting.WithLabelValues(labels...).Set(drifting)

@@ -86,11 +86,11 @@ func (m *remembered) driftingPod(s *scene, pod *corev1.Pod, shapes map[string]si
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range managed(s.profile, pod) {
 		in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]
-		if _, judged := shapes[c.name]; !found || !judged || in.recent.n == 0 {
+		if _, judged := shapes[c.name]; !found || !judged || in.recent.seen == 0 {
 			continue
 		}
 		p.Containers = append(p.Containers, drift.Container{
-			Name: c.name, Use: in.recent.now(), Limit: c.current.Limit, At: in.recent.at, WorkingSetOnly: in.recent.workingSetOnly,
+			Name: c.name, Use: in.recent.now(), Limit: c.current.Limit, At: in.recent.last, WorkingSetOnly: in.recent.workingSetOnly,
 		})
 	}
 	return p

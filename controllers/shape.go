@@ -19,48 +19,11 @@ import (
 )
 
 const (
-	// readingsKept are two minutes at the usual interval.
-	readingsKept = 8
-	// readingsNeeded before an instance is compared with its replicas: one that starts is no measure for anything.
-	readingsNeeded = 4
+	// urgentPercent of its limit is where the readings of an instance are looked at one by one: below, the history is early enough.
+	urgentPercent = 70
+	// urgentSpan is the least they must span: an application that starts fills its memory, too.
+	urgentSpan = 5 * time.Minute
 )
-
-// readings are the last few of one instance.
-type readings struct {
-	rss            [readingsKept]memory.Bytes
-	n, next        uint8
-	at             time.Time
-	workingSetOnly bool
-}
-
-func (r *readings) add(s memory.Sample) {
-	if !s.Time.After(r.at) {
-		return // the same once more, or a late one
-	}
-	use := s.RSS
-	if !s.HasRSS {
-		use = s.WorkingSet
-	}
-	r.rss[r.next], r.at, r.workingSetOnly = use, s.Time, !s.HasRSS
-	r.next = (r.next + 1) % readingsKept
-	r.n = min(r.n+1, readingsKept)
-}
-
-// now is the last reading; 0: none.
-func (r *readings) now() memory.Bytes {
-	if r.n == 0 {
-		return 0
-	}
-	return r.rss[(r.next+readingsKept-1)%readingsKept]
-}
-
-// low is the lowest of the last readings, so that a pod in a burst is not taken for a sick one; 0: too few.
-func (r *readings) low() memory.Bytes {
-	if r.n < readingsNeeded {
-		return 0
-	}
-	return slices.Min(r.rss[:r.n])
-}
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
 // for reasons of its own.
@@ -76,7 +39,25 @@ func (m *remembered) replicas(container string, pods []*corev1.Pod) []signals.Re
 	return all
 }
 
-// shape says what the container's memory does.
+// urgent are the instances of a container name that use most of their limit, with what was read of each.
+func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
+	var all []signals.Instance
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		in, found := m.instances[ref]
+		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) {
+			continue
+		}
+		i := in.recent.instance(ref, in.started)
+		if n := len(i.Points); n > 0 && i.Points[n-1].Time.Sub(i.Points[0].Time) >= urgentSpan {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so that a leak that
+// kills within minutes is over before it shows there. Instances close to their limit are therefore looked at by themselves.
 func (q *question) shape() signals.Shape {
 	in := signals.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
@@ -88,7 +69,20 @@ func (q *question) shape() signals.Shape {
 	for i := range q.kills {
 		in.Ended = append(in.Ended, q.kills[i].Time)
 	}
-	return signals.Classify(in)
+	s := signals.Classify(in)
+	if len(q.urgent) == 0 || drifts(s) {
+		return s
+	}
+	in.Instances, in.Hours, in.Ended, in.Regimes = q.urgent, nil, nil, nil
+	if soon := signals.Classify(in); soon.Kind == signals.Climb && drifts(soon) {
+		return soon
+	}
+	return s
+}
+
+// drifts: memory climbs or stays high, and that is more than a guess.
+func drifts(s signals.Shape) bool {
+	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)
 }
 
 // sickIn are the pods that stand out in any container, each once, by name.

@@ -159,7 +159,9 @@ func watchUsage(mgr ctrl.Manager, u *controllers.UsageCollector, o options) (*co
 	}
 	counters := &controllers.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
-		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) { return killCounters(ctx, kubelets, node) },
+		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) {
+			return killCounters(ctx, kubelets, node)
+		},
 		Collector: &usage.Collector{
 			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 3, Concurrency: 4, MaxBackoff: 30 * time.Minute,
 		},
