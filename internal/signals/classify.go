@@ -124,13 +124,16 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	if !g.significant() || !g.changed() || !g.inSteps() {
 		return "", false
 	}
-	if len(g.steps) > 1 {
+	switch {
+	case g.gained() < g.from*muchPercent/100:
+		return memory.Low, true
+	case len(g.steps) > 1:
 		return memory.High, true
 	}
 	return memory.Medium, true
 }
 
-func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || j.span < leastClimb {
 		return "", false
@@ -138,13 +141,17 @@ func climbs(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	if j.span < soonToTell && !g.all.steady() {
 		return "", false
 	}
+	sure := memory.Low
 	switch {
 	case j.span >= longEnough:
-		return memory.High, true
-	case j.span >= soonToTell:
-		return memory.Medium, true
+		sure = memory.High
+	case j.span >= soonToTell && g.gained() >= g.from*muchPercent/100:
+		sure = memory.Medium
 	}
-	return memory.Low, true
+	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may only be taking its time to fill
+		sure = lower(sure)
+	}
+	return sure, true
 }
 
 func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
