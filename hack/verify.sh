@@ -63,7 +63,7 @@ modules() {
 
 vetted() { go -C "$1" vet -tags e2e ./...; }
 
-linted() { (cd "$1" && go tool -modfile="$tools" golangci-lint run --config "$root/.golangci.yml" --build-tags e2e ./...); }
+linted() { (cd "$1" && go tool -modfile="$tools" golangci-lint run --allow-parallel-runners --config "$root/.golangci.yml" --build-tags e2e ./...); }
 
 tidy() {
 	local out

@@ -69,7 +69,7 @@ func (s *story) readLog(ctx context.Context, pod string, a *act) error {
 	if err != nil {
 		return fmt.Errorf("reading the log of %s: %w", pod, err)
 	}
-	defer log.Close() //nolint:errcheck // read to the end; there is nothing to lose
+	defer log.Close()
 	a.bursts = 0
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct {

@@ -29,8 +29,11 @@ const (
 	goImage   = "memfit.test/goprobe:dev"
 )
 
-func profile(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
-	return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+// profileName is the profile of every spec: each has a namespace of its own.
+const profileName = "p"
+
+func profile(namespace string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
+	return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profileName}, Spec: spec}
 }
 
 // workload is a Deployment of one container with a memory limit and the given change.
@@ -62,7 +65,7 @@ func workload(namespace, image, limit string, command []string, change func(*app
 }
 
 func annotated(d *appsv1.Deployment) {
-	d.Annotations = map[string]string{v1alpha1.ProfileAnnotation: "p"}
+	d.Annotations = map[string]string{v1alpha1.ProfileAnnotation: profileName}
 }
 
 // pods are the live pods of the workload, oldest first.
@@ -118,7 +121,7 @@ func logs(ctx context.Context, pod *corev1.Pod) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer stream.Close() //nolint:errcheck // read to the end
+	defer stream.Close()
 	text, err := io.ReadAll(stream)
 	if err != nil {
 		return err.Error()

@@ -78,10 +78,10 @@ var _ = Describe("memory that drifts", func() {
 	namespace := inNamespace()
 
 	It("of one retaining Node.js pod among healthy replicas is told with the pod's name", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, "p", v1alpha1.MemoryProfileSpec{
+		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
 		}))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", keepsWhenTold}, replicated(5, nil)))).To(Succeed())
 		all := readyPods(ctx, *namespace, 5)
 		sick := all[2].Name
@@ -122,13 +122,13 @@ var _ = Describe("memory that drifts", func() {
 
 	It("of a leaking Go pod ends in a restart before its kill, where the profile says Restart", func(ctx SpecContext) {
 		none := int32(0)
-		Expect(k8s.Create(ctx, profile(*namespace, "p", v1alpha1.MemoryProfileSpec{
+		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},
 			// Without GOMEMLIMIT the process is what it would be without memfit: a leak that nothing slows down.
 			Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff},
 			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart, MinReplicas: &none},
 		}))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		waitUntilKnown(ctx, *namespace)
 		// 160 KiB/s of 96 MiB: killed after nine and a half minutes, if nobody does anything.
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, func(d *appsv1.Deployment) {
 			annotated(d)

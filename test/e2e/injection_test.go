@@ -26,13 +26,13 @@ var _ = Describe("opting in", func() {
 
 	DescribeTable("in each of the four ways gives the Go process its limit",
 		func(ctx SpecContext, spec v1alpha1.MemoryProfileSpec, onNamespace bool, change func(*appsv1.Deployment)) {
-			Expect(k8s.Create(ctx, profile(*namespace, "p", spec))).To(Succeed())
+			Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 			if onNamespace {
 				patch := []byte(`{"metadata":{"annotations":{"memfit.dev/profile":"p"}}}`)
 				_, err := clientset.CoreV1().Namespaces().Patch(ctx, *namespace, "application/merge-patch+json", patch, metav1.PatchOptions{})
 				Expect(err).NotTo(HaveOccurred())
 			}
-			waitUntilKnown(ctx, *namespace, "p")
+			waitUntilKnown(ctx, *namespace)
 			Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, change))).To(Succeed())
 			pod := runningPod(ctx, *namespace)
 			Expect(env(pod)).To(HaveKeyWithValue("GOMEMLIMIT", goLimit))
@@ -40,7 +40,7 @@ var _ = Describe("opting in", func() {
 		},
 		Entry("the annotation on the workload", goProfile, false, annotated),
 		Entry("the annotation on the pod template", goProfile, false, func(d *appsv1.Deployment) {
-			d.Spec.Template.Annotations = map[string]string{v1alpha1.ProfileAnnotation: "p"}
+			d.Spec.Template.Annotations = map[string]string{v1alpha1.ProfileAnnotation: profileName}
 		}),
 		Entry("the annotation on the namespace", goProfile, true, nil),
 		Entry("the profile's selector", v1alpha1.MemoryProfileSpec{
@@ -52,8 +52,8 @@ var _ = Describe("opting in", func() {
 	It("is undone by memfit.dev/inject: false, whatever selects the pod", func(ctx SpecContext) {
 		spec := goProfile
 		spec.Selector = &metav1.LabelSelector{}
-		Expect(k8s.Create(ctx, profile(*namespace, "p", spec))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
 			d.Annotations = map[string]string{v1alpha1.InjectAnnotation: "false"}
 		}))).To(Succeed())
@@ -66,8 +66,8 @@ var _ = Describe("inside the container", func() {
 
 	start := func(ctx SpecContext, spec v1alpha1.MemoryProfileSpec, image, limit string, command []string, change func(*corev1.Container)) *corev1.Pod {
 		GinkgoHelper()
-		Expect(k8s.Create(ctx, profile(*namespace, "p", spec))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, image, limit, command, func(d *appsv1.Deployment) {
 			annotated(d)
 			if change != nil {

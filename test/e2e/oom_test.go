@@ -73,8 +73,8 @@ var _ = Describe("an OOM kill", func() {
 	}
 
 	It("is counted, told on pod and workload, answered with a number, and new pods get it", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, "p", node(v1alpha1.SizingOnCreate)))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		Expect(k8s.Create(ctx, profile(*namespace, node(v1alpha1.SizingOnCreate)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "96Mi", nil, diesTimes(1)))).To(Succeed())
 		first := runningPod(ctx, *namespace)
 
@@ -111,8 +111,8 @@ var _ = Describe("an OOM kill", func() {
 	It("is never lost and never counted twice: fifty, while memfit is killed again and again", func(ctx SpecContext) {
 		const replicas, each = 10, 5
 		const kills = replicas * each
-		Expect(k8s.Create(ctx, profile(*namespace, "p", v1alpha1.MemoryProfileSpec{}))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each))))).To(Succeed())
 
 		By("killing every memfit pod every few seconds until the last container has died")

@@ -19,11 +19,11 @@ import (
 )
 
 // waitUntilKnown waits until memfit has seen the profile, so that a pod created next is governed by it.
-func waitUntilKnown(ctx context.Context, namespace, name string) {
+func waitUntilKnown(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		var p v1alpha1.MemoryProfile
-		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p)).To(Succeed())
+		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: profileName}, &p)).To(Succeed())
 		g.Expect(condition(p.Status.Conditions, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(p.Status.ObservedGeneration).To(Equal(p.Generation))
 	}).WithContext(ctx).Should(Succeed())
@@ -47,8 +47,8 @@ var _ = Describe("while memfit is away", Serial, func() {
 	namespace := inNamespace()
 
 	It("pods start as if it did not exist, and it says so when it is back", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, "p", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}))).To(Succeed())
-		waitUntilKnown(ctx, *namespace, "p")
+		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
 		DeferCleanup(func(ctx context.Context) {
 			scaleManager(ctx, 2)
 			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
@@ -62,7 +62,7 @@ var _ = Describe("while memfit is away", Serial, func() {
 		scaleManager(ctx, 2)
 		Eventually(func(g Gomega) {
 			var p v1alpha1.MemoryProfile
-			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: *namespace, Name: "p"}, &p)).To(Succeed())
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: *namespace, Name: profileName}, &p)).To(Succeed())
 			g.Expect(p.Status.Coverage).NotTo(BeNil())
 			g.Expect(p.Status.Coverage.Missed).To(BeEquivalentTo(1))
 			up := condition(p.Status.Conditions, v1alpha1.ConditionInjectionUpToDate)
