@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -145,5 +146,28 @@ var _ = Describe("A recommendation", func() {
 		w.seen(pod)
 		Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("newer memfit")))
 		Expect(w.checkpoint(w.alone("web")).ResourceVersion).To(Equal(checkpoint.ResourceVersion))
+	})
+
+	It("rests between two looks at a large workload, but not when something was killed", func() {
+		deployment := build.Deployment(w.namespace, "big", v1alpha1.ProfileAnnotation, "web")
+		expect.Applied(w.ctx, w.client, deployment)
+		set := build.ReplicaSet(deployment, "5d4f8c7b9")
+		expect.Applied(w.ctx, w.client, set)
+		big := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "big"}
+		var last *build.PodWrapper
+		for i := range 60 {
+			last = w.pod(fmt.Sprintf("big-%d", i)).OwnedBy(set, "apps/v1", "ReplicaSet")
+			w.applied(last.Obj())
+		}
+		rec := w.reconciled(big)
+		Expect(*rec.Status.Coverage).To(HaveField("Governed", BeEquivalentTo(60)))
+
+		w.seen(last.Obj())
+		result, err := w.reconciler.Reconcile(w.ctx, big)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.RequeueAfter).To(Equal(60 * restPerPod))
+
+		w.applied(last.Container("app", build.OOMKilled(start)).Obj())
+		Expect(w.reconciled(big).Status.OOMKills).To(BeEquivalentTo(1), "without any time having passed")
 	})
 })

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,11 @@ const checkpointVersion = 1
 // remembered is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
 // The MemoryCheckpoint is its copy on the API server: always current for the ledger, and at most CheckpointEvery old for the rest.
 type remembered struct {
+	// mu is held for a look, and while everything is written at the end.
+	mu sync.Mutex
+	// lookedAt is the time of the last look.
+	lookedAt time.Time
+
 	ledger     signals.Ledger
 	containers map[string]*history.Container
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
@@ -97,6 +103,17 @@ func (m *remembered) history(container string) *history.Container {
 // look takes in what pods showed and returns the kills that are new.
 func (m *remembered) look(observations []signals.Observation, now time.Time) []memory.OOMKill {
 	return m.ledger.Update(observations, m.peak, now)
+}
+
+// news says whether mail tells of something that ended since the last look.
+func (m *remembered) news(mail *Mail) bool {
+	if len(mail.Counters) > 0 || mail.Last != nil {
+		return true
+	}
+	return slices.ContainsFunc(mail.Observations, func(o signals.Observation) bool {
+		in, known := m.instances[o.Container]
+		return len(o.Ended) > 0 && (!known || o.Restarts > in.restarts || o.Running.IsZero())
+	})
 }
 
 // settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
