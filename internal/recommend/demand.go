@@ -265,7 +265,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 // fading is an allowance at the age the history has.
 func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
 	full, end := steadyFull, steadySpan
-	if usual := e.History.Quantile(0.5); len(e.kills) > 0 || max(e.highestDay(), e.lastDay()) >= usual.Percent(burstyPercent) {
+	if usual := e.History.Quantile(0.5); e.Policy.Posture == Cautious || len(e.kills) > 0 || max(e.highestDay(), e.lastDay()) >= usual.Percent(burstyPercent) {
 		full, end = burstyFull, burstySpan
 	}
 	switch span := e.History.Span(); {
