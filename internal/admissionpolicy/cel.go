@@ -129,7 +129,7 @@ func (r rule) conditions(list string) []string {
 	switch f := r.formula; {
 	case !f.withoutLimit:
 		all = append(all, hasLimit, fits)
-	case f.from > 0:
+	case !f.constant():
 		all = append(all, fmt.Sprintf("(!(%s) || %s)", hasLimit, fits))
 	}
 	all = append(all,
@@ -180,14 +180,25 @@ func (r rule) without(sign runtimes.Sign) string {
 // value is the CEL expression for the variable's value.
 func (r rule) value() string {
 	f := r.formula
+	switch {
+	case f.constant():
+		return strconv.Quote(f.unlimited)
+	case f.withoutLimit:
+		return fmt.Sprintf("!(%s) ? %q : %s", hasLimit, f.unlimited, f.expression())
+	}
+	return f.expression()
+}
+
+// expression is the value for a container with a limit.
+func (f *formula) expression() string {
 	if f.percent == 0 {
-		return strconv.Quote(f.prefix)
+		return f.choose(func(s step) string { return strconv.Quote(s.text) })
 	}
 	number := fmt.Sprintf("%s * %d / 100", limitOf, f.percent)
 	if f.unit > 1 {
 		number = fmt.Sprintf("%s / %d", number, int64(f.unit))
 	}
-	if less := f.lessCEL(); less != "0" {
+	if less := f.choose(func(s step) string { return strconv.FormatInt(s.less, 10) }); less != "0" {
 		number += " - " + less
 	}
 	parts := []string{"string(" + number + ")"}
@@ -200,11 +211,12 @@ func (r rule) value() string {
 	return strings.Join(parts, " + ")
 }
 
-func (f *formula) lessCEL() string {
+// choose is the CEL expression that picks what holds for the container's limit.
+func (f *formula) choose(of func(step) string) string {
 	last := len(f.steps) - 1
-	out := strconv.FormatInt(f.steps[last].less, 10)
+	out := of(f.steps[last])
 	for i := last - 1; i >= 0; i-- {
-		out = fmt.Sprintf("%s <= %d ? %d : %s", limitOf, int64(f.steps[i].upTo), f.steps[i].less, out)
+		out = fmt.Sprintf("%s <= %d ? %s : %s", limitOf, int64(f.steps[i].upTo), of(f.steps[i]), out)
 	}
 	if last > 0 {
 		out = "(" + out + ")"

@@ -17,21 +17,23 @@ import (
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
 // formula is a variable's value as a function of the container's limit: prefix, number, suffix, where the number is
-// limit*percent/100 in whole units less a step that depends on the limit. A constant has no percent.
+// limit*percent/100 in whole units less a step that depends on the limit. Without a percent it is a text per range of limits.
 type formula struct {
 	prefix, suffix string
 	percent        int64
 	unit           memory.Bytes
 	steps          []step // by limit, ascending; the last one holds for every larger limit
-	// from is the smallest limit for which the value is set. withoutLimit: it is also set on containers that have none.
+	// from is the smallest limit for which the value is set. withoutLimit: it is also set on containers that have none, to unlimited.
 	from         memory.Bytes
 	withoutLimit bool
+	unlimited    string
 }
 
-// step is what comes off for limits up to and including upTo.
+// step is what comes off, or the whole text, for limits up to and including upTo.
 type step struct {
 	upTo memory.Bytes
 	less int64
+	text string
 }
 
 // The limits that are asked for: from 4Mi to 1Ti, four to each doubling, and some that are no round numbers.
@@ -51,7 +53,7 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // fit finds the formula behind the oracle's answers. It returns nil when the oracle never sets anything.
 func fit(ask oracle) (*formula, error) {
 	f := &formula{}
-	_, f.withoutLimit = ask(0)
+	f.unlimited, f.withoutLimit = ask(0)
 	first := slices.IndexFunc(limits, func(l memory.Bytes) bool { _, ok := ask(l); return ok })
 	if first < 0 {
 		if f.withoutLimit {
@@ -64,8 +66,20 @@ func fit(ask oracle) (*formula, error) {
 	}
 	f.split(ask, limits[first:])
 	if f.percent > 0 {
-		f.findSteps(ask, limits[first:])
+		f.steps = stepsOf(limits[first:], func(l memory.Bytes) step {
+			less, _ := f.taken(ask, l)
+			return step{less: less}
+		})
+		if f.verify(ask) == nil {
+			return f, nil
+		}
 	}
+	// No share of the limit: then perhaps a few texts, each for a range of limits.
+	f.percent, f.prefix, f.suffix = 0, "", ""
+	f.steps = stepsOf(limits[first:], func(l memory.Bytes) step {
+		text, _ := ask(l)
+		return step{text: text}
+	})
 	return f, f.verify(ask)
 }
 
@@ -85,7 +99,6 @@ func boundary(no, yes memory.Bytes, is func(memory.Bytes) bool) memory.Bytes {
 func (f *formula) split(ask oracle, at []memory.Bytes) {
 	small, _ := ask(at[0])
 	large, _ := ask(at[len(at)-1])
-	f.prefix = large
 	if small == large {
 		return
 	}
@@ -125,20 +138,26 @@ func (f *formula) taken(ask oracle, limit memory.Bytes) (less int64, ok bool) {
 // mostSteps is far more than any runtime has; answers that need more follow no formula, which verify then says.
 const mostSteps = 16
 
-func (f *formula) findSteps(ask oracle, at []memory.Bytes) {
-	for i := 1; i < len(at) && len(f.steps) < mostSteps; i++ {
-		after, _ := f.taken(ask, at[i])
+// stepsOf finds where the answer changes between the limits at, and to what.
+func stepsOf(at []memory.Bytes, answer func(memory.Bytes) step) []step {
+	var steps []step
+	add := func(s step, upTo memory.Bytes) {
+		s.upTo = upTo
+		steps = append(steps, s)
+	}
+	for i := 1; i < len(at) && len(steps) < mostSteps; i++ {
+		after := answer(at[i])
 		for from := at[i-1]; ; { // more than one step may lie between two limits
-			before, _ := f.taken(ask, from)
-			if after == before || len(f.steps) == mostSteps {
+			before := answer(from)
+			if after == before || len(steps) == mostSteps {
 				break
 			}
-			from = boundary(from, at[i], func(l memory.Bytes) bool { less, _ := f.taken(ask, l); return less != before })
-			f.steps = append(f.steps, step{upTo: from - 1, less: before})
+			from = boundary(from, at[i], func(l memory.Bytes) bool { return answer(l) != before })
+			add(before, from-1)
 		}
 	}
-	last, _ := f.taken(ask, at[len(at)-1])
-	f.steps = append(f.steps, step{upTo: memory.Max, less: last})
+	add(answer(at[len(at)-1]), memory.Max)
+	return steps
 }
 
 // value is the formula's own answer for a container with a limit.
@@ -146,10 +165,10 @@ func (f *formula) value(limit memory.Bytes) (string, bool) {
 	if limit < f.from {
 		return "", false
 	}
-	if f.percent == 0 {
-		return f.prefix, true
-	}
 	i := slices.IndexFunc(f.steps, func(s step) bool { return limit <= s.upTo })
+	if f.percent == 0 {
+		return f.steps[i].text, true
+	}
 	return f.prefix + strconv.FormatInt(f.number(limit)-f.steps[i].less, 10) + f.suffix, true
 }
 
@@ -168,8 +187,10 @@ func (f *formula) verify(ask oracle) error {
 			return fmt.Errorf("at a limit of %s memfit sets %q, and no simple formula gives that (%q)", limit, want, got)
 		}
 	}
-	if want, wantSet := ask(0); wantSet != f.withoutLimit || wantSet && want != f.prefix {
-		return fmt.Errorf("without a limit memfit sets %q, and no simple formula gives that", want)
-	}
 	return nil
+}
+
+// constant reports whether the value is one text for every container, so that its limit need not be looked at.
+func (f *formula) constant() bool {
+	return f.withoutLimit && f.percent == 0 && len(f.steps) == 1 && f.steps[0].text == f.unlimited && f.from == 0
 }

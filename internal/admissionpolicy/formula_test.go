@@ -24,7 +24,8 @@ func TestFit(t *testing.T) {
 		wantSteps   int
 	}{
 		"never set":      {ask: func(memory.Bytes) (string, bool) { return "", false }, wantNothing: true},
-		"a constant":     {ask: func(memory.Bytes) (string, bool) { return "-XX:TrimNativeHeapInterval=60000", true }},
+		"a constant":     {ask: func(memory.Bytes) (string, bool) { return "-XX:TrimNativeHeapInterval=60000", true }, wantSteps: 1},
+		"two texts":      {ask: flags, wantSteps: 2},
 		"a share":        {ask: percent(90), wantPercent: 90, wantFrom: 64 * memory.MiB, wantSteps: 1},
 		"an odd share":   {ask: percent(33), wantPercent: 33, wantFrom: 64 * memory.MiB, wantSteps: 1},
 		"the whole":      {ask: percent(100), wantPercent: 100, wantFrom: 64 * memory.MiB, wantSteps: 1},
@@ -55,11 +56,25 @@ func TestFit(t *testing.T) {
 			if c.wantNothing != (f == nil) {
 				t.Fatalf("formula %+v, want none: %t", f, c.wantNothing)
 			}
+			if want, set := c.ask(0); f != nil && (f.withoutLimit != set || set && f.unlimited != want) {
+				t.Errorf("without a limit %q (%t), want %q (%t)", f.unlimited, f.withoutLimit, want, set)
+			}
 			if f != nil && (f.percent != c.wantPercent || f.from != c.wantFrom || len(f.steps) != c.wantSteps) {
 				t.Errorf("%d %% from %s in %d steps, want %d %% from %s in %d", f.percent, f.from, len(f.steps), c.wantPercent, c.wantFrom, c.wantSteps)
 			}
 		})
 	}
+}
+
+// flags are those of a JVM: one more on small containers, another without a limit.
+func flags(l memory.Bytes) (string, bool) {
+	if l < 256*memory.MiB {
+		if l == 0 {
+			return "-XX:+UseNothing", true
+		}
+		return "-XX:MaxRAMPercentage=60.0 -XX:MinRAMPercentage=60.0", true
+	}
+	return "-XX:MaxRAMPercentage=60.0", true
 }
 
 // mebibytes is a flag in MiB with a step at 300Mi, for limits above 100Mi.

@@ -87,8 +87,11 @@ func containers(n *profile.Named) []chosen {
 // rulesFor asks what is set on such a container and turns every variable into a rule.
 func rulesFor(n *profile.Named, c chosen) (rules []rule, leftOut []string) {
 	policy := n.Container(c.sample(), nil)
-	if !policy.Managed || policy.Tuning.Mode != v1alpha1.TuningInject {
+	if !policy.Managed {
 		return nil, nil
+	}
+	if mode := policy.Tuning.Mode; mode != v1alpha1.TuningInject {
+		return nil, []string{fmt.Sprintf("tuning.mode is %s", mode)}
 	}
 	runtime := runtimes.Lookup(string(policy.Runtime.Type))
 	for _, env := range variables(runtime) {

@@ -31,6 +31,7 @@ func profiles() map[string]v1alpha1.MemoryProfileSpec {
 		"node20": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}, Tuning: v1alpha1.TuningSpec{ArenaMax: ptr.To(int32(2))}},
 		"node24": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "24"}},
 		"jvm":    {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17.0.15"}},
+		"jvm60":  {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "21.0.4"}, Tuning: v1alpha1.TuningSpec{HeapPercent: ptr.To(int32(60))}},
 		"ruby":   {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeRuby}},
 		"article": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, Tuning: v1alpha1.TuningSpec{
 			HeapLimit: ptr.To(resource.MustParse("256Mi")), ArenaMax: ptr.To(int32(2)),
@@ -168,7 +169,7 @@ func newPod(profile, limit string) *corev1.Pod {
 func careful(pod, webhook *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	for _, v := range app(webhook).Env {
-		if v.Name == "MALLOC_ARENA_MAX" || v.Name == "JAVA_TOOL_OPTIONS" {
+		if v.Name == "MALLOC_ARENA_MAX" || v.Name == "JAVA_TOOL_OPTIONS" && !strings.Contains(v.Value, "RAMPercentage") {
 			app(out).Env = append(app(out).Env, v)
 		}
 	}
