@@ -7,4 +7,4 @@ SKIP ?=
 
 .PHONY: test-runtimes
 test-runtimes: ## Start real Node.js, JDKs, Go, Python, Ruby, PHP, Deno and Bun with what memfit injects (fetches 900 MB once).
-	SKIP='$(SKIP)' go test -count=1 -tags runtimes -timeout 40m ./test/runtimes
+	SKIP='$(SKIP)' go test -C test/runtimes -count=1 -tags runtimes -timeout 40m # without a package, so that the counts are shown
