@@ -100,7 +100,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 		return
 	}
 	v := encode(demand)
-	c.count(at, s)
+	c.count(at)
 	c.markHour(v, hour)
 	c.markDay(v, day)
 	c.markPeaks(s, day)
@@ -244,7 +244,7 @@ func (c *Container) occupy(sl *slot, id uint32, started int64) {
 	*sl = slot{id: id, started: started, number: c.instances, last: started - 1}
 }
 
-func (c *Container) count(at int64, s memory.Sample) {
+func (c *Container) count(at int64) {
 	if c.samples == 0 || at < c.first {
 		c.first = at
 	}

@@ -24,7 +24,6 @@ const (
 type histogram struct {
 	refHour int32
 	n       uint8
-	coarser uint8            // how often buckets were doubled
 	upper   [maxBuckets]code // upper edge of the bucket, ascending
 	weight  [maxBuckets]float32
 }

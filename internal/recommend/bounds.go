@@ -70,6 +70,9 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
 	}
+	if p.DecreaseNever {
+		request = max(request, e.Current.Request)
+	}
 	if p.RequestMax > 0 {
 		request = min(request, p.RequestMax)
 	}

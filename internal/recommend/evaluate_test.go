@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -170,13 +170,14 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 	}{
 		"usual use":   {Policy{}, 215 * mib},
 		"as limit":    {Policy{RequestEqualsLimit: true}, 920 * mib},
+		"never down":  {Policy{DecreaseNever: true}, 500 * mib},
 		"request.max": {Policy{RequestMax: 128 * mib}, 128 * mib},
 		"request.min": {Policy{RequestMin: 300 * mib}, 300 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
 			now := feed(h, 9*day, gib, burst)
-			got := Evaluate(Input{History: h, Policy: c.policy, Current: Size{}, Now: now})
+			got := Evaluate(Input{History: h, Policy: c.policy, Current: Size{Request: 500 * mib}, Now: now})
 			if got.Size.Limit != 920*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
 				t.Errorf("got %v, want limit 920Mi and a request near %s", got.Size, c.want)
 			}

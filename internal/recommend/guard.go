@@ -162,7 +162,7 @@ func CooledDown(in GuardInput) (string, string, bool) {
 // WithinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one would restart.
 func WithinBudget(in GuardInput) (string, string, bool) {
 	most := max(in.MaxUnavailable, 1)
-	if busy := in.Changing + in.Unavailable; busy >= most && !(in.urgent() && in.Changing == 0) {
+	if busy := in.Changing + in.Unavailable; busy >= most && (in.Changing > 0 || !in.urgent()) {
 		return refuse("Budget", "%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(in.Changing), "pod"), in.Unavailable, most)
 	}
 	if in.Restarts && in.Replicas == 1 && !in.SingleReplicaMayRestart && !in.urgent() {
