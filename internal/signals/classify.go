@@ -103,7 +103,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	for _, up := range g.returned {
 		total += up
 	}
-	if g.all.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || total < 4*g.gained() {
+	if g.all.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || l.sudden < burstSudden || total < 4*g.gained() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -113,7 +113,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope || j.growth.ending < keepsEnding || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -135,10 +135,10 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || j.span < leastClimb {
+	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding || j.span < leastClimb {
 		return "", false
 	}
-	if j.span < soonToTell && !g.all.steady() {
+	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {
 		return "", false
 	}
 	sure := memory.Low
@@ -149,7 +149,7 @@ func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
 		sure = memory.Medium
 	}
 	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may only be taking its time to fill
-		sure = lower(sure)
+		return lower(sure), g.gained() >= g.from*fillsPercent/100
 	}
 	return sure, true
 }
@@ -181,7 +181,7 @@ func standsStill(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	l := j.level
-	if l.duty > burstDuty || l.idle < burstIdle {
+	if l.duty > burstDuty || l.idle < burstIdle || l.sudden < burstSudden {
 		return "", false
 	}
 	if len(j.growth.returned) < 2 {
@@ -190,7 +190,10 @@ func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return j.seenEnough(), true
 }
 
-func upAndDown(j judged, _ ShapeInput) (memory.Confidence, bool) { return j.seenEnough(), true }
+func upAndDown(j judged, _ ShapeInput) (memory.Confidence, bool) {
+	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && rises(j.lows()[j.growth.skip:], trendZ)
+	return j.seenEnough(), !onlyUp
+}
 
 func (j judged) seenEnough() memory.Confidence {
 	switch {

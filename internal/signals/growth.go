@@ -15,6 +15,8 @@ const (
 	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
 	grownPercent = 10
 	grownBytes   = float64(6 * memory.MiB)
+	// fillsPercent: a heap below its cap that grew by less is filling.
+	fillsPercent = 60
 	// muchPercent: less growth than that within a day may be a day's load. Of 92 pods of a Java shop with no known leak (docs/signals.md),
 	// nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
@@ -34,8 +36,10 @@ const (
 	// a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
 	keepsPace   = 0.75
 	keepsCentre = 0.42
+	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
+	keepsEnding = 0.45
 	// keepsSlope is the same for the two halves. For a cache watched for one and a half of its time constants it is 0.47.
-	keepsSlope = 0.5
+	keepsSlope = 0.6
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
 	// leastClimb is the shortest window in which a climb is told from a start.
@@ -60,7 +64,9 @@ type growth struct {
 	// slope in bytes per hour with its 95 % interval, of the lows.
 	slope, slow, fast float64
 	change            float64 // Pettitt p of the lows
-	floor             []float64
+	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends before the window does.
+	ending float64
+	floor  []float64
 	// returned are the heights above the floor of the excursions that came down again.
 	returned []float64
 	skip     int // cells of warm-up
@@ -113,6 +119,11 @@ func grow(s series) growth {
 	}
 	g.slope, g.slow, g.fast = theilSen(x, lows)
 	_, g.change = pettitt(lows)
+	mids := s.mids()[g.skip:]
+	third := before(x, x[len(x)-1]-(x[len(x)-1]-x[0])/3)
+	whole, _, _ := theilSen(x, mids)
+	last, _, _ := theilSen(x[third:], mids[third:])
+	g.ending = ratio(last, whole)
 	return g
 }
 

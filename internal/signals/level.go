@@ -13,6 +13,8 @@ const (
 	burstDuty = 0.4
 	// burstIdle is the least share of time a bursting process spends on its floor.
 	burstIdle = 0.4
+	// burstSudden is the share of its height a burst rises by within a cell, a hundredth of the window; garbage piles up more slowly.
+	burstSudden = 0.5
 	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so the upper end
 	// also gets the runtime's overhead.
 	capLow, capHigh = 82, 104
@@ -23,6 +25,7 @@ type level struct {
 	base, usual, top float64 // bytes: low, median and high points after warm-up
 	duty             float64 // share of time above half height
 	idle             float64 // share of time on the floor
+	sudden           float64 // the largest rise within a cell, as a share of the height
 }
 
 func (l level) height() float64 { return l.top - l.base }
@@ -43,6 +46,9 @@ func levels(s series, g growth) level {
 		}
 		if x.mid > l.base+l.height()/2 {
 			above++
+		}
+		if i > 0 && l.height() > 0 {
+			l.sudden = max(l.sudden, (x.high-c[i-1].mid)/l.height())
 		}
 	}
 	l.duty, l.idle = float64(above)/float64(len(c)), float64(idle)/float64(len(c))

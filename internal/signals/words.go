@@ -67,7 +67,7 @@ func sayFollows(s Shape, j judged) string {
 
 func sayUnknown(_ Shape, j judged) string {
 	if j.growth.significant() {
-		return fmt.Sprintf("grows, but %s is too short to tell a climb from a start", long(j.span))
+		return fmt.Sprintf("grows, and %s is too short to tell a climb from a start or from a heap that fills", long(j.span))
 	}
 	return "fits no shape"
 }
