@@ -28,17 +28,17 @@ import (
 func profiles() map[string]v1alpha1.MemoryProfileSpec {
 	return map[string]v1alpha1.MemoryProfileSpec{
 		"go":     {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
-		"node20": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}, Tuning: v1alpha1.TuningSpec{ArenaMax: ptr.To(int32(2))}},
+		"node20": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}, Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
 		"node24": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "24"}},
 		"jvm":    {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17.0.15"}},
-		"jvm60":  {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "21.0.4"}, Tuning: v1alpha1.TuningSpec{HeapPercent: ptr.To(int32(60))}},
+		"jvm60":  {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "21.0.4"}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}},
 		"ruby":   {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeRuby}},
 		"article": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, Tuning: v1alpha1.TuningSpec{
-			HeapLimit: ptr.To(resource.MustParse("256Mi")), ArenaMax: ptr.To(int32(2)),
+			HeapLimit: new(resource.MustParse("256Mi")), ArenaMax: new(int32(2)),
 		}},
 		"mixed": {
 			Runtime:    v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython},
-			Tuning:     v1alpha1.TuningSpec{ArenaMax: ptr.To(int32(4))},
+			Tuning:     v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
 			Containers: []v1alpha1.ContainerPolicy{{Name: "side", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}},
 		},
 	}

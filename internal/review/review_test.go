@@ -34,7 +34,7 @@ func pods(t testing.TB) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, document := range bytes.Split(content, []byte("\n---")) {
+		for document := range bytes.SplitSeq(content, []byte("\n---")) {
 			var kind struct{ Kind string }
 			object, err := yaml.YAMLToJSON(document)
 			if err != nil || json.Unmarshal(object, &kind) != nil || kind.Kind != "Pod" {

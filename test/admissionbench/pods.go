@@ -58,10 +58,10 @@ func review(n, i int) ([]byte, error) {
 	pod.Name = fmt.Sprintf("%s%05d", pod.GenerateName, n)
 	pod.Namespace = namespace(i)
 	pod.Labels["pod-template-hash"] = hash(i)
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: replicaSet(i), UID: uid("r", i), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: replicaSet(i), UID: uid("r", i), Controller: new(true), BlockOwnerDeletion: new(true)}}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &created, FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(managedFields)},
+		FieldsV1: metav1.NewFieldsV1(managedFields),
 	}}
 	raw, err := json.Marshal(pod)
 	if err != nil {
@@ -72,7 +72,7 @@ func review(n, i int) ([]byte, error) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
 			UID: types.UID(fmt.Sprintf("%08x-1111-4000-8000-000000000000", n)), Kind: gvk, Resource: gvr, RequestKind: &gvk, RequestResource: &gvr,
-			Name: pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: ptr.To(false),
+			Name: pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: new(false),
 			UserInfo: authenticationv1.UserInfo{
 				Username: "system:serviceaccount:kube-system:replicaset-controller", UID: "6f2b0a0e-1111-4000-8000-000000000000",
 				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
@@ -105,7 +105,7 @@ func template(i int) corev1.PodTemplateSpec {
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(request)},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
 			},
-			SecurityContext:        &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			SecurityContext:        &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 		}
 	}
@@ -116,11 +116,11 @@ func template(i int) corev1.PodTemplateSpec {
 			Containers:    []corev1.Container{container("app", "100m", "512Mi", "576Mi", variables), container("proxy", "20m", "96Mi", "128Mi", nil)},
 			Volumes:       volumes(),
 			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler", ServiceAccountName: "web",
-			TerminationGracePeriodSeconds: ptr.To(int64(30)), EnableServiceLinks: ptr.To(true), PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority), Priority: ptr.To(int32(0)),
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			TerminationGracePeriodSeconds: new(int64(30)), EnableServiceLinks: new(true), PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority), Priority: new(int32(0)),
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 			Tolerations: []corev1.Toleration{
-				{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(int64(300))},
-				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(int64(300))},
+				{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
 			},
 		},
 	}
@@ -129,9 +129,9 @@ func template(i int) corev1.PodTemplateSpec {
 func volumes() []corev1.Volume {
 	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	return []corev1.Volume{
-		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: ptr.To(int32(420))}}},
-		{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: ptr.To(int32(420)), Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: ptr.To(int64(3607)), Path: "token"}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: new(int32(420))}}},
+		{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)), Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
 			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("kube-root-ca.crt"), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
 		}}}},
 	}

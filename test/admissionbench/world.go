@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -76,11 +75,11 @@ func (w *world) addWorkload(i int) error {
 	if p, ok := w.profileOf(i); ok {
 		d.Annotations[v1alpha1.ProfileAnnotation] = profileName(p)
 	}
-	d.Spec = appsv1.DeploymentSpec{Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": workload(i)}}, Template: template(i)}
+	d.Spec = appsv1.DeploymentSpec{Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": workload(i)}}, Template: template(i)}
 	r := &appsv1.ReplicaSet{ObjectMeta: meta(namespace(i), replicaSet(i), "r", i)}
 	r.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1", "deployment.kubernetes.io/desired-replicas": strconv.Itoa(replicas)}
-	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
-	r.Spec = appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(replicas)), Selector: d.Spec.Selector, Template: template(i)}
+	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: new(true), BlockOwnerDeletion: new(true)}}
+	r.Spec = appsv1.ReplicaSetSpec{Replicas: new(int32(replicas)), Selector: d.Spec.Selector, Template: template(i)}
 	if err := w.add("/apis/apps/v1/deployments", d); err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (w *world) addGovernors(p int) error {
 	mp.Spec = v1alpha1.MemoryProfileSpec{
 		Runtime:    v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20", Libc: v1alpha1.LibcAuto},
 		Containers: []v1alpha1.ContainerPolicy{{Name: "proxy", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}},
-		Tuning:     v1alpha1.TuningSpec{ArenaMax: ptr.To(int32(2))},
+		Tuning:     v1alpha1.TuningSpec{ArenaMax: new(int32(2))},
 		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate},
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: meta(namespace(i), "deployment-"+workload(i), "m", p)}

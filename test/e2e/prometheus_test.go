@@ -68,7 +68,7 @@ func freeAddress() string {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
-	defer l.Close() //nolint:errcheck // only its port was wanted
+	defer l.Close()
 	return l.Addr().String()
 }
 
