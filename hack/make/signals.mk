@@ -10,5 +10,5 @@ eval-shapes: ## Classify recordings of real processes and compare with what they
 	@go run ./test/evalshapes -recordings $(RECORDINGS) $(EVAL_FLAGS)
 
 .PHONY: record-shapes
-record-shapes: ## Record the processes of test/recordings anew into dist/recordings (48 minutes; needs node, java, go, python3, ruby).
+record-shapes: ## Record the processes of test/recordings anew into dist/recordings (75 minutes; needs node, java, go, python3, ruby).
 	test/recordings/record.py --out dist/recordings
