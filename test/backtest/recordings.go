@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +19,7 @@ import (
 // recorded second stands for as long as recordings.csv says. ok is false for a directory without recordings.csv.
 func ReadRecordings(dir string) (set Set, ok bool, err error) {
 	index, err := readCSV(filepath.Join(dir, "recordings.csv"))
-	if os.IsNotExist(err) {
+	if errors.Is(err, os.ErrNotExist) {
 		return Set{}, false, nil
 	}
 	if err != nil {
@@ -83,7 +84,7 @@ func readCSV(path string) ([]map[string]string, error) {
 	var rows []map[string]string
 	for {
 		cells, err := in.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return rows, nil
 		}
 		if err != nil {
