@@ -37,10 +37,10 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// Informed are the objects that must have an informer before the cache starts.
+// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook reads. Pods and
+// nodes are the leader's business; the feed asks for them when it starts, so that a replica that only serves the webhook holds none.
 func Informed() []client.Object {
-	return append(govern.Informers(), &corev1.Pod{}, &corev1.Node{},
-		&v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
+	return append(govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
 }
 
 // slimPod drops what memfit does not read: managed fields, foreign annotations, images, probes, ports, mounts and volumes (but

@@ -78,6 +78,9 @@ func (f *Feed) follow(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if _, err := f.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
 	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)

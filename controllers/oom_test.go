@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -81,6 +82,15 @@ var _ = Describe("An OOM kill", func() {
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
 		Expect(rec.Status.Containers).To(HaveLen(1), "what was found about the container stays")
+	})
+
+	It("is counted when the deletion itself was missed, and the relist tells of it", func() {
+		pod := w.pod("web", kill(-10*second)).Obj()
+		expect.Applied(w.ctx, w.client, pod)
+		last := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		expect.Deleted(w.ctx, w.client, pod)
+		w.feed.gone(w.ctx, toolscache.DeletedFinalStateUnknown{Key: w.namespace + "/web", Obj: last})
+		Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
 	})
 
 	It("is counted when memfit learns of the pod only by its deletion", func() {

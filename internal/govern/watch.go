@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type Watcher struct {
 	Cache    cache.Cache
 	// OnChange is called after each change of the profiles in force. It must not block. Nil: nobody is told.
 	OnChange func()
+
+	ready atomic.Bool
 }
 
 // NeedLeaderElection is false: every replica needs to know the profiles.
@@ -66,9 +69,12 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// Ready is a readiness check: until profiles are known, owners are synced and namespaces are synced, pods would be admitted
-// without what they should get.
+// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without what they should get.
+// Once they are, they stay: a leader that starts to watch pods still answers for them.
 func (w *Watcher) Ready(req *http.Request) error {
+	if w.ready.Load() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(req.Context(), time.Second)
 	defer cancel()
 	if !w.Cache.WaitForCacheSync(ctx) {
@@ -76,6 +82,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 	}
 	select {
 	case <-w.Governor.Built():
+		w.ready.Store(true)
 		return nil
 	default:
 		return errors.New("profiles are not read yet")

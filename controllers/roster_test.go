@@ -1,0 +1,127 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+var (
+	rosterWeb = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	rosterJob = memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "job"}
+)
+
+func look(container string, restarts int32) signals.Observation {
+	return signals.Observation{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container}, Restarts: restarts}
+}
+
+func rosterWith(pods ...string) *Roster {
+	r := NewRoster()
+	for _, name := range pods {
+		r.Enrol(types.UID("uid-"+name), types.NamespacedName{Namespace: "shop", Name: "web-" + name}, rosterWeb)
+	}
+	return r
+}
+
+// TestMailIsBounded: an informer that runs while nobody reconciles costs a bounded amount of memory, and the first and the newest
+// observations survive, which carry the sum of what happened in between.
+func TestMailIsBounded(t *testing.T) {
+	r := rosterWith("1")
+	for restarts := range int32(1000) {
+		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
+	}
+	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"})
+	for i := range 3 * maxSamples {
+		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
+		r.Sampled([]memory.Sample{s}, "kubelet")
+	}
+	mail, pods := r.Collect(rosterWeb)
+	if len(pods) != 1 {
+		t.Errorf("%d pods, want 1", len(pods))
+	}
+	var app []int32
+	for _, o := range mail.Observations {
+		if o.Container.Container == "app" {
+			app = append(app, o.Restarts)
+		}
+	}
+	if len(app) != maxObservations || app[0] != 0 || app[len(app)-1] != 999 {
+		t.Errorf("observations of app with restarts %v, want %d, from 0 to 999", app, maxObservations)
+	}
+	if n := len(mail.Observations) - len(app); n != 1 {
+		t.Errorf("%d equal observations of proxy, want 1", n)
+	}
+	if n := len(mail.Samples); n > maxSamples || mail.Samples[n-1].Time.Unix() != 3*maxSamples-1 {
+		t.Errorf("%d samples up to %s, want at most %d up to the newest", n, mail.Samples[n-1].Time, maxSamples)
+	}
+	if mail, _ := r.Collect(rosterWeb); len(mail.Observations)+len(mail.Samples) != 0 {
+		t.Error("collected mail is still there")
+	}
+}
+
+// TestReturnedMailComesFirst: what failed is dealt with before what came in meanwhile.
+func TestReturnedMailComesFirst(t *testing.T) {
+	r := rosterWith("1")
+	r.Observe(rosterWeb, []signals.Observation{look("app", 1)})
+	mail, _ := r.Collect(rosterWeb)
+	r.Observe(rosterWeb, []signals.Observation{look("app", 2)})
+	r.Return(rosterWeb, mail)
+	again, _ := r.Collect(rosterWeb)
+	if len(again.Observations) != 2 || again.Observations[0].Restarts != 1 || again.Observations[1].Restarts != 2 {
+		t.Errorf("got %+v, want restarts 1 and then 2", again.Observations)
+	}
+}
+
+// TestLateOwnersMovePods: a pod whose owner becomes known late changes its workload, and leaves nothing behind.
+func TestLateOwnersMovePods(t *testing.T) {
+	r := rosterWith("1")
+	r.Enrol("uid-1", types.NamespacedName{Namespace: "shop", Name: "web-1"}, rosterJob)
+	if w, _ := r.Workload("uid-1"); w != rosterJob {
+		t.Errorf("the pod belongs to %s, want %s", w, rosterJob)
+	}
+	if all := r.Workloads(); len(all) != 1 || all[0] != rosterJob {
+		t.Errorf("workloads %v, want only %s", all, rosterJob)
+	}
+}
+
+// TestSamplesOfOthersAreDropped: only governed pods have a history.
+func TestSamplesOfOthersAreDropped(t *testing.T) {
+	r := rosterWith("1", "2")
+	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"})
+	var samples []memory.Sample
+	for _, uid := range []types.UID{"uid-1", "uid-2", "uid-3"} {
+		samples = append(samples, memory.Sample{Container: memory.ContainerRef{UID: uid}, RSS: memory.MiB})
+	}
+	if touched := r.Sampled(samples, "kubelet"); len(touched) != 1 {
+		t.Errorf("touched %v, want one workload", touched)
+	}
+	mail, _ := r.Collect(rosterWeb)
+	if len(mail.Samples) != 1 || mail.Samples[0].Container.UID != "uid-1" || mail.Source != "kubelet" {
+		t.Errorf("samples %+v from %q, want the one of uid-1 from kubelet", mail.Samples, mail.Source)
+	}
+	if nodes := r.GovernedNodes(); len(nodes) != 1 || nodes["node-1"] != 1 {
+		t.Errorf("governed nodes %v, want node-1 with one pod", nodes)
+	}
+}
+
+// BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a while.
+func BenchmarkObserve(b *testing.B) {
+	r := rosterWith("1")
+	for i := range 100 {
+		o := look("app", 0)
+		o.Container.Pod, o.Container.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
+		r.Observe(rosterWeb, []signals.Observation{o})
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))}) //nolint:gosec // wraps, which is fine
+	}
+}
