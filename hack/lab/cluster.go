@@ -107,9 +107,9 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 		return err
 	}
 	if slices.Contains(strings.Fields(string(out)), kindCluster) {
-		return passThrough(ctx, "kind", "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
+		return kind(ctx, "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
 	}
-	err = passThrough(ctx, "kind", "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
+	err = kind(ctx, "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 // kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
 // Debian the cluster comes up without them.
 func kindImages(ctx context.Context, l layout.Layout) error {
-	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+	if _, missing := exec.LookPath("dpkg-deb"); missing != nil {
 		fmt.Fprintln(os.Stderr, "The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
 			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C hack/lab run . load FILE`.")
 		return nil
@@ -129,7 +129,7 @@ func kindImages(ctx context.Context, l layout.Layout) error {
 		return err
 	}
 	for _, image := range built {
-		if err := passThrough(ctx, "kind", "load", "image-archive", image.Path, "--name", kindCluster); err != nil {
+		if err := kind(ctx, "load", "image-archive", image.Path, "--name", kindCluster); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 		return errors.New("images cannot be loaded into the cluster of KUBECONFIG: push them to a registry it can reach")
 	case modeKind:
 		for _, path := range args {
-			if err := passThrough(ctx, "kind", "load", "image-archive", path, "--name", kindCluster); err != nil {
+			if err := kind(ctx, "load", "image-archive", path, "--name", kindCluster); err != nil {
 				return err
 			}
 		}
@@ -164,12 +164,12 @@ func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 	}
 }
 
-// passThrough runs another program's command and lets it talk, but not on stdout, which carries our answer.
-func passThrough(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
+// kind runs a kind command and lets it talk, but not on stdout, which carries our answer.
+func kind(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "kind", args...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("running `%s %s`: %w", name, strings.Join(args, " "), err)
+		return fmt.Errorf("running `kind %s`: %w", strings.Join(args, " "), err)
 	}
 	return nil
 }
