@@ -27,7 +27,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader())
+	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader()).Without(o.excluded()...)
 	roster := controllers.NewRoster()
 	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}

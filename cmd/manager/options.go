@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -37,6 +38,7 @@ type options struct {
 	kubeletCAFile                string
 	kubeletInsecure              bool
 	namespace                    string
+	excludeNamespaces            string
 	serviceName, secretName      string
 	mutatingName, validatingName string
 	sources                      sources
@@ -64,12 +66,21 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
 	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")
 	o.sources.bind(f)
+	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded, "namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same")
 	o.log.BindFlags(f)
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	o.certMode = certMode(*mode)
 	return o, o.validate()
+}
+
+// defaultExcluded is what config/webhook excludes: what a cluster needs to recover, and what memfit needs to start.
+const defaultExcluded = "kube-system,kube-node-lease,cert-manager"
+
+// excluded are the namespaces memfit keeps away from.
+func (o *options) excluded() []string {
+	return append(strings.FieldsFunc(o.excludeNamespaces, func(r rune) bool { return r == ',' || r == ' ' }), o.namespace)
 }
 
 func (o *options) validate() error {

@@ -22,15 +22,27 @@ import (
 type Governor struct {
 	reader client.Reader
 	owners owners.Resolver
-	index  atomic.Pointer[profile.Index]
-	once   sync.Once
-	built  chan struct{}
+	// excluded are the namespaces that the webhook configuration keeps out of memfit's reach.
+	excluded map[string]bool
+	index    atomic.Pointer[profile.Index]
+	once     sync.Once
+	built    chan struct{}
 }
 
 // New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for owners that
 // the cache does not have yet, which happens to the first pod of a new workload; nil: never.
 func New(cached, live client.Reader) *Governor {
 	return &Governor{reader: cached, owners: owners.Resolver{Reader: cached, Live: live}, built: make(chan struct{})}
+}
+
+// Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods would be
+// reported as missed for ever. Call it before anything else.
+func (g *Governor) Without(namespaces ...string) *Governor {
+	g.excluded = map[string]bool{}
+	for _, name := range namespaces {
+		g.excluded[name] = true
+	}
+	return g
 }
 
 // Ruling is what is known of one pod.
@@ -49,6 +61,9 @@ func (g *Governor) Rule(ctx context.Context, pod metav1.Object) (Ruling, error) 
 	if err != nil {
 		return Ruling{Owner: owner}, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
 	}
+	if why := g.outOfReach(pod); why != "" {
+		return Ruling{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
+	}
 	onNamespace, err := g.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
 		return Ruling{Owner: owner}, err
@@ -61,6 +76,17 @@ func (g *Governor) Rule(ctx context.Context, pod metav1.Object) (Ruling, error) 
 			WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
 		}),
 	}, nil
+}
+
+// outOfReach says why memfit has nothing to say about a pod, whoever asks.
+func (g *Governor) outOfReach(pod metav1.Object) string {
+	if g.excluded[pod.GetNamespace()] {
+		return "namespace " + pod.GetNamespace() + " is kept out of memfit's reach (--exclude-namespaces)"
+	}
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {
+		return "a static pod is what a file on its node says: change that file"
+	}
+	return ""
 }
 
 // Rebuild reads all profiles and makes them the ones in force.

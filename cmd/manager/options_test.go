@@ -1,0 +1,66 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/test/expect"
+)
+
+// TestOptions: what cannot work is refused before anything starts, with what to say instead.
+func TestOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string // part of the error; empty: accepted
+	}{
+		"defaults":                         {},
+		"self-managed, in a namespace":     {args: []string{"--cert-mode=self-managed"}, env: map[string]string{"POD_NAMESPACE": "memfit-system"}},
+		"self-managed, nobody knows where": {args: []string{"--cert-mode=self-managed"}, want: "POD_NAMESPACE"},
+		"a mode nobody knows":              {args: []string{"--cert-mode=vault"}, want: "cert-manager or self-managed"},
+		"no usage at all":                  {args: []string{"--usage-interval=0"}},
+		"usage without a break":            {args: []string{"--usage-interval=1ms"}, want: "at least 1s"},
+		"a checkpoint a millisecond":       {args: []string{"--checkpoint-interval=1ms"}, want: "at least 1s"},
+		"a flag nobody knows":              {args: []string{"--no-such-flag"}, want: "no-such-flag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(tc.args, func(key string) string { return tc.env[key] })
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%v: got %v, want %q", tc.args, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the webhook;
+// otherwise every pod there would be reported as missed.
+func TestExcludedNamespaces(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(expect.Root(), "config", "webhook", "pod_webhook_patch.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configuration admissionregistrationv1.MutatingWebhookConfiguration
+	if err := yaml.Unmarshal(data, &configuration); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(configuration.Webhooks[0].NamespaceSelector.MatchExpressions[0].Values)
+	o, err := parse(nil, func(string) string { return "memfit-system" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := o.excluded()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the manager excludes %v, the webhook configuration %v", got, want)
+	}
+}

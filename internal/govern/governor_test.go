@@ -1,0 +1,111 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/build"
+)
+
+// TestRule: who governs a pod, from what the caches know of it.
+func TestRule(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deployment := build.Deployment("shop", "api", v1alpha1.ProfileAnnotation, "web", v1alpha1.PauseAnnotation, "true")
+	deployment.UID = "deployment"
+	set := build.ReplicaSet(deployment, "abc")
+	set.UID = "set"
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		build.Namespace("shop"), build.Namespace("paused", v1alpha1.PauseAnnotation, "true", v1alpha1.ProfileAnnotation, "everything"),
+		deployment, set,
+		build.Profile("shop", "web", v1alpha1.RuntimeNodeJS), build.ClusterProfile("everything", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} }),
+	).Build()
+	governor := govern.New(reader, nil).Without("kube-system")
+	select {
+	case <-governor.Built():
+		t.Fatal("profiles are known before they were read")
+	default:
+	}
+	if err := governor.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-governor.Built()
+
+	for name, tc := range map[string]struct {
+		pod     metav1.Object
+		want    string // the profile; empty: nobody
+		record  string
+		problem profile.Problem
+		paused  bool
+	}{
+		"by its own annotation":          {pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj(), want: "MemoryProfile shop/web", record: "pod-web"},
+		"by its Deployment's, paused":    {pod: build.Pod("shop", "api-abc-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj(), want: "MemoryProfile shop/web", record: "deployment-api", paused: true},
+		"by a selector for everything":   {pod: build.Pod("shop", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other"},
+		"in a namespace nobody has seen": {pod: build.Pod("new", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other"},
+		"by its namespace, paused":       {pod: build.Pod("paused", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other", paused: true},
+		"in an excluded namespace":       {pod: build.Pod("kube-system", "dns").Annotate(v1alpha1.ProfileAnnotation, "everything").Obj(), record: "pod-dns", problem: profile.OptedOut},
+		"a static pod":                   {pod: build.Pod("shop", "proxy").OwnedBy(build.Namespace("node-1"), "v1", "Node").Obj(), record: "pod-proxy", problem: profile.OptedOut},
+		"of a profile that is not there": {pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj(), record: "pod-web", problem: profile.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ruling, err := governor.Rule(t.Context(), tc.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if ruling.Profile != nil {
+				got = ruling.Profile.String()
+			}
+			if got != tc.want || ruling.Problem != tc.problem || ruling.Paused != tc.paused {
+				t.Errorf("governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused, tc.want, tc.problem, tc.paused)
+			}
+			if name := govern.RecordName(ruling.Ref); name != tc.record {
+				t.Errorf("recorded as %s, want %s", name, tc.record)
+			}
+		})
+	}
+}
+
+// TestRecordNames: names are valid, short enough, and never shared by two workloads.
+func TestRecordNames(t *testing.T) {
+	long := strings.Repeat("a", 252)
+	seen := map[string]memory.WorkloadRef{}
+	for _, w := range []memory.WorkloadRef{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"},
+		{APIVersion: "batch/v1", Kind: "Job", Name: "web"},
+		{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "web"},
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"},
+		{APIVersion: "v1", Kind: "Pod", Name: long},
+		{APIVersion: "v1", Kind: "Pod", Name: long + "b"},
+		{APIVersion: "v1", Kind: "Pod", Name: strings.Repeat("a", 237) + ".-" + "tail-that-is-cut-off"},
+	} {
+		name := govern.RecordName(w)
+		if other, taken := seen[name]; taken {
+			t.Errorf("%s and %s are both recorded as %s", w, other, name)
+		}
+		seen[name] = w
+		if len(name) > 253 || strings.Contains(name, ".-") || strings.Contains(name, "-.") || strings.ToLower(name) != name {
+			t.Errorf("%s is recorded as %s, which is no valid name", w, name)
+		}
+	}
+	if name := govern.RecordName(memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"}); name != "rollout.argoproj.io-web" {
+		t.Errorf("a Rollout is recorded as %s, want rollout.argoproj.io-web", name)
+	}
+}
