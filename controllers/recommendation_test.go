@@ -22,9 +22,14 @@ import (
 
 // sampled delivers one look at the pod's container, as the collector would.
 func (w *world) sampled(pod *corev1.Pod, rss memory.Bytes) {
+	w.sampledSince(pod, rss, start.Add(-time.Hour))
+}
+
+// sampledSince is a look at a container that started then.
+func (w *world) sampledSince(pod *corev1.Pod, rss memory.Bytes, started time.Time) {
 	w.reconciler.Roster.Sampled([]memory.Sample{{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-		Time:      w.clock.Now(), Started: start.Add(-time.Hour), RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB,
+		Time:      w.clock.Now(), Started: started, RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB,
 	}}, "kubelet")
 }
 

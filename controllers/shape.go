@@ -23,6 +23,9 @@ const (
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too.
 	urgentSpan = 5 * time.Minute
+	// brinkPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last ten minutes: what
+	// has grown steadily since the start, and is there at this rate before as much time has passed again, is killed in the next minutes.
+	brinkPercent = 85
 )
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
@@ -45,10 +48,13 @@ func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.B
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 		in, found := m.instances[ref]
-		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) {
+		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) || !in.recent.rises() {
 			continue
 		}
 		i := in.recent.instance(ref, in.started)
+		if in.recent.now() >= limit.Percent(brinkPercent) && len(i.Points) > 0 {
+			i.Started = i.Points[0].Time.Add(-time.Hour) // no warm-up
+		}
 		if n := len(i.Points); n > 0 && i.Points[n-1].Time.Sub(i.Points[0].Time) >= urgentSpan {
 			all = append(all, i)
 		}
@@ -154,5 +160,29 @@ func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
 			}
 		}
 	}
+	// What is not known at the moment, right after a start of memfit, is as it was.
+	for _, name := range m.sick {
+		if !slices.Contains(sick, name) && !v.compared(name) && slices.ContainsFunc(s.governed, func(p *corev1.Pod) bool { return p.Name == name }) {
+			sick = append(sick, name)
+		}
+	}
+	if drifting == "" && (len(sick) > 0 || unknownDrift(&v.status)) {
+		drifting = m.drifting
+	}
 	m.drifting, m.sick = drifting, sick
+}
+
+// compared: the pod was measured long enough to be compared with its replicas.
+func (v *verdict) compared(pod string) bool {
+	for _, replicas := range v.replicas {
+		if slices.ContainsFunc(replicas, func(r signals.Replica) bool { return r.Pod == pod }) {
+			return true
+		}
+	}
+	return false
+}
+
+func unknownDrift(status *v1alpha1.MemoryRecommendationStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
+	return c == nil || c.Status == metav1.ConditionUnknown
 }
