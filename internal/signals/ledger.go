@@ -185,7 +185,7 @@ func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, pea
 		return []memory.OOMKill{kill}
 	}
 	if !watched {
-		kill.Evidence += fmt.Sprintf("; %d earlier restarts, before memfit looked, are not counted", hidden)
+		kill.Evidence += fmt.Sprintf("; restarts before memfit looked are not counted: %d", hidden)
 		return []memory.OOMKill{kill}
 	}
 	return append(l.hidden(kill, o, t, c), kill)

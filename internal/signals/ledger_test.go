@@ -259,7 +259,7 @@ func reborn(t *testing.T, l *Ledger) *Ledger {
 func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
 	var l Ledger
 	kills := l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100))
-	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, "4 earlier restarts, before memfit looked, are not counted") {
+	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, "restarts before memfit looked are not counted: 4") {
 		t.Errorf("got %+v", kills)
 	}
 }
