@@ -81,13 +81,13 @@ func container(b []byte, into *corev1.Container, resources *Resources) bool {
 	ok := members(b, func(key, value []byte) bool {
 		switch string(key) {
 		case "name":
-			usual = decode(value, &into.Name)
+			into.Name, usual = plain(value)
 		case "command":
 			usual = decode(value, &into.Command)
 		case "args":
 			usual = decode(value, &into.Args)
 		case "env":
-			usual = decode(value, &into.Env)
+			into.Env, usual = variables(value)
 		case "envFrom":
 			usual = decode(value, &into.EnvFrom)
 		case "resources":
@@ -104,6 +104,35 @@ func container(b []byte, into *corev1.Container, resources *Resources) bool {
 		return usual
 	})
 	return ok && usual
+}
+
+// variables are a container's env. A value that is not plain text is decoded the usual way, one by one.
+func variables(b []byte) (out []corev1.EnvVar, ok bool) {
+	if string(b) == "null" {
+		return nil, true
+	}
+	out = make([]corev1.EnvVar, 0, 8)
+	ok = items(b, func(item []byte) bool {
+		var v corev1.EnvVar
+		usual := true
+		if members(item, func(key, value []byte) bool {
+			switch string(key) {
+			case "name":
+				v.Name, usual = plain(value)
+			case "value":
+				v.Value, usual = plain(value)
+			default:
+				usual = false
+			}
+			return usual
+		}) && usual {
+			out = append(out, v)
+			return true
+		}
+		out = append(out, corev1.EnvVar{})
+		return decode(item, &out[len(out)-1])
+	})
+	return out, ok
 }
 
 // volumes are those in memory, which count against the limit. The rest, with their many fields, mean nothing to a plan.

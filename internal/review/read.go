@@ -88,7 +88,7 @@ func Metadata(object []byte, into *metav1.ObjectMeta) (ok bool) {
 		case "annotations":
 			into.Annotations, usual = pairs(value)
 		case "ownerReferences":
-			usual = decode(value, &into.OwnerReferences)
+			into.OwnerReferences, usual = owners(value)
 		}
 		return usual
 	})
@@ -110,6 +110,50 @@ func pairs(b []byte) (map[string]string, bool) {
 		return usual
 	})
 	return out, ok && usual
+}
+
+// owners are owner references; one that is written in an unusual way makes all of them go the usual way.
+func owners(b []byte) (out []metav1.OwnerReference, ok bool) {
+	plainly := items(b, func(item []byte) bool {
+		var o metav1.OwnerReference
+		usual := true
+		ok := members(item, func(key, value []byte) bool {
+			switch string(key) {
+			case "apiVersion":
+				o.APIVersion, usual = plain(value)
+			case "kind":
+				o.Kind, usual = plain(value)
+			case "name":
+				o.Name, usual = plain(value)
+			case "uid":
+				var uid string
+				uid, usual = plain(value)
+				o.UID = types.UID(uid)
+			case "controller":
+				o.Controller, usual = flag(value)
+			case "blockOwnerDeletion":
+				o.BlockOwnerDeletion, usual = flag(value)
+			}
+			return usual
+		})
+		out = append(out, o)
+		return ok && usual
+	})
+	if plainly {
+		return out, true
+	}
+	out = nil
+	return out, decode(b, &out)
+}
+
+func flag(b []byte) (*bool, bool) {
+	switch string(b) {
+	case "true":
+		return new(true), true
+	case "false":
+		return new(false), true
+	}
+	return nil, false
 }
 
 func decode(b []byte, into any) bool { return json.UnmarshalCaseSensitivePreserveInts(b, into) == nil }

@@ -54,7 +54,10 @@ func needed(p *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{ObjectMeta: neededMeta(&p.ObjectMeta)}
 	out.Spec = corev1.PodSpec{OS: p.Spec.OS, Resources: p.Spec.Resources, RestartPolicy: p.Spec.RestartPolicy}
 	slim := func(list []corev1.Container) []corev1.Container {
-		var all []corev1.Container
+		if list == nil {
+			return nil
+		}
+		all := make([]corev1.Container, 0, len(list))
 		for _, c := range list {
 			all = append(all, corev1.Container{
 				Name: c.Name, Command: c.Command, Args: c.Args, Env: c.Env, EnvFrom: c.EnvFrom, Resources: c.Resources,
