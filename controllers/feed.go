@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -100,10 +102,48 @@ func (f *Feed) follow(ctx context.Context) error {
 	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: f.unrecommended}); err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
+	if err := f.followOwners(ctx); err != nil {
+		return err
+	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
+func (f *Feed) followOwners(ctx context.Context) error {
+	for _, obj := range govern.Informers() {
+		kind := obj.GetObjectKind().GroupVersionKind()
+		informer, err := f.Cache.GetInformer(ctx, obj)
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", kind.Kind, err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+			a, okA := before.(client.Object)
+			b, okB := after.(client.Object)
+			if okA && okB && !maps.Equal(ourAnnotations(a.GetAnnotations()), ourAnnotations(b.GetAnnotations())) {
+				f.Enqueue(f.below(kind, b)...)
+			}
+		}})
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// below are the workloads with pods that an owner or a namespace speaks for.
+func (f *Feed) below(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
+	var all []memory.WorkloadRef
+	for _, w := range f.Roster.Workloads() {
+		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && w.Namespace == obj.GetName()
+		itself := w == memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if inNamespace || itself {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // seen enrols a pod and takes down what its status shows.
