@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -204,12 +203,10 @@ var _ = Describe("A pod that leaks", func() {
 		profiled(restarting)
 		f := newFleet(w, 3)
 		attempts := 0
-		w.reconciler.Client = interceptor.NewClient(w.client, interceptor.Funcs{
-			SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
-				attempts++
-				return errors.New("the connection was lost")
-			},
-		})
+		w.reconciler.Evict = func(context.Context, *corev1.Pod) error {
+			attempts++
+			return errors.New("the connection was lost")
+		}
 		for i := range 28 {
 			w.passes(15 * time.Second)
 			w.sampled(f.pods[0], memory.Bytes(20+8*i)*memory.MiB)

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
@@ -108,7 +109,7 @@ func ready(pod *corev1.Pod) bool {
 // restart evicts the pod that was decided on. It is noted before it is done: when memfit dies in between, a restart is counted that
 // did not happen, and never one more happens than the owner allows.
 func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembered, d drift.Decision, now time.Time) error {
-	if d.Pod == "" {
+	if d.Pod == "" || r.Evict == nil {
 		return nil
 	}
 	m.restarts.Add(drift.Restart{Pod: d.Pod, UID: d.UID, At: now})
@@ -117,10 +118,7 @@ func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembere
 		return err
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: d.Pod, UID: d.UID}}
-	err := r.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}},
-	})
+	err := r.Evict(ctx, pod)
 	switch {
 	case err == nil:
 		r.Metrics.restarted(s.owner.Ref)
@@ -140,4 +138,22 @@ func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembere
 	}
 	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
 	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+}
+
+// evictionTimeout is for one attempt.
+const evictionTimeout = 10 * time.Second
+
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It asks once: a PodDisruptionBudget answers 429 with
+// Retry-After, and client-go would hold up a worker for minutes by asking ten times.
+func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
+	return func(ctx context.Context, pod *corev1.Pod) error {
+		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
+		defer cancel()
+		eviction := &policyv1.Eviction{
+			TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+		}
+		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").Body(eviction).Do(ctx).Error()
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -95,6 +96,7 @@ func (w *world) process() memfit {
 		reconciler: &WorkloadReconciler{
 			Client: w.faulty, Live: w.faulty, Governor: governor, Roster: roster, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery, Problems: &Problems{},
+			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 		},
 	}
 }

@@ -65,6 +65,8 @@ type WorkloadReconciler struct {
 	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
 	CheckpointEvery time.Duration
 
+	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
+	Evict func(context.Context, *corev1.Pod) error
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past *Past
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -49,11 +50,16 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Roster, feed *controllers.Feed, o options) error {
 	measures := controllers.NewMetrics(metrics.Registry)
 	problems := &controllers.Problems{}
+	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("preparing to evict pods: %w", err)
+	}
 	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Clock: clock.RealClock{}}
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		Problems: problems, OnProblem: profiles.RingAll,
+		Evict: controllers.Evictor(typed.CoreV1().RESTClient()),
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{
@@ -65,7 +71,6 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 		}
 		profiles.Usage = collector
 	}
-	var err error
 	if workloads.Past, err = readPast(mgr, feed, o); err != nil {
 		return err
 	}
