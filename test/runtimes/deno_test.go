@@ -27,7 +27,7 @@ func denoTrials(t *testing.T, p *program) []trial {
 	alone := bareHeap(t, p)
 	young := heapOf(t, p.run(t, []string{"DENO_V8_FLAGS=--max-old-space-size=1000"}, nil)) - 1000
 	heap := func(old int) map[string]string { return map[string]string{"heap": strconv.Itoa(old + young)} }
-	percent := func(p int32) v1alpha1.TuningSpec { return v1alpha1.TuningSpec{HeapPercent: &p} }
+	asks := v1alpha1.TuningSpec{HeapPercent: new(int32(75))}
 	var trials []trial
 	for _, limit := range []string{"", "64Mi", "512Mi", "4Gi", "32Gi"} { // only a profile that asks gets a cap
 		trials = append(trials, trial{name: "limit " + limit, limit: limit, want: map[string]string{"heap": strconv.Itoa(alone)}})
@@ -38,13 +38,13 @@ func denoTrials(t *testing.T, p *program) []trial {
 		t.Errorf("Deno %s has %d MiB of semi-spaces, not 96: look at the formula again", p.version, young)
 	}
 	for limit, percent75 := range map[string]int{"256Mi": 192, "512Mi": 384, "1Gi": 768, "2Gi": 1536, "4Gi": 3072} {
-		trials = append(trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: percent(75), want: heap(percent75 - young)})
+		trials = append(trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: asks, want: heap(percent75 - young)})
 	}
 	return append(trials,
 		trial{name: "heapLimit 256Mi", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi")}, want: heap(256)},
-		trial{name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: percent(75), want: heap(300)},
-		trial{name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: percent(75), unchanged: true},
-		trial{name: "user: flag from a ConfigMap", limit: "1Gi", fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: percent(75), want: heap(300)},
+		trial{name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: asks, want: heap(300)},
+		trial{name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: asks, unchanged: true},
+		trial{name: "user: flag from a ConfigMap", limit: "1Gi", fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: asks, want: heap(300)},
 		trial{name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, unchanged: true},
 		trial{name: "nothing declared", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, unchanged: true},
 	)

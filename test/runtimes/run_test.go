@@ -162,7 +162,7 @@ func TestRuntimes(t *testing.T) {
 
 // asksToSkip: SKIP="php bun node-12" leaves out what cannot be fetched here. Nothing is left out silently.
 func asksToSkip(name string) bool {
-	for _, skip := range strings.Fields(os.Getenv("SKIP")) {
+	for skip := range strings.FieldsSeq(os.Getenv("SKIP")) {
 		if name == skip || strings.HasPrefix(name, skip+"-") || strings.HasPrefix(name, skip+".") {
 			return true
 		}
