@@ -149,7 +149,7 @@ var _ = Describe("history from a real Prometheus", Serial, func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(value).To(BeAssignableToTypeOf(model.Vector{}))
 			g.Expect(value.(model.Vector)).To(HaveLen(1))
-			g.Expect(float64(value.(model.Vector)[0].Value)).To(BeNumerically(">=", 12), "a minute of it")
+			g.Expect(float64(value.(model.Vector)[0].Value)).To(BeNumerically(">=", 5), "a minute of it: the kubelet measures every ten seconds or so")
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("letting memfit see it for the first time, with no other source than Prometheus")
