@@ -119,7 +119,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 // kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
 // Debian the cluster comes up without them.
 func kindImages(ctx context.Context, l layout.Layout) error {
-	if _, missing := exec.LookPath("dpkg-deb"); missing != nil {
+	if !installed("dpkg-deb") {
 		fmt.Fprintln(os.Stderr, "The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
 			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C hack/lab run . load FILE`.")
 		return nil
@@ -162,6 +162,11 @@ func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 		}
 		return nil
 	}
+}
+
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // kind runs a kind command and lets it talk, but not on stdout, which carries our answer.
