@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/json"
+
+	"github.com/memfit/memfit/internal/review"
 )
 
 // skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent must be
@@ -30,54 +32,70 @@ type skeleton struct {
 }
 
 type containerSkeleton struct {
-	Env          []any `json:"env"`
-	ResizePolicy []any `json:"resizePolicy"`
-	Resources    *struct {
+	Resources *struct {
 		Limits   map[string]any `json:"limits"`
 		Requests map[string]any `json:"requests"`
 	} `json:"resources"`
 }
 
-// podPatch is the smallest JSON patch from before to after, in the fields memfit writes: annotations, and per container env,
-// resizePolicy, and the memory request and limit. It is made against raw, so that fields of newer Kubernetes versions that our Go
-// types do not know stay as they are: list items that did not change are never rewritten.
-func podPatch(raw []byte, before, after *corev1.Pod) ([]jsonpatch.Operation, error) {
+// outlineOf reads an outline the usual way.
+func outlineOf(raw []byte) (review.Outline, error) {
 	var bones skeleton
 	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &bones); err != nil {
-		return nil, fmt.Errorf("reading the pod's outline: %w", err)
+		return review.Outline{}, fmt.Errorf("reading the pod's outline: %w", err)
 	}
-	ops := mapPatch("/metadata/annotations", before.Annotations, after.Annotations, bones.Metadata.Annotations != nil)
-	init, err := containersPatch("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, bones.Spec.InitContainers)
+	of := func(list []containerSkeleton) []review.Resources {
+		out := make([]review.Resources, len(list))
+		for i, c := range list {
+			if c.Resources != nil {
+				out[i] = review.Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
+			}
+		}
+		return out
+	}
+	return review.Outline{Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers)}, nil
+}
+
+// podPatch is the smallest JSON patch from before to after, in the fields memfit writes: annotations, and per container env,
+// resizePolicy, and the memory request and limit. Fields of newer Kubernetes versions that our Go types do not know stay as they
+// are: list items that did not change are never rewritten.
+func podPatch(outline review.Outline, before, after *corev1.Pod) ([]jsonpatch.Operation, error) {
+	ops := mapPatch("/metadata/annotations", before.Annotations, after.Annotations, outline.Annotations)
+	init, err := containersPatch("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, outline.InitContainers)
 	if err != nil {
 		return nil, err
 	}
-	app, err := containersPatch("/spec/containers", before.Spec.Containers, after.Spec.Containers, bones.Spec.Containers)
+	app, err := containersPatch("/spec/containers", before.Spec.Containers, after.Spec.Containers, outline.Containers)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Concat(ops, init, app), nil
 }
 
-func containersPatch(path string, before, after []corev1.Container, bones []containerSkeleton) ([]jsonpatch.Operation, error) {
-	if len(before) != len(after) || len(before) != len(bones) {
+func containersPatch(path string, before, after []corev1.Container, outline []review.Resources) ([]jsonpatch.Operation, error) {
+	if len(before) != len(after) || len(before) != len(outline) {
 		return nil, fmt.Errorf("%s has %d items before and %d after: memfit neither adds nor removes containers", path, len(before), len(after))
 	}
 	var ops []jsonpatch.Operation
 	for i := range before {
 		at := path + "/" + strconv.Itoa(i)
-		ops = append(ops, listPatch(at+"/env", before[i].Env, after[i].Env, len(bones[i].Env) > 0)...)
-		ops = append(ops, listPatch(at+"/resizePolicy", before[i].ResizePolicy, after[i].ResizePolicy, len(bones[i].ResizePolicy) > 0)...)
-		ops = append(ops, resourcesPatch(at+"/resources", before[i].Resources, after[i].Resources, bones[i])...)
+		ops = append(ops, listPatch(at+"/env", before[i].Env, after[i].Env, sameVariable)...)
+		ops = append(ops, listPatch(at+"/resizePolicy", before[i].ResizePolicy, after[i].ResizePolicy, samePolicy)...)
+		ops = append(ops, resourcesPatch(at+"/resources", before[i].Resources, after[i].Resources, outline[i])...)
 	}
 	return ops, nil
 }
 
-func resourcesPatch(path string, before, after corev1.ResourceRequirements, bones containerSkeleton) []jsonpatch.Operation {
-	hasLimits := bones.Resources != nil && bones.Resources.Limits != nil
-	hasRequests := bones.Resources != nil && bones.Resources.Requests != nil
-	limits := mapPatch(path+"/limits", memoryOf(before.Limits), memoryOf(after.Limits), hasLimits)
-	requests := mapPatch(path+"/requests", memoryOf(before.Requests), memoryOf(after.Requests), hasRequests)
-	if bones.Resources == nil && len(limits)+len(requests) > 0 {
+func sameVariable(a, b *corev1.EnvVar) bool {
+	return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
+}
+
+func samePolicy(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }
+
+func resourcesPatch(path string, before, after corev1.ResourceRequirements, outline review.Resources) []jsonpatch.Operation {
+	limits := mapPatch(path+"/limits", memoryOf(before.Limits), memoryOf(after.Limits), outline.Limits)
+	requests := mapPatch(path+"/requests", memoryOf(before.Requests), memoryOf(after.Requests), outline.Requests)
+	if !outline.Present && len(limits)+len(requests) > 0 {
 		limits = append([]jsonpatch.Operation{jsonpatch.NewOperation("add", path, map[string]any{})}, limits...)
 	}
 	return append(limits, requests...)
@@ -118,24 +136,33 @@ func mapPatch(path string, before, after map[string]string, present bool) []json
 }
 
 // escape makes a key a JSON pointer token (RFC 6901).
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+func escape(key string) string { return pointer.Replace(key) }
 
-// listPatch edits a list item by item along a longest common subsequence: items that stay are not mentioned. Lists here have a
-// handful of items, rarely a hundred, so the quadratic table is cheap.
-func listPatch[T any](path string, before, after []T, present bool) []jsonpatch.Operation {
-	if len(before) == 0 && len(after) == 0 || equality.Semantic.DeepEqual(before, after) {
-		return nil
-	}
-	if len(before) == 0 || !present {
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// listPatch edits a list item by item along a longest common subsequence: items that stay are not mentioned. What is equal at
+// both ends is set aside first, so the quadratic table is small: memfit changes one item or adds at the end.
+func listPatch[T any](path string, before, after []T, same func(a, b *T) bool) []jsonpatch.Operation {
+	if len(before) == 0 {
+		if len(after) == 0 {
+			return nil
+		}
 		return []jsonpatch.Operation{jsonpatch.NewOperation("add", path, after)}
 	}
-	common := commonLengths(before, after)
+	position := 0
+	for len(before) > 0 && len(after) > 0 && same(&before[0], &after[0]) {
+		before, after, position = before[1:], after[1:], position+1
+	}
+	for len(before) > 0 && len(after) > 0 && same(&before[len(before)-1], &after[len(after)-1]) {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	common := commonLengths(before, after, same)
 	var ops []jsonpatch.Operation
 	at := func(i int) string { return path + "/" + strconv.Itoa(i) }
-	i, j, position := 0, 0, 0
+	i, j := 0, 0
 	for i < len(before) || j < len(after) {
 		switch {
-		case i < len(before) && j < len(after) && equality.Semantic.DeepEqual(before[i], after[j]):
+		case i < len(before) && j < len(after) && same(&before[i], &after[j]):
 			i, j, position = i+1, j+1, position+1
 		case i < len(before) && j < len(after) && common[i+1][j+1] >= max(common[i+1][j], common[i][j+1]):
 			ops = append(ops, jsonpatch.NewOperation("replace", at(position), after[j]))
@@ -152,14 +179,17 @@ func listPatch[T any](path string, before, after []T, present bool) []jsonpatch.
 }
 
 // commonLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
-func commonLengths[T any](before, after []T) [][]int {
+func commonLengths[T any](before, after []T, same func(a, b *T) bool) [][]int {
+	if len(before) == 0 && len(after) == 0 {
+		return nil
+	}
 	table := make([][]int, len(before)+1)
 	for i := range table {
 		table[i] = make([]int, len(after)+1)
 	}
-	for i := range slices.Backward(before) {
-		for j := range slices.Backward(after) {
-			if equality.Semantic.DeepEqual(before[i], after[j]) {
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			if same(&before[i], &after[j]) {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {
 				table[i][j] = max(table[i+1][j], table[i][j+1])

@@ -11,14 +11,18 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	operations "gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/review"
 )
 
 // patched is what the API server makes of raw with our patch.
 func patched(t *testing.T, raw []byte, before, after *corev1.Pod) []byte {
 	t.Helper()
-	ops, err := podPatch(raw, before, after)
+	ops, err := patchOf(t, raw, before, after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +95,11 @@ func TestPatchIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := pod.DeepCopy()
-	if ops, err := podPatch(raw, pod, after); err != nil || len(ops) != 0 {
+	if ops, err := patchOf(t, raw, pod, after); err != nil || len(ops) != 0 {
 		t.Errorf("no change makes %d operations (%v), want none", len(ops), err)
 	}
 	after.Spec.Containers[7].Env = append([]corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1"}}, after.Spec.Containers[7].Env...)
-	ops, err := podPatch(raw, pod, after)
+	ops, err := patchOf(t, raw, pod, after)
 	if err != nil || len(ops) != 1 || ops[0].Path != "/spec/containers/7/env/0" || ops[0].Operation != "add" {
 		t.Errorf("one new variable at the front makes %v (%v), want one add at its place", ops, err)
 	}
@@ -236,3 +240,17 @@ func change(rng *rand.Rand, pod *corev1.Pod) {
 }
 
 func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(len(options))] }
+
+// patchOf makes the patch with the outline as both ways of decoding read it, which must be the same.
+func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]operations.Operation, error) {
+	t.Helper()
+	outline, err := outlineOf(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if quick, ok := review.Pod(raw, &pod); !ok || cmp.Diff(outline, quick, cmpopts.EquateEmpty()) != "" {
+		t.Errorf("outline %+v (%t), the usual way %+v", quick, ok, outline)
+	}
+	return podPatch(outline, before, after)
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/review"
 )
 
 // PodPath is where the API server sends pods.
@@ -69,8 +70,11 @@ func (h *PodInjector) Handle(ctx context.Context, req admission.Request) (respon
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
 	var meta metav1.PartialObjectMetadata
-	if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &meta); err != nil {
-		return h.failOpen(ctx, "decode", fmt.Errorf("decoding the pod's metadata: %w", err))
+	if !review.Metadata(req.Object.Raw, &meta.ObjectMeta) {
+		meta = metav1.PartialObjectMetadata{}
+		if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &meta); err != nil {
+			return h.failOpen(ctx, "decode", fmt.Errorf("decoding the pod's metadata: %w", err))
+		}
 	}
 	meta.Namespace = req.Namespace
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
@@ -86,7 +90,7 @@ func (h *PodInjector) Handle(ctx context.Context, req admission.Request) (respon
 		return notGoverned(ruling)
 	}
 
-	p, err := h.plan(ctx, req, ruling)
+	p, err := h.plan(ctx, req, &meta.ObjectMeta, ruling)
 	if err != nil {
 		return h.failOpen(ctx, "plan", err)
 	}
@@ -118,11 +122,19 @@ func (p *planned) again() bool {
 	return seen && len(p.patch) == 0
 }
 
-// plan makes the plan and the patch that carries it out.
-func (h *PodInjector) plan(ctx context.Context, req admission.Request, ruling govern.Ruling) (*planned, error) {
-	var pod corev1.Pod
-	if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &pod); err != nil {
-		return nil, fmt.Errorf("decoding the pod: %w", err)
+// plan makes the plan and the patch that carries it out. meta is what was decoded of the pod's metadata.
+func (h *PodInjector) plan(ctx context.Context, req admission.Request, meta *metav1.ObjectMeta, ruling govern.Ruling) (*planned, error) {
+	pod := corev1.Pod{ObjectMeta: *meta}
+	outline, ok := review.Rest(req.Object.Raw, &pod)
+	if !ok {
+		pod = corev1.Pod{}
+		if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &pod); err != nil {
+			return nil, fmt.Errorf("decoding the pod: %w", err)
+		}
+		var err error
+		if outline, err = outlineOf(req.Object.Raw); err != nil {
+			return nil, err
+		}
 	}
 	pod.Namespace = req.Namespace
 	sizes, err := h.sizes(ctx, ruling)
@@ -132,7 +144,7 @@ func (h *PodInjector) plan(ctx context.Context, req admission.Request, ruling go
 	plan := inject.MakePlan(inject.Input{Pod: &pod, Profile: ruling.Profile, Sizes: sizes})
 	after := pod.DeepCopy()
 	plan.Apply(after)
-	patch, err := podPatch(req.Object.Raw, &pod, after)
+	patch, err := podPatch(outline, &pod, after)
 	return &planned{pod: &pod, plan: plan, patch: patch}, err
 }
 
@@ -215,5 +227,5 @@ func (h *PodInjector) count(p *planned) {
 func (h *PodInjector) Register(mux interface {
 	Register(path string, hook http.Handler)
 }) {
-	mux.Register(PodPath, &admission.Webhook{Handler: h})
+	mux.Register(PodPath, &podHandler{injector: h, usual: &admission.Webhook{Handler: h}})
 }

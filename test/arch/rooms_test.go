@@ -123,7 +123,7 @@ var rooms = []room{
 	{
 		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile",
+			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile", "internal/review",
 		},
 		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
 	},
