@@ -6,6 +6,7 @@ package controllers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
@@ -50,8 +52,12 @@ func (r *WorkloadReconciler) recall(ctx context.Context, workload memory.Workloa
 		return m, m.rollBack()
 	}
 	if found {
-		if err := m.unpack(&stored); err != nil {
+		lost, err := m.unpack(&stored)
+		if err != nil {
 			return nil, err
+		}
+		if len(lost) > 0 {
+			logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
 		}
 	} else {
 		m.saved = nil // somebody deleted it: what is in memory is written again

@@ -236,34 +236,37 @@ func (m *remembered) packRestarts() ([]byte, error) {
 // maxContainers is what the API allows in one checkpoint and one recommendation.
 const maxContainers = 32
 
-// unpack replaces ledger and history by what a checkpoint holds.
-func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) error {
+// unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
+// usage is measured again, while a workload that is not looked at until somebody deletes its checkpoint would help nobody. A ledger
+// that cannot be read is an error, because kills cannot be counted again.
+func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > checkpointVersion {
-		return fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
+		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
 			c.Namespace, c.Name, c.Status.Version, checkpointVersion)
 	}
 	var ledger signals.Ledger
 	if len(c.Status.Ledger) > 0 {
 		if err := json.Unmarshal(c.Status.Ledger, &ledger); err != nil {
-			return fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+			return nil, fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
 	containers := map[string]*history.Container{}
 	for _, packed := range c.Status.Containers {
 		h := history.New()
 		if err := h.UnmarshalBinary(packed.History); err != nil {
-			return fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err)
+			lost = append(lost, fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err))
+			h = history.New()
 		}
 		containers[packed.Name] = h
 	}
 	var restarts drift.State
 	if len(c.Status.Drift) > 0 {
 		if err := json.Unmarshal(c.Status.Drift, &restarts); err != nil {
-			return fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+			return nil, fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
 	m.ledger, m.containers, m.saved, m.restarts = ledger, containers, slices.Clone(c.Status.Ledger), restarts
-	return nil
+	return lost, nil
 }
 
 // rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the roster.

@@ -1,0 +1,43 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
+	written := newRemembered()
+	ledger, err := written.ledger.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &v1alpha1.MemoryCheckpoint{Status: v1alpha1.MemoryCheckpointStatus{
+		Version: checkpointVersion, Ledger: ledger,
+		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: []byte("of another time")}},
+	}}
+	m := newRemembered()
+	lost, err := m.unpack(c)
+	if err != nil {
+		t.Fatalf("the workload is not looked at any more: %v", err)
+	}
+	if len(lost) != 1 || !strings.Contains(lost[0].Error(), "container app") {
+		t.Errorf("lost %v, want the history of container app named", lost)
+	}
+	if m.containers["app"] == nil {
+		t.Error("container app has no history to go on with")
+	}
+
+	c.Status.Ledger = []byte("{")
+	if _, err := newRemembered().unpack(c); err == nil {
+		t.Error("a ledger that cannot be read was taken for an empty one")
+	}
+	c.Status.Version = checkpointVersion + 1
+	if _, err := newRemembered().unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
+		t.Errorf("got %v, want a refusal that names the newer memfit", err)
+	}
+}
