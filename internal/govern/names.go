@@ -10,10 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 )
 
 // maxName is the longest name the API server takes for a custom resource.
@@ -34,15 +32,6 @@ func RecordName(w memory.WorkloadRef) string {
 	sum := sha256.Sum256([]byte(name))
 	hash := hex.EncodeToString(sum[:5])
 	return strings.TrimRight(name[:maxName-len(hash)-1], "-.") + "-" + hash
-}
-
-// OwnerObjects are the kinds whose metadata is cached to find a pod's workload and its annotations.
-func OwnerObjects() []client.Object {
-	objects := make([]client.Object, 0, len(owners.Kinds))
-	for _, kind := range owners.Kinds {
-		objects = append(objects, partial(kind.GVK))
-	}
-	return objects
 }
 
 func partial(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {

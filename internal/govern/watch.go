@@ -19,6 +19,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/owners"
 )
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -103,7 +104,7 @@ func (w *Watcher) rebuild(ctx context.Context) {
 // Informers are the objects a Governor reads besides profiles, metadata only. Asking the cache for them before it starts makes
 // readiness wait for them, so that the first pod is not judged by an empty cache.
 func Informers() []client.Object {
-	return append(OwnerObjects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))
+	return append(owners.Objects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))
 }
 
 // onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many, change nothing here.
