@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
@@ -34,6 +35,8 @@ type scene struct {
 	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
 	template *corev1.Pod
 	mail     Mail
+	// facts are what else in the cluster has a say in its memory.
+	facts neighbours.Facts
 }
 
 // gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with their mail.
@@ -67,7 +70,25 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 	if len(s.pods) == 0 && len(mail.Observations) > 0 {
 		s.lookBack(r)
 	}
+	if err := r.lookAround(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not work against a
+// neighbour because it did not see it.
+func (r *WorkloadReconciler) lookAround(ctx context.Context, s *scene) error {
+	if r.Neighbours == nil || s.profile == nil || s.template == nil {
+		return nil
+	}
+	var names []string
+	for _, c := range managed(s.profile, s.template) {
+		names = append(names, c.name)
+	}
+	var err error
+	s.facts, err = r.Neighbours.Facts(ctx, s.owner.Ref, names, s.template)
+	return err
 }
 
 // rule takes the profile of the newest governed pod: during a rollout it is the new template that counts.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // What memfit reads to know which pods exist, who owns them and what their containers did.
@@ -67,6 +68,10 @@ type WorkloadReconciler struct {
 
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
+	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other things.
+	Neighbours interface {
+		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)
+	}
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past *Past
 

@@ -84,6 +84,15 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "neighbours", dir: "internal/neighbours/...", noStd: pure, // reads other people's objects, which are arguments
+		ours: []string{"internal/memory"},
+		outside: []string{
+			"k8s.io/api/autoscaling/v2", "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/runtime/schema",
+		},
+		never: clients,
+	},
+	{
 		name: "usage", dir: "internal/usage", noStd: ownsNoProcess,
 		ours:  []string{"internal/memory"},
 		never: slices.Concat(clients, kinds),
@@ -115,8 +124,8 @@ var rooms = []room{
 	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/owners",
-			"internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
+			"api/v1alpha1", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/neighbours",
+			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
 		},
 		outside: edge,
 	},

@@ -1,0 +1,135 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Target is the workload that an autoscaler calls its own.
+type Target struct{ APIVersion, Kind, Name string }
+
+// is: the version does not matter, only the group does; without one, kind and name decide.
+func (t Target) is(w memory.WorkloadRef) bool {
+	return t.Kind == w.Kind && t.Name == w.Name && (t.APIVersion == "" || group(t.APIVersion) == group(w.APIVersion))
+}
+
+func group(apiVersion string) string {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return apiVersion
+	}
+	return gv.Group
+}
+
+// Vertical is what memfit reads of a VerticalPodAutoscaler.
+type Vertical struct {
+	Namespace, Name string
+	Target          Target
+	// UpdateMode is as written; "" leaves it to VPA's default, which applies what it recommends.
+	UpdateMode string
+	policies   []containerPolicy
+}
+
+// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" stands for those without an entry.
+type containerPolicy struct {
+	container string
+	off       bool
+	memory    bool
+}
+
+// ReadVertical reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It is false for one that names no workload.
+func ReadVertical(content map[string]any) (Vertical, bool) {
+	v := Vertical{
+		Namespace: text(content, "metadata", "namespace"), Name: text(content, "metadata", "name"),
+		Target: Target{
+			APIVersion: text(content, "spec", "targetRef", "apiVersion"),
+			Kind:       text(content, "spec", "targetRef", "kind"),
+			Name:       text(content, "spec", "targetRef", "name"),
+		},
+		UpdateMode: text(content, "spec", "updatePolicy", "updateMode"),
+	}
+	for _, entry := range list(content, "spec", "resourcePolicy", "containerPolicies") {
+		fields, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		p := containerPolicy{container: text(fields, "containerName"), off: text(fields, "mode") == "Off", memory: true}
+		if controlled := list(fields, "controlledResources"); controlled != nil {
+			p.memory = slices.Contains(controlled, any(string(corev1.ResourceMemory)))
+		}
+		v.policies = append(v.policies, p)
+	}
+	return v, v.Target.Kind != "" && v.Target.Name != ""
+}
+
+// controls says whether it sizes the memory of a container: a policy for its name comes before the one for "*".
+func (v *Vertical) controls(container string) bool {
+	controlled := true
+	for _, p := range v.policies {
+		if p.container == container {
+			return p.memory && !p.off
+		}
+		if p.container == "*" {
+			controlled = p.memory && !p.off
+		}
+	}
+	return controlled
+}
+
+// Horizontal is what memfit reads of a HorizontalPodAutoscaler.
+type Horizontal struct {
+	Namespace, Name string
+	Target          Target
+	// ScaledObject is the KEDA object that owns it; "" when nobody does.
+	ScaledObject string
+	// pods: it scales on the memory of whole pods; containers are those on whose memory alone it scales.
+	pods       bool
+	containers []string
+}
+
+// ReadHorizontal reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names of custom and
+// external metrics say nothing reliable, and their targets do not depend on requests.
+func ReadHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) Horizontal {
+	ref := h.Spec.ScaleTargetRef
+	out := Horizontal{Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}}
+	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" && group(owner.APIVersion) == "keda.sh" {
+		out.ScaledObject = owner.Name
+	}
+	for i := range h.Spec.Metrics {
+		m := &h.Spec.Metrics[i]
+		if m.Resource != nil && m.Resource.Name == corev1.ResourceMemory {
+			out.pods = true
+		}
+		if m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceMemory {
+			out.containers = append(out.containers, m.ContainerResource.Container)
+		}
+	}
+	return out
+}
+
+// follows says whether it scales on the memory of one of the containers.
+func (h *Horizontal) follows(containers []string) bool {
+	return len(containers) > 0 && (h.pods || slices.ContainsFunc(h.containers, func(c string) bool { return slices.Contains(containers, c) }))
+}
+
+func text(m map[string]any, fields ...string) string {
+	s, _, _ := unstructured.NestedString(m, fields...) // of another type: as if it were not there
+	return s
+}
+
+// list is nil when the field is not there or no list.
+func list(m map[string]any, fields ...string) []any {
+	v, _, _ := unstructured.NestedFieldNoCopy(m, fields...)
+	l, _ := v.([]any)
+	return l
+}

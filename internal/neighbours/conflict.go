@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// finding is one autoscaler that steers the memory, with what to do about it.
+type finding struct{ who, remedy string }
+
+// Conflict names the autoscalers that steer the memory of one of a workload's containers, and says what to do; both are "" when none
+// does. A VerticalPodAutoscaler writes the same fields, and two writers evict in a circle. A HorizontalPodAutoscaler that scales on
+// memory measures use against requests, so that every change of requests changes the number of replicas, and with it use.
+func Conflict(w memory.WorkloadRef, containers []string, vertical []Vertical, horizontal []Horizontal) (conflict, remedy string) {
+	var writers, followers []finding
+	for i := range vertical {
+		if v := &vertical[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" && slices.ContainsFunc(containers, v.controls) {
+			writers = append(writers, v.finding())
+		}
+	}
+	for i := range horizontal {
+		if h := &horizontal[i]; h.Namespace == w.Namespace && h.Target.is(w) && h.follows(containers) {
+			followers = append(followers, h.finding())
+		}
+	}
+	byName := func(a, b finding) int { return strings.Compare(a.who, b.who) }
+	slices.SortFunc(writers, byName)
+	slices.SortFunc(followers, byName)
+	var who, remedies []string
+	for _, f := range append(writers, followers...) {
+		who = append(who, f.who)
+		if !slices.Contains(remedies, f.remedy) {
+			remedies = append(remedies, f.remedy)
+		}
+	}
+	return strings.Join(who, " and "), strings.Join(remedies, "; ")
+}
+
+func (v *Vertical) finding() finding {
+	mode := "updateMode " + v.UpdateMode
+	if v.UpdateMode == "" {
+		mode = "updateMode not set, so it applies"
+	}
+	return finding{
+		who:    fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Namespace, v.Name, mode),
+		remedy: "set its updateMode to Off or remove memory from its controlledResources",
+	}
+}
+
+func (h *Horizontal) finding() finding {
+	if h.ScaledObject != "" {
+		return finding{
+			who:    fmt.Sprintf("ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)", h.Namespace, h.ScaledObject, h.Name),
+			remedy: "remove its memory trigger",
+		}
+	}
+	return finding{who: fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Namespace, h.Name), remedy: "remove its memory metric"}
+}

@@ -1,0 +1,46 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Size is what a container asks for; 0 means not set. It converts to and from recommend.Size.
+type Size struct{ Request, Limit memory.Bytes }
+
+// Objects are the neighbours of a workload: what its namespace holds, in any order, and the nodes.
+type Objects struct {
+	Vertical    []Vertical
+	Horizontal  []Horizontal
+	LimitRanges []corev1.LimitRange
+	Quotas      []corev1.ResourceQuota
+	// NodeSize is the allocatable memory of nodes by name. It is handed on and never changed.
+	NodeSize map[string]memory.Bytes
+}
+
+// Facts are what the neighbours mean for one workload. The zero value means that nobody has a say.
+type Facts struct {
+	// Conflict names the autoscalers that steer the workload's memory, too, and Remedy what to do about it; "" when there are none.
+	Conflict, Remedy string
+	// Range is what LimitRanges allow every container.
+	Range Range
+	// Quota is what ResourceQuotas leave for pods like this one.
+	Quota Quota
+	// NodeSize is the allocatable memory of nodes by name. Shared: read only.
+	NodeSize map[string]memory.Bytes
+
+	limits []limits
+}
+
+// About gathers what the neighbours mean for a workload, whose managed containers and newest pod are given. Without a pod, quotas that
+// choose pods by scope are left out.
+func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
+	f := Facts{Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, limits: limitsOf(o.LimitRanges)}
+	f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal)
+	f.Range = rangeOf(f.limits)
+	return f
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Range is what the LimitRanges of a namespace allow a container's limit and request; 0 means no such bound.
+type Range struct {
+	// Name is that of the LimitRange, or of both ("a and b") when the minimum comes from one and the maximum from another.
+	Name     string
+	Min, Max memory.Bytes
+}
+
+// limits are the bounds for memory in one LimitRange.
+type limits struct {
+	name           string
+	container, pod bounds
+}
+
+// bounds: 0 means none. ratio is maxLimitRequestRatio in thousandths.
+type bounds struct {
+	min, max memory.Bytes
+	ratio    int64
+}
+
+// limitsOf reads what LimitRanges say about memory, ordered by name.
+func limitsOf(ranges []corev1.LimitRange) []limits {
+	var all []limits
+	for i := range ranges {
+		l := limits{name: ranges[i].Name}
+		for _, item := range ranges[i].Spec.Limits {
+			switch item.Type {
+			case corev1.LimitTypeContainer:
+				l.container.tighten(item)
+			case corev1.LimitTypePod:
+				l.pod.tighten(item)
+			default: // storage
+			}
+		}
+		if l.container != (bounds{}) || l.pod != (bounds{}) {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b limits) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+func (b *bounds) tighten(item corev1.LimitRangeItem) {
+	b.min = max(b.min, memory.FromQuantity(*item.Min.Memory()))
+	b.max = least(b.max, memory.FromQuantity(*item.Max.Memory()))
+	if q := item.MaxLimitRequestRatio.Memory(); q.MilliValue() > 0 {
+		b.ratio = least(b.ratio, q.MilliValue())
+	}
+}
+
+// least is the smaller of two bounds of which 0 means none.
+func least[T cmp.Ordered](a, b T) T {
+	var none T
+	if a == none || b != none && b < a {
+		return b
+	}
+	return a
+}
+
+// rangeOf is what is left for a container when all LimitRanges hold.
+func rangeOf(all []limits) Range {
+	var r Range
+	var lower, upper string
+	for _, l := range all {
+		if l.container.min > r.Min {
+			r.Min, lower = l.container.min, l.name
+		}
+		if l.container.max > 0 && (r.Max == 0 || l.container.max < r.Max) {
+			r.Max, upper = l.container.max, l.name
+		}
+	}
+	r.Name = both(lower, upper)
+	return r
+}
+
+// both names two objects, of which one may be missing or both the same.
+func both(a, b string) string {
+	switch {
+	case a == "" || a == b:
+		return b
+	case b == "":
+		return a
+	default:
+		return a + " and " + b
+	}
+}
+
+// Refusal says why the LimitRanges of the namespace would not admit the pod with these sizes, by container; containers that sizes does not
+// name keep what they have. "" when it fits, or the pod is nil.
+func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]Size) string {
+	if pod == nil {
+		return ""
+	}
+	for i := range f.limits {
+		l := &f.limits[i]
+		for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+			for j := range containers {
+				if why := l.container.refusal(sizeOf(&containers[j], sizes)); why != "" {
+					return "container " + containers[j].Name + ": " + why + " in LimitRange " + l.name
+				}
+			}
+		}
+		if why := l.pod.refusal(total(pod, sizes)); why != "" {
+			return "all containers of the pod together: " + why + " in LimitRange " + l.name
+		}
+	}
+	return ""
+}
+
+// refusal repeats what the LimitRanger admission plugin asks, in its order: minimum, maximum, ratio.
+func (b bounds) refusal(s Size) string {
+	switch {
+	case s.Request < b.min:
+		return fmt.Sprintf("request %s is below the minimum of %s", s.Request, b.min)
+	case s.Limit > 0 && s.Limit < b.min:
+		return fmt.Sprintf("limit %s is below the minimum of %s", s.Limit, b.min)
+	case b.max > 0 && s.Limit == 0:
+		return fmt.Sprintf("there is no limit, but a maximum of %s", b.max)
+	case b.max > 0 && max(s.Limit, s.Request) > b.max:
+		return fmt.Sprintf("limit %s is above the maximum of %s", max(s.Limit, s.Request), b.max)
+	case b.ratio > 0 && (s.Limit == 0 || s.Request == 0):
+		return fmt.Sprintf("request and limit are both needed, because the limit may be at most %s times the request", times(b.ratio))
+	case b.ratio > 0 && float64(s.Limit)/float64(s.Request)*1000 > float64(b.ratio):
+		return fmt.Sprintf("limit %s is more than %s times the request %s, the maxLimitRequestRatio", s.Limit, times(b.ratio), s.Request)
+	}
+	return ""
+}
+
+// times is a ratio in thousandths as people write it: "1.5".
+func times(milli int64) string { return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64) }

@@ -1,0 +1,123 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Quota is what the tightest ResourceQuotas leave for all pods of a workload together; 0 means no such quota, and [Exhausted] that
+// nothing is left.
+type Quota struct {
+	// Name is that of the ResourceQuota, or of both ("a and b") when limits are tightest in one and requests in another.
+	Name string
+	// Limits is what is left of limits.memory, Requests of requests.memory (or memory, its older name).
+	Limits, Requests memory.Bytes
+}
+
+// Exhausted is what a quota leaves that leaves nothing: a byte, because 0 says that there is no quota.
+const Exhausted memory.Bytes = 1
+
+// quotaFor is what quotas that count the pod leave.
+func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
+	var out Quota
+	var limits, requests string
+	for _, q := range byName(quotas) {
+		if !covers(q, pod) {
+			continue
+		}
+		if left := left(q, corev1.ResourceLimitsMemory); left > 0 && (out.Limits == 0 || left < out.Limits) {
+			out.Limits, limits = left, q.Name
+		}
+		for _, name := range []corev1.ResourceName{corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
+			if left := left(q, name); left > 0 && (out.Requests == 0 || left < out.Requests) {
+				out.Requests, requests = left, q.Name
+			}
+		}
+	}
+	out.Name = both(limits, requests)
+	return out
+}
+
+func byName(quotas []corev1.ResourceQuota) []*corev1.ResourceQuota {
+	all := make([]*corev1.ResourceQuota, len(quotas))
+	for i := range quotas {
+		all[i] = &quotas[i]
+	}
+	slices.SortFunc(all, func(a, b *corev1.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// left is 0 when the quota does not bound the resource, or has not counted it yet.
+func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
+	hard, bounded := q.Status.Hard[name]
+	used, counted := q.Status.Used[name]
+	if !bounded || !counted {
+		return 0
+	}
+	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
+}
+
+// covers says whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without a pod only quotas
+// without scopes do.
+func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
+	terms := q.Spec.ScopeSelector
+	if pod == nil {
+		return len(q.Spec.Scopes) == 0 && (terms == nil || len(terms.MatchExpressions) == 0)
+	}
+	for _, scope := range q.Spec.Scopes {
+		if !matches(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, pod) {
+			return false
+		}
+	}
+	if terms != nil {
+		for _, term := range terms.MatchExpressions {
+			if !matches(term, pod) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// matches one term. Scopes that memfit cannot judge (affinity across namespaces, kinds of volumes) match no pod: the API server has
+// the last word.
+func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
+	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
+	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort
+	switch term.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return terminating
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !terminating
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort
+	case corev1.ResourceQuotaScopePriorityClass:
+		return ofPriority(term, pod.Spec.PriorityClassName)
+	default:
+		return false
+	}
+}
+
+func ofPriority(term corev1.ScopedResourceSelectorRequirement, class string) bool {
+	switch term.Operator {
+	case corev1.ScopeSelectorOpIn:
+		return slices.Contains(term.Values, class)
+	case corev1.ScopeSelectorOpNotIn:
+		return !slices.Contains(term.Values, class)
+	case corev1.ScopeSelectorOpExists:
+		return class != ""
+	case corev1.ScopeSelectorOpDoesNotExist:
+		return class == ""
+	default:
+		return false
+	}
+}
