@@ -15,3 +15,8 @@ bench-admission: ## Measure the webhook against one that does nothing and VPA's 
 	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
 	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller k8s.io/autoscaler/vertical-pod-autoscaler/pkg/admission-controller
 	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --vpa $(BENCH_BIN)/vpa-admission-controller $(BENCH_FLAGS)
+
+# A module of its own: VPA's packages must not meet the operator's pins.
+.PHONY: bench-scale
+bench-scale: ## Measure processor time, heap, checkpoints and API writes of memfit and VPA's recommender at 1k to 100k containers (BENCH_FLAGS).
+	go -C test/scalebench run . $(BENCH_FLAGS)

@@ -1,0 +1,283 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// usageInterval is the default of memfit's --usage-interval.
+const usageInterval = 15 * time.Second
+
+// loopSchedule: 312 samples a replica.
+var loopSchedule = schedule{days: time.Hour, recent: 15 * time.Second, span: 30 * time.Minute}
+
+// runtimesOf are the profiles of the clusters here, taken in turn.
+var runtimesOf = []v1alpha1.RuntimeType{v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeNative}
+
+// operator is memfit's workload reconciler with everything around it that a cluster's would have, but for the network.
+type operator struct {
+	maps      *maps
+	clock     *clocktesting.FakePassiveClock
+	roster    *controllers.Roster
+	reconcile *controllers.WorkloadReconciler
+	workloads []*workload
+	samples   []memory.Sample
+}
+
+// workload is a Deployment with pods of one container each.
+type workload struct {
+	ref  memory.WorkloadRef
+	like *container
+	pods []*corev1.Pod
+}
+
+// newOperator is a memfit that has seen nothing of its workloads yet.
+func newOperator(ctx context.Context, workloads, replicas int) (*operator, error) {
+	o := &operator{
+		maps: &maps{
+			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{}, recommended: map[client.ObjectKey]bool{},
+		},
+		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), roster: controllers.NewRoster(),
+	}
+	for i, runtime := range runtimesOf {
+		p := v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: string(runtimesOf[i])}}
+		p.Spec.Runtime.Type = runtime
+		o.maps.profiles = append(o.maps.profiles, p)
+	}
+	for i := range workloads {
+		w, err := o.add(i, replicas)
+		if err != nil {
+			return nil, err
+		}
+		o.workloads = append(o.workloads, w)
+		o.maps.recommended[client.ObjectKey{Namespace: w.ref.Namespace, Name: govern.RecordName(w.ref)}] = false
+	}
+	governor := govern.New(o.maps, nil)
+	if err := governor.Rebuild(ctx); err != nil {
+		return nil, err
+	}
+	o.reconcile = &controllers.WorkloadReconciler{
+		Client: o.maps, Live: o.maps, Governor: governor, Roster: o.roster, Recorder: o.maps, Metrics: controllers.NewMetrics(prometheus.NewRegistry()),
+		Clock: o.clock, CheckpointEvery: controllers.DefaultCheckpointEvery, Problems: &controllers.Problems{},
+	}
+	return o, nil
+}
+
+// add makes the objects of workload number i, as memfit's caches keep them.
+func (o *operator) add(i, replicas int) (*workload, error) {
+	w := &workload{ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: fmt.Sprintf("team-%d", i%100), Name: name(i)}, like: newContainer(i)}
+	governs := &o.maps.profiles[i%len(runtimesOf)]
+	deployment := metadata("apps/v1", "Deployment", w.ref.Namespace, w.ref.Name, nil)
+	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: governs.Name}
+	set := metadata("apps/v1", "ReplicaSet", w.ref.Namespace, w.ref.Name+"-6d4cf56db6", deployment)
+	o.maps.owners[client.ObjectKeyFromObject(deployment)], o.maps.owners[client.ObjectKeyFromObject(set)] = deployment, set
+	for n := range replicas {
+		pod, err := newPod(set, n, w.like.limit, governs)
+		if err != nil {
+			return nil, err
+		}
+		w.pods = append(w.pods, pod)
+		o.maps.pods[client.ObjectKeyFromObject(pod)] = pod
+	}
+	return w, nil
+}
+
+func metadata(apiVersion, kind, namespace, name string, owner *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(kind + namespace + name)},
+	}
+	if owner != nil {
+		m.OwnerReferences = []metav1.OwnerReference{controlledBy(owner)}
+	}
+	return m
+}
+
+func controlledBy(owner *metav1.PartialObjectMetadata) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: new(true)}
+}
+
+// newPod is a running pod that memfit's webhook has seen, as memfit's cache keeps it.
+func newPod(set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile) (*corev1.Pod, error) {
+	size := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
+	podName := fmt.Sprintf("%s-%05d", set.Name, n)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: set.Namespace, Name: podName, UID: types.UID(podName + "-0123-4567-89abcdef"), CreationTimestamp: metav1.NewTime(epoch.Add(-lookBack)),
+			OwnerReferences: []metav1.OwnerReference{controlledBy(set)},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   "node-1",
+			Containers: []corev1.Container{{Name: "app", Command: []string{"/app"}, Resources: corev1.ResourceRequirements{Limits: size, Requests: size}}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "app", ContainerID: "containerd://" + podName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(epoch.Add(-lookBack))}},
+			}},
+		},
+	}
+	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec}}).Apply(pod)
+	slim, err := transformOf(pod)(pod)
+	if err != nil {
+		return nil, err
+	}
+	return slim.(*corev1.Pod), nil
+}
+
+// transformOf is what memfit's cache does with an object before it keeps it.
+func transformOf(obj client.Object) func(any) (any, error) {
+	for kind, options := range controllers.CacheOptions().ByObject {
+		if fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", obj) && options.Transform != nil {
+			return options.Transform
+		}
+	}
+	return cache.TransformStripManagedFields()
+}
+
+// meet lets memfit see its pods and look at each workload once, so that it knows where to measure.
+func (o *operator) meet(ctx context.Context) error {
+	for _, w := range o.workloads {
+		for _, pod := range w.pods {
+			o.roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), w.ref)
+			o.roster.Observe(w.ref, signals.Observe(pod))
+		}
+	}
+	return o.look(ctx)
+}
+
+// look reconciles every workload.
+func (o *operator) look(ctx context.Context) error {
+	for _, w := range o.workloads {
+		if _, err := o.reconcile.Reconcile(ctx, w.ref); err != nil {
+			return fmt.Errorf("reconciling %s: %w", w.ref, err)
+		}
+	}
+	return nil
+}
+
+// remember gives memfit the past of every workload, one after the other.
+func (o *operator) remember(ctx context.Context) error {
+	for _, w := range o.workloads {
+		pending := 0
+		flush := func(at time.Time) error {
+			o.clock.SetTime(at)
+			pending = 0
+			_, err := o.reconcile.Reconcile(ctx, w.ref)
+			return err
+		}
+		var last time.Time
+		var failed error
+		loopSchedule.each(func(at time.Time) {
+			o.measure(w, at)
+			last = at
+			if pending += len(w.pods); pending >= 2000 && failed == nil { // the mailbox holds 4096
+				failed = flush(at)
+			}
+		})
+		if failed == nil {
+			failed = flush(last)
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	o.clock.SetTime(epoch)
+	return nil
+}
+
+// measure delivers one reading of every pod of a workload, as the usage collector does, and a kill as the pod informer does.
+func (o *operator) measure(w *workload, at time.Time) {
+	started := w.like.started
+	rss, killed := w.like.use(at)
+	o.samples = o.samples[:0]
+	for n, pod := range w.pods {
+		replica := rss - rss*memory.Bytes(n%5)/100 // replicas differ a little
+		o.samples = append(o.samples, memory.Sample{
+			Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
+			Time:      at, Started: started, RSS: replica, HasRSS: true, WorkingSet: replica + 8*memory.MiB,
+		})
+	}
+	o.roster.Sampled(o.samples, "kubelet")
+	if killed {
+		o.kill(w, at)
+	}
+}
+
+// kill ends the first pod's container and starts it again. The others, which are as full, are rolled at the same time.
+func (o *operator) kill(w *workload, at time.Time) {
+	pod := w.pods[0].DeepCopy() // the one in the cache is never changed
+	status := &pod.Status.ContainerStatuses[0]
+	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+		Reason: "OOMKilled", ExitCode: 137, StartedAt: status.State.Running.StartedAt, FinishedAt: metav1.NewTime(at), ContainerID: status.ContainerID,
+	}
+	status.RestartCount++
+	status.ContainerID = fmt.Sprintf("containerd://%s-%d", pod.Name, status.RestartCount)
+	status.State.Running.StartedAt = metav1.NewTime(at)
+	w.pods[0], o.maps.pods[client.ObjectKeyFromObject(pod)] = pod, pod
+	o.roster.Observe(w.ref, signals.Observe(pod))
+}
+
+// memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is worth it
+// written. It is the mean of ten, so that every checkpoint is written once.
+func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
+	o, err := newOperator(ctx, containers/replicas, replicas)
+	if err != nil {
+		return cost{}, err
+	}
+	heap := grown(func() {
+		if err = o.meet(ctx); err == nil {
+			err = o.remember(ctx)
+		}
+	})
+	if err != nil {
+		return cost{}, err
+	}
+	o.maps.weigh, o.maps.writes = true, writes{}
+	const minutes = 10
+	pass, err := processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
+	if written := o.maps.writes.checkpoints; err == nil && written < int64(len(o.workloads)) {
+		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in ten minutes", written, len(o.workloads))
+	}
+	runtime.KeepAlive(o)
+	return cost{
+		what: "loop", server: "memfit", containers: containers, perWorkload: replicas, pass: pass / minutes, heap: heap,
+		checkpoint: memory.Bytes(o.maps.checkpoints * int64(len(o.workloads)) / max(o.maps.writes.checkpoints, 1)),
+	}, err
+}
+
+// run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was read.
+func (o *operator) run(ctx context.Context, over time.Duration) error {
+	for at := epoch; at.Before(epoch.Add(over)); at = at.Add(usageInterval) {
+		o.clock.SetTime(at)
+		for _, w := range o.workloads {
+			o.measure(w, at)
+		}
+		if err := o.look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
