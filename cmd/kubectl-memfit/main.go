@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,10 +17,10 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// Exit codes. `kubectl memfit inject --help` documents them.
+// Exit codes. The help of the verbs that use more than 0 and exitFailed documents them.
 const (
 	exitDiffers = 1 // -o diff found something that would change
-	exitFailed  = 2 // input, profile or flags cannot be used; nothing was written
+	exitFailed  = 2 // what was asked for cannot be done; nothing was written
 	exitProblem = 3 // everything was written, but a workload asks for a profile that cannot be applied
 )
 
@@ -38,7 +40,9 @@ func (e exit) Error() string {
 func (e exit) Unwrap() error { return e.err }
 
 func main() {
-	err := root().Execute()
+	cmd := root()
+	cmd.SetArgs(arguments(os.Args))
+	err := cmd.Execute()
 	if err == nil {
 		return
 	}
@@ -52,6 +56,17 @@ func main() {
 	os.Exit(code)
 }
 
+// completer is the name under which kubectl looks for a program that completes a plugin's words: a link to this one.
+const completer = "kubectl_complete-memfit"
+
+// arguments are those of the command line. Called as the completer, they are words to complete.
+func arguments(command []string) []string {
+	if name := filepath.Base(command[0]); strings.TrimSuffix(name, filepath.Ext(name)) == completer {
+		return append([]string{cobra.ShellCompRequestCmd}, command[1:]...)
+	}
+	return command[1:]
+}
+
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-memfit",
@@ -61,6 +76,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
 	}
-	cmd.AddCommand(injectCommand())
+	cmd.AddCommand(statusCommand(), explainCommand(), exportCommand(), injectCommand())
 	return cmd
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/memfit/memfit/test/build"
 )
 
-// workload creates a governed Deployment with one pod, through the webhook, and returns the pod.
+// workload creates a governed Deployment with one pod, through the webhook, and returns the pod. The Deployment comes from Git.
 func (c *cluster) workload(t *testing.T) *corev1.Pod {
 	t.Helper()
 	const namespace = "shop"
 	c.create(t, build.Namespace(namespace))
 	c.create(t, build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
 	deployment := build.Deployment(namespace, "web", v1alpha1.ProfileAnnotation, "web")
-	c.create(t, deployment)
+	c.applied(t, deployment)
 	set := build.ReplicaSet(deployment, "5d4f8c7b9")
 	c.create(t, set)
 	var pod *corev1.Pod

@@ -9,15 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
-)
 
-// templates are the kinds that have pods, with the path to what becomes the pod. Everything else passes through.
-var templates = map[string][]string{
-	"v1/Pod": {}, "v1/PodTemplate": {"template"}, "v1/ReplicationController": {"spec", "template"},
-	"apps/Deployment": {"spec", "template"}, "apps/StatefulSet": {"spec", "template"}, "apps/DaemonSet": {"spec", "template"},
-	"apps/ReplicaSet": {"spec", "template"}, "batch/Job": {"spec", "template"}, "batch/CronJob": {"spec", "jobTemplate", "spec", "template"},
-	"argoproj.io/Rollout": {"spec", "template"},
-}
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+)
 
 // workload is an object of a stream that has pods.
 type workload struct {
@@ -33,15 +27,6 @@ type workload struct {
 
 // String is "Deployment shop/web".
 func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
-
-// group is the API group of an apiVersion, "v1" for the core group.
-func group(apiVersion string) string {
-	g, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return "v1"
-	}
-	return g
-}
 
 // objects are the objects of a document: itself, or the items of a List.
 func objects(d *document) []*yaml.Node {
@@ -64,7 +49,7 @@ func objects(d *document) []*yaml.Node {
 
 // asWorkload reads an object that has pods; nil for every other kind.
 func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) {
-	path, ok := templates[group(text(n, "apiVersion"))+"/"+text(n, "kind")]
+	kind, ok := kinds.Of(text(n, "apiVersion"), text(n, "kind"))
 	if !ok {
 		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
 	}
@@ -75,13 +60,13 @@ func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) 
 	if w.name == "" {
 		w.name = text(n, "metadata", "generateName")
 	}
-	if w.template = get(n, path...); w.template == nil || w.template.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s has no %s", w, strings.Join(path, "."))
+	if w.template = get(n, kind.Template...); w.template == nil || w.template.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s has no %s", w, strings.Join(kind.Template, "."))
 	}
 	if err := into(w.template, w.pod); err != nil {
 		return nil, fmt.Errorf("%s is not a %s: %w", w, w.kind, err)
 	}
-	if a := get(n, "metadata", "annotations"); a != nil && len(path) > 0 {
+	if a := get(n, "metadata", "annotations"); a != nil && len(kind.Template) > 0 {
 		if err := into(a, &w.annotations); err != nil {
 			return nil, fmt.Errorf("annotations of %s: %w", w, err)
 		}

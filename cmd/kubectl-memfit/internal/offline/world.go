@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -60,7 +61,7 @@ func (w *world) learn(d *document, onlyProfiles bool) error {
 			namespace = w.namespace
 		}
 		var err error
-		switch kind := group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
+		switch kind := kinds.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
 		case kind == v1alpha1.Group+"/MemoryProfile":
 			var p v1alpha1.MemoryProfile
 			if err = into(n, &p); err == nil {
@@ -78,12 +79,12 @@ func (w *world) learn(d *document, onlyProfiles bool) error {
 				m.Namespace = namespace
 				w.recommendations = append(w.recommendations, m)
 			}
-		case kind == "v1/Namespace":
+		case kind == "/Namespace":
 			var ns corev1.Namespace
 			if err = into(n, &ns); err == nil {
 				w.namespaces[ns.Name] = ns.Annotations
 			}
-		case kind == "v1/ConfigMap":
+		case kind == "/ConfigMap":
 			var m corev1.ConfigMap
 			if err = into(n, &m); err == nil {
 				w.configMap(namespace, &m)

@@ -1,0 +1,269 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+// server is a real API server, seen as somebody who may get and list, and nothing else: more the verbs must never need.
+type server struct {
+	client     client.Client
+	kubeconfig string
+}
+
+// newServer starts without memfit's CRDs; the returned function installs them.
+func newServer(t *testing.T) (server, func()) {
+	t.Helper()
+	var env *envtest.Environment
+	config := expect.APIServer(t, func(e *envtest.Environment) { env, e.CRDDirectoryPaths, e.ErrorIfCRDPathMissing = e, nil, false })
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := server{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	if err := os.WriteFile(c.kubeconfig, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	c.create(t,
+		&rbacv1.ClusterRole{ObjectMeta: build.Namespace("reader").ObjectMeta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: build.Namespace("reader").ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}},
+		},
+		build.Namespace("shop"), build.Namespace("tools"), build.Namespace("empty"))
+	return c, func() {
+		t.Helper()
+		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(expect.Root(), "config", "crd", "bases")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (c server) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// run runs a verb as user.
+func (c server) run(user string, args ...string) (stdout, stderr string, code int) {
+	verb, rest := args[0], args[1:]
+	return run("", append([]string{verb, "--kubeconfig", c.kubeconfig, "--as", user}, rest...)...)
+}
+
+// fill brings the shop of the report's and the export's tests to life.
+func (c server) fill(t *testing.T) {
+	t.Helper()
+	for _, doc := range documents(t, "internal/export/testdata/objects.yaml") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if u.GetKind() != "Rollout" { // its CRD is not here
+			c.create(t, u)
+		}
+	}
+	for _, doc := range documents(t, "internal/report/testdata/shop.yaml") {
+		var rec v1alpha1.MemoryRecommendation
+		if err := yaml.Unmarshal([]byte(doc), &rec); err != nil {
+			t.Fatal(err)
+		}
+		status := rec.Status
+		rec.ManagedFields = nil
+		c.create(t, &rec)
+		rec.Status = status
+		if err := c.client.Status().Update(t.Context(), &rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func documents(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n---\n")
+}
+
+// TestCluster tells a story against one API server, because starting one takes longer than everything else here.
+func TestCluster(t *testing.T) {
+	c, install := newServer(t)
+
+	t.Run("without memfit", func(t *testing.T) {
+		for _, verb := range [][]string{{"status"}, {"explain", "web"}, {"export"}} {
+			if out, errs, code := c.run("reader", verb...); code != exitFailed || out != "" || !strings.Contains(errs, "memfit is not installed there: kubectl apply --server-side") {
+				t.Errorf("%v: exit %d, %q, %q", verb, code, out, errs)
+			}
+		}
+	})
+	install()
+
+	t.Run("without rights", func(t *testing.T) {
+		for want, verb := range map[string][]string{
+			"kubectl -n shop create rolebinding memfit-view --clusterrole=memfit-memoryrecommendation-viewer-role": {"status", "-n", "shop"},
+			"you may not list memoryrecommendations.memfit.dev in all namespaces: name one with -n":                {"status", "-A"},
+		} {
+			if out, errs, code := c.run("nobody", verb...); code != exitFailed || out != "" || !strings.Contains(errs, want) {
+				t.Errorf("%v: exit %d, %q, %q; want %q", verb, code, out, errs, want)
+			}
+		}
+	})
+
+	t.Run("with nothing governed", func(t *testing.T) {
+		out, errs, code := c.run("reader", "status", "-n", "empty")
+		if code != 0 || out != "" || !strings.Contains(errs, "No workload in namespace empty is governed by memfit") || !strings.Contains(errs, "kind: MemoryProfile") {
+			t.Errorf("exit %d, %q, %q", code, out, errs)
+		}
+		c.create(t, build.ClusterProfile("jvm", v1alpha1.RuntimeJVM), build.Profile("shop", "web", v1alpha1.RuntimeNodeJS))
+		if _, errs, _ := c.run("reader", "status", "-n", "empty"); !strings.Contains(errs, "a profile that is there (ClusterMemoryProfile jvm)") {
+			t.Errorf("the cluster's profile is not offered: %q", errs)
+		}
+		if out, _, code := c.run("reader", "status", "-n", "empty", "-o", "json"); code != 0 || !strings.Contains(out, `"workloads": []`) {
+			t.Errorf("for machines: exit %d, %q", code, out)
+		}
+		if _, errs, code := c.run("reader", "export", "-n", "empty"); code != exitFailed || !strings.Contains(errs, "nothing to export") {
+			t.Errorf("export: exit %d, %q", code, errs)
+		}
+	})
+	c.fill(t)
+
+	t.Run("status", func(t *testing.T) {
+		out, errs, code := c.run("reader", "status", "-A")
+		golden, err := os.ReadFile("internal/report/testdata/status.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, _ := strings.Cut(string(golden), "\nProfiles that need a look") // these profiles have no status
+		if code != 0 || errs != "" || out != want {
+			t.Errorf("exit %d, stderr %q, got\n%s\nwant what the report's own test has:\n%s", code, errs, out, want)
+		}
+		if out, _, _ := c.run("reader", "status", "-n", "tools"); strings.Contains(out, "deployment/web") || !strings.Contains(out, "pod/debug") {
+			t.Errorf("-n tools shows\n%s", out)
+		}
+	})
+
+	t.Run("explain", func(t *testing.T) {
+		out, errs, code := c.run("reader", "explain", "deploy/web", "-n", "shop")
+		for _, want := range []string{"killed at 256Mi, and again within an hour", "Bounds     limit 16Mi to any size", "MainProcess at limit 256Mi", "Applied is False (ModeRecommend)"} {
+			if code != 0 || errs != "" || !strings.Contains(out, want) {
+				t.Errorf("exit %d, stderr %q, %q is not in\n%s", code, errs, want, out)
+			}
+		}
+		for name, want := range map[string]string{"web": "more than one workload in namespace shop", "nope": "memfit knows there: cronjob/report"} {
+			if _, errs, code := c.run("reader", "explain", name, "-n", "shop"); code != exitFailed || !strings.Contains(errs, want) {
+				t.Errorf("%s: exit %d, %q", name, code, errs)
+			}
+		}
+		if _, errs, code := c.run("reader", "explain"); code != exitFailed || !strings.Contains(errs, "name one workload") {
+			t.Errorf("no name: exit %d, %q", code, errs)
+		}
+	})
+
+	t.Run("export", func(t *testing.T) {
+		for _, format := range []string{"kustomize", "json6902", "helm-values", "ssa"} {
+			first, errs, code := c.run("reader", "export", "-A", "-o", format)
+			if code != 0 || !strings.Contains(errs, "Pod tools/debug is left out") || !strings.Contains(errs, `Job tools/import is left out: reading it: jobs.batch "import" not found`) {
+				t.Errorf("%s: exit %d, %q", format, code, errs)
+			}
+			if second, _, _ := c.run("reader", "export", "-A", "-o", format); first != second {
+				t.Errorf("%s: two runs on the same state differ:\n%s\n%s", format, first, second)
+			}
+		}
+		if out, errs, code := c.run("reader", "export", "-n", "shop", "ds/agent"); code != exitFailed || !strings.Contains(out, "# DaemonSet shop/agent is left out") || !strings.Contains(errs, "no container has a recommended size") {
+			t.Errorf("nothing to export: exit %d, %q, %q", code, out, errs)
+		}
+		if _, errs, code := c.run("reader", "export", "-o", "yaml"); code != exitFailed || !strings.Contains(errs, "-o yaml is not known") {
+			t.Errorf("-o yaml: exit %d, %q", code, errs)
+		}
+	})
+
+	t.Run("what ssa exports, server-side apply takes", func(t *testing.T) {
+		out, _, _ := c.run("reader", "export", "-n", "shop", "deploy/web", "-o", "ssa")
+		u := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(out), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("memfit-export"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, live); err != nil {
+			t.Fatal(err)
+		}
+		containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+		text, err := yaml.Marshal(containers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"image: registry.example/cache:1", "image: registry.example/web:1", "cpu: \"1\"", "memory: 512Mi", "memory: 231Mi", "memory: 64Mi"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("after the apply, %q is not in\n%s", want, text)
+			}
+		}
+	})
+
+	t.Run("completion", func(t *testing.T) {
+		as := []string{"--kubeconfig", c.kubeconfig, "--as", "reader"}
+		complete := func(words ...string) []string {
+			out, _, _ := run("", slices.Concat(arguments([]string{"/usr/local/bin/" + completer}), words[:1], as, words[1:])...)
+			var names []string
+			for text := range strings.Lines(out) {
+				name, _, _ := strings.Cut(strings.TrimSpace(text), "\t")
+				names = append(names, name)
+			}
+			return names
+		}
+		for _, tc := range []struct{ words, want []string }{
+			{[]string{"explain", "-n", "tools", ""}, []string{"job/import", "pod/debug", ":4"}},
+			{[]string{"explain", "-n", "tools", "de"}, []string{"debug", ":4"}},
+			{[]string{"explain", "-n", "tools", "pod/debug", ""}, []string{":4"}},
+			{[]string{"export", "-n", "tools", "pod/debug", ""}, []string{"job/import", ":4"}},
+			{[]string{"export", "-o", ""}, []string{"kustomize", "json6902", "helm-values", "ssa", ":4"}},
+			{[]string{"status", "-n", "sh"}, []string{"shop", ":4"}},
+		} {
+			if got := complete(tc.words...); !slices.Equal(got, tc.want) {
+				t.Errorf("%q completes to %q, want %q", tc.words, got, tc.want)
+			}
+		}
+	})
+}
+
+func TestArguments(t *testing.T) {
+	for command, want := range map[string]string{
+		"kubectl-memfit": "status", "/opt/bin/kubectl_complete-memfit": "__complete status", "kubectl_complete-memfit.exe": "__complete status",
+	} {
+		if got := strings.Join(arguments([]string{command, "status"}), " "); got != want {
+			t.Errorf("%s status runs %q, want %q", command, got, want)
+		}
+	}
+}

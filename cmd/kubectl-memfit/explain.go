@@ -1,0 +1,89 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+const explainLong = `Say why memfit recommends what it recommends for one workload: the evidence, the steps from there to the number, what the profile
+allows, the runtime settings, every OOM kill with the limit at that time, the conditions (Applied names the guard that stopped a change), and
+what to do next.
+
+WORKLOAD is a name, or kind and name as kubectl takes them: web, deploy/web, deployment.apps/web. Nothing is written to the cluster.`
+
+const explainExample = `  kubectl memfit explain deployment/web -n shop
+
+  # The steps of the first container, for a script
+  kubectl memfit explain web -o json | jq -r '.status.containers[0].reasons[]'`
+
+func explainCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "explain WORKLOAD [-n NAMESPACE] [-o json|yaml]", Short: "Say why this number: evidence, formula, bounds, guards, kills",
+		Long: explainLong, Example: explainExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one workload, as in: kubectl memfit explain deployment/web (kubectl memfit status lists them)")
+			}
+			return nil
+		},
+	}
+	r := reading(cmd, false)
+	outputFlag(cmd, &output, "", "json", "yaml")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return r.completeWorkloads(cmd, args, typed)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := known(output, "", "json", "yaml"); err != nil {
+			return err
+		}
+		return r.explain(cmd, args[0], output)
+	}
+	return cmd
+}
+
+func (r *reader) explain(cmd *cobra.Command, workload, output string) error {
+	c, namespace, err := r.open()
+	if err != nil {
+		return err
+	}
+	recs, err := c.Recommendations(cmd.Context(), namespace)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	rec, err := report.Find(recs, workload, place(namespace))
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	profiles, err := c.Profiles(cmd.Context(), namespace)
+	governing := governs(rec.Spec.Profile, profiles)
+	if governing == nil && err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", err)
+	}
+	explanation := report.Explain(rec, governing)
+	if output != "" {
+		return encode(cmd.OutOrStdout(), output, explanation)
+	}
+	return explanation.Write(cmd.OutOrStdout(), colours(cmd))
+}
+
+// governs finds a recommendation's profile; nil when it is gone or could not be read.
+func governs(ref v1alpha1.ProfileReference, profiles []report.Profile) *profile.Named {
+	for i := range profiles {
+		if profiles[i].Ref == ref {
+			return &profiles[i].Named
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+const exportLong = `Write the recommended sizes as patches for Git, with a comment above each that says what they were, what they should be and why.
+
+Formats:
+  kustomize    strategic merge patches, for patches: of a kustomization (default)
+  json6902     JSON patches by container index, each with a test of the container's name
+  helm-values  resources of each container, as most charts take them
+  ssa          manifests for server-side apply that hold the memory fields only
+
+Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
+workload without a pod template of its own (a bare pod), is left out with a comment that says why. Nothing is written to the cluster.
+
+Exit codes:
+  0  done, also when some workloads were left out (standard error names them)
+  2  nothing could be exported: no such workload, no recommendation, no right`
+
+const exportExample = `  # All of a namespace, next to its kustomization
+  kubectl memfit export -n shop > memory.yaml      # kustomization.yaml: patches: [{path: memory.yaml}]
+
+  # One workload, for a chart
+  kubectl memfit export -n shop deployment/web -o helm-values > values-memory.yaml`
+
+// exportFlags are the flags of the export verb.
+type exportFlags struct {
+	output      string
+	noNamespace bool
+}
+
+func exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use: "export [-n NAMESPACE | -A] [WORKLOAD...] [-o kustomize|json6902|helm-values|ssa]", Short: "Write recommended sizes as patches for Git",
+		Long: exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
+	}
+	r := reading(cmd, true)
+	var formats []string
+	for _, format := range export.Formats {
+		formats = append(formats, string(format))
+	}
+	outputFlag(cmd, &f.output, formats[0], formats...)
+	cmd.Flags().BoolVar(&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one")
+	cmd.ValidArgsFunction = r.completeWorkloads
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.export(cmd, args, f) }
+	return cmd
+}
+
+func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) error {
+	format, err := export.ParseFormat(f.output)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	c, namespace, err := r.open()
+	if err != nil {
+		return err
+	}
+	recs, err := c.Recommendations(cmd.Context(), namespace)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	if len(recs) == 0 {
+		return exit{exitFailed, fmt.Errorf("no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)", place(namespace))}
+	}
+	chosen, err := choose(recs, workloads, place(namespace))
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	result, err := export.Write(sources(cmd.Context(), c, chosen), export.Options{Format: format, NoNamespace: f.noNamespace})
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	if _, err := cmd.OutOrStdout().Write(result.Text); err != nil {
+		return exit{exitFailed, fmt.Errorf("writing the patches: %w", err)}
+	}
+	for _, text := range result.LeftOut {
+		fmt.Fprintln(cmd.ErrOrStderr(), text)
+	}
+	if result.Exported == 0 {
+		return exit{code: exitFailed}
+	}
+	return nil
+}
+
+// choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes once.
+func choose(recs []v1alpha1.MemoryRecommendation, workloads []string, where string) ([]*v1alpha1.MemoryRecommendation, error) {
+	var chosen []*v1alpha1.MemoryRecommendation
+	if len(workloads) == 0 {
+		for i := range recs {
+			chosen = append(chosen, &recs[i])
+		}
+		return chosen, nil
+	}
+	seen := map[*v1alpha1.MemoryRecommendation]bool{}
+	for _, name := range workloads {
+		rec, err := report.Find(recs, name, where)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[rec] {
+			seen[rec], chosen = true, append(chosen, rec)
+		}
+	}
+	return chosen, nil
+}
+
+// sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a patch.
+func sources(ctx context.Context, c *cluster.Cluster, recs []*v1alpha1.MemoryRecommendation) []export.Source {
+	all := make([]export.Source, 0, len(recs))
+	for _, rec := range recs {
+		s := export.Source{Recommendation: rec}
+		if export.HasTemplate(rec) {
+			var err error
+			if s.Object, err = c.Workload(ctx, rec.Namespace, rec.Spec.Workload); err != nil {
+				s.Missing = err.Error()
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}

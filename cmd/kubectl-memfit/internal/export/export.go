@@ -1,0 +1,147 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Format is how patches are written.
+type Format string
+
+// The formats.
+const (
+	// Kustomize: a strategic merge patch for each workload, for patches: of a kustomization.
+	Kustomize Format = "kustomize"
+	// JSON6902: a list of JSON patch operations for each workload, by the index of its containers.
+	JSON6902 Format = "json6902"
+	// HelmValues: resources of each container, under the keys that most charts have.
+	HelmValues Format = "helm-values"
+	// SSA: manifests for server-side apply that hold the memory fields and nothing else.
+	SSA Format = "ssa"
+)
+
+// Formats are all of them, in the order in which help names them.
+var Formats = []Format{Kustomize, JSON6902, HelmValues, SSA}
+
+// ParseFormat reads the value of -o.
+func ParseFormat(text string) (Format, error) {
+	if f := Format(text); slices.Contains(Formats, f) {
+		return f, nil
+	}
+	names := make([]string, len(Formats))
+	for i, f := range Formats {
+		names[i] = string(f)
+	}
+	return "", fmt.Errorf("-o %s is not known: use %s", text, strings.Join(names, ", "))
+}
+
+// merges: containers of the patch are matched with those of the object by name, by whoever applies it.
+func (f Format) merges() bool { return f == Kustomize || f == SSA }
+
+// usage says once, above everything, what to do with the output.
+func (f Format) usage() []string {
+	switch f {
+	case JSON6902:
+		return []string{
+			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live template, so each",
+			"patch is right for that template only: it tests the name of the container first, and fails if another one stands there now.",
+			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
+			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
+		}
+	case HelmValues:
+		return []string{
+			"Values for Helm, one YAML document for each workload. The first container's resources stand where helm create puts them (resources),",
+			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent under the name of a",
+			"subchart. cpu is not here; Helm keeps what your other values say.",
+		}
+	case SSA:
+		return []string{
+			"Manifests for server-side apply; they hold the memory fields and nothing else:",
+			"  kubectl apply --server-side --field-manager=memfit-export -f FILE",
+			"The API server refuses with a conflict what another manager set. If that is your manifests in Git, change them instead, or they will",
+			"take the fields back; --force-conflicts hands the fields over to memfit-export.",
+		}
+	default:
+		return []string{
+			"Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]",
+			"Namespaces must be those of the resources that are patched: with a base that has none, export with --no-namespace.",
+		}
+	}
+}
+
+// Options say how to write patches.
+type Options struct {
+	Format Format
+	// NoNamespace leaves metadata.namespace out, for bases that get theirs from a kustomization.
+	NoNamespace bool
+}
+
+// Result is what was written.
+type Result struct {
+	// Text is the patches with their comments.
+	Text []byte
+	// Exported is the number of workloads that have a patch; LeftOut says of the others why, for people.
+	Exported int
+	LeftOut  []string
+}
+
+// Write writes patches for sources, in the order of namespace, kind and name.
+func Write(sources []Source, o Options) (Result, error) {
+	sources = slices.Clone(sources)
+	slices.SortFunc(sources, func(a, b Source) int { return byName(a.Recommendation, b.Recommendation) })
+	var r Result
+	var documents, refusals bytes.Buffer
+	for _, s := range sources {
+		w := take(s, o.Format)
+		if w.refused != "" {
+			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s is left out: %s", &w, w.refused))
+			refusals.WriteString(w.refusal())
+			continue
+		}
+		body, err := yaml.Marshal(w.document(o))
+		if err != nil {
+			return Result{}, fmt.Errorf("writing a patch for %s: %w", &w, err)
+		}
+		if r.Exported++; r.Exported > 1 { // one workload alone is one document: kubectl patch and helm read no more
+			documents.WriteString("---\n")
+		}
+		documents.WriteString(w.header())
+		documents.Write(body)
+	}
+	var top comment
+	top.say("kubectl memfit export -o %s", o.Format)
+	for _, text := range o.Format.usage() {
+		top.say("%s", text)
+	}
+	top.WriteString(refusals.String() + "#\n")
+	r.Text = append([]byte(top.String()), documents.Bytes()...)
+	return r, nil
+}
+
+func byName(a, b *v1alpha1.MemoryRecommendation) int {
+	return cmp.Or(
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Spec.Workload.Kind, b.Spec.Workload.Kind),
+		cmp.Compare(a.Spec.Workload.Name, b.Spec.Workload.Name), cmp.Compare(a.Name, b.Name),
+	)
+}
+
+func (w *workload) document(o Options) any {
+	switch o.Format {
+	case JSON6902:
+		return w.operations()
+	case HelmValues:
+		return w.values()
+	default:
+		return w.manifest(o.NoNamespace && o.Format == Kustomize)
+	}
+}

@@ -1,0 +1,332 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden.yaml anew")
+
+// shop is the shop of the report's tests with its live workloads. The Job is gone.
+func shop(t *testing.T) []Source {
+	t.Helper()
+	live := map[string]*unstructured.Unstructured{}
+	for _, doc := range documents(t, "testdata/objects.yaml") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(doc, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		live[u.GetKind()+"/"+u.GetName()] = u
+	}
+	var all []Source
+	for _, doc := range documents(t, "../report/testdata/shop.yaml") {
+		var rec v1alpha1.MemoryRecommendation
+		if err := yaml.Unmarshal(doc, &rec); err != nil {
+			t.Fatal(err)
+		}
+		s := Source{Recommendation: &rec, Object: live[rec.Spec.Workload.Kind+"/"+rec.Spec.Workload.Name]}
+		if s.Object == nil {
+			s.Missing = `reading it: jobs.batch "import" not found`
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func documents(t *testing.T, file string) [][]byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(text, []byte("\n---\n"))
+}
+
+func exported(t *testing.T, sources []Source, o Options) Result {
+	t.Helper()
+	r, err := Write(sources, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestGolden(t *testing.T) {
+	for _, format := range Formats {
+		r := exported(t, shop(t), Options{Format: format})
+		path := filepath.Join("testdata", string(format)+".golden.yaml")
+		if *update {
+			if err := os.WriteFile(path, r.Text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(r.Text)); diff != "" {
+			t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
+		}
+		if left := 7 - r.Exported; len(r.LeftOut) != left {
+			t.Errorf("%s: %d of 7 exported, but %d are said to be left out: %q", format, r.Exported, len(r.LeftOut), r.LeftOut)
+		}
+	}
+}
+
+// TestEqualStateEqualBytes: whatever order the API server lists in.
+func TestEqualStateEqualBytes(t *testing.T) {
+	for _, format := range Formats {
+		want := exported(t, shop(t), Options{Format: format})
+		turned := shop(t)
+		slices.Reverse(turned)
+		if diff := cmp.Diff(want, exported(t, turned, Options{Format: format})); diff != "" {
+			t.Errorf("%s differs when sources come the other way round:\n%s", format, diff)
+		}
+	}
+}
+
+// TestNothingEscapesItsComment: what memfit found is text from other people's containers, and this file goes to Git.
+func TestNothingEscapesItsComment(t *testing.T) {
+	evil := "x\nkind: Secret\r\nkind: Secret\u2028kind: Secret\u0085kind: Secret"
+	for _, format := range Formats {
+		sources := shop(t)
+		for _, s := range sources {
+			for i := range s.Recommendation.Status.Containers {
+				c := &s.Recommendation.Status.Containers[i]
+				c.Reasons, c.Summary, c.Decision = []string{evil}, evil, evil
+			}
+			for i := range s.Recommendation.Status.Conditions {
+				s.Recommendation.Status.Conditions[i].Message = evil
+			}
+			if s.Object == nil {
+				s.Missing = evil
+			}
+		}
+		for doc := range bytes.SplitSeq(exported(t, sources, Options{Format: format}).Text, []byte("---\n")) {
+			var value any
+			if err := yaml.Unmarshal(doc, &value); err != nil {
+				t.Errorf("%s: not YAML any more: %v\n%s", format, err, doc)
+			}
+			if m, ok := value.(map[string]any); ok && m["kind"] == "Secret" {
+				t.Errorf("%s: a reason became YAML:\n%s", format, doc)
+			}
+		}
+	}
+}
+
+// builtIn are the live workloads that kustomize patches by name, as a base in Git has them: without namespace when unnamed.
+func builtIn(t *testing.T, unnamed bool) string {
+	t.Helper()
+	var base []string
+	for _, s := range shop(t) {
+		if s.Object == nil || s.Object.GetKind() == "Rollout" {
+			continue
+		}
+		if unnamed {
+			unstructured.RemoveNestedField(s.Object.Object, "metadata", "namespace")
+		}
+		text, err := yaml.Marshal(s.Object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base = append(base, string(text))
+	}
+	return strings.Join(base, "---\n")
+}
+
+// TestKustomizeBuilds: kustomize itself applies the patches, to bases with and without a namespace of their own.
+func TestKustomizeBuilds(t *testing.T) {
+	for name, unnamed := range map[string]bool{"a base with namespaces": false, "a base that gets its namespace from the kustomization": true} {
+		t.Run(name, func(t *testing.T) {
+			kustomization := "resources: [base.yaml]\npatches: [{path: memory.yaml}]\n"
+			if unnamed {
+				kustomization += "namespace: shop\n"
+			}
+			built := build(t, map[string]string{
+				"kustomization.yaml": kustomization, "base.yaml": builtIn(t, unnamed),
+				"memory.yaml": string(exported(t, shop(t), Options{Format: Kustomize, NoNamespace: unnamed}).Text),
+			})
+			for path, want := range map[string]string{
+				"Deployment/web/app":     `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`,
+				"Deployment/web/cache":   `{"limits":{"memory":"64Mi"}}`,
+				"StatefulSet/orders/app": `{"limits":{"memory":"1200Mi"},"requests":{"memory":"900Mi"}}`,
+				"CronJob/report/job":     `{"limits":{"memory":"300Mi"},"requests":{"cpu":"50m","memory":"200Mi"}}`,
+				"DaemonSet/agent/agent":  `{"limits":{"memory":"64Mi"}}`,
+			} {
+				if got := built[path]; got != want {
+					t.Errorf("%s has resources %s, want %s", path, got, want)
+				}
+			}
+			if len(built) != 6 {
+				t.Errorf("%d containers, want 6: the patch added or lost some: %v", len(built), built)
+			}
+		})
+	}
+}
+
+// TestOneWorkloadIsOneDocument: kustomize takes a JSON patch from a file with one document, and so do kubectl patch and helm.
+func TestOneWorkloadIsOneDocument(t *testing.T) {
+	built := build(t, map[string]string{
+		"kustomization.yaml": "resources: [base.yaml]\npatches: [{target: {kind: Deployment, name: web}, path: memory.yaml}]\n", "base.yaml": builtIn(t, true),
+		"memory.yaml": string(exported(t, shop(t)[:1], Options{Format: JSON6902}).Text),
+	})
+	if got, want := built["Deployment/web/app"], `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`; got != want {
+		t.Errorf("the Deployment has resources %s, want %s", got, want)
+	}
+	var values map[string]any
+	if err := yaml.UnmarshalStrict(exported(t, shop(t)[:1], Options{Format: HelmValues}).Text, &values); err != nil || values["app"] == nil {
+		t.Errorf("values are %v, %v; want those of container app", values, err)
+	}
+}
+
+// build runs kustomize and returns the resources of each container, as JSON, by kind, name and container.
+func build(t *testing.T, files map[string]string) map[string]string {
+	t.Helper()
+	disk := filesys.MakeFsInMemory()
+	for name, text := range files {
+		if err := disk.WriteFile(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, r := range result.Resources() {
+		object, err := r.Map()
+		if err != nil {
+			t.Fatal(err)
+		}
+		containers(t, &unstructured.Unstructured{Object: object}, out)
+	}
+	return out
+}
+
+// containers adds the resources of an object's containers to out.
+func containers(t *testing.T, u *unstructured.Unstructured, out map[string]string) {
+	t.Helper()
+	path := []string{"spec", "template", "spec"}
+	if u.GetKind() == "CronJob" {
+		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		all, _, err := unstructured.NestedSlice(u.Object, append(slices.Clone(path), list)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			resources, err := json.Marshal(c.(map[string]any)["resources"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[u.GetKind()+"/"+u.GetName()+"/"+c.(map[string]any)["name"].(string)] = string(resources)
+		}
+	}
+}
+
+// operations are the JSON patches of an export, by workload.
+func operations(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for doc := range bytes.SplitSeq(exported(t, shop(t), Options{Format: JSON6902}).Text, []byte("---\n")) {
+		ops, err := yaml.YAMLToJSON(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, found := strings.Cut(string(doc), ": what memfit recommends")
+		if !found {
+			t.Fatalf("a document that does not say what it is about:\n%s", doc)
+		}
+		out[title[strings.LastIndex(title, "# ")+2:]] = ops
+	}
+	return out
+}
+
+func TestJSONPatchesApply(t *testing.T) {
+	patches, got := operations(t), map[string]string{}
+	if len(patches) != 4 {
+		t.Errorf("patches for %d workloads, want 4: the Deployment, the StatefulSet, the CronJob and the Rollout", len(patches))
+	}
+	for _, s := range shop(t) {
+		if s.Object == nil || s.Object.GetKind() == "DaemonSet" {
+			continue
+		}
+		before, err := s.Object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := jsonpatch.DecodePatch(patches[s.Object.GetKind()+" shop/"+s.Object.GetName()])
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := patch.Apply(before)
+		if err != nil {
+			t.Fatalf("%s: %v", s.Object.GetKind(), err)
+		}
+		var u unstructured.Unstructured
+		if err := u.UnmarshalJSON(after); err != nil {
+			t.Fatal(err)
+		}
+		containers(t, &u, got)
+	}
+	want := map[string]string{
+		"Deployment/web/app":     `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`,
+		"Deployment/web/cache":   `{"limits":{"memory":"64Mi"}}`,
+		"StatefulSet/orders/app": `{"limits":{"memory":"1200Mi"},"requests":{"memory":"900Mi"}}`,
+		"CronJob/report/job":     `{"limits":{"memory":"300Mi"},"requests":{"cpu":"50m","memory":"200Mi"}}`,
+		"CronJob/report/upload":  "null",
+		"Rollout/web/app":        `{"limits":{"memory":"300Mi"},"requests":{"memory":"220Mi"}}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+}
+
+// TestJSONPatchRefusesAnotherTemplate: somebody put a container before ours since the patch was made.
+func TestJSONPatchRefusesAnotherTemplate(t *testing.T) {
+	patch, err := jsonpatch.DecodePatch(operations(t)["Deployment shop/web"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := shop(t)[0].Object
+	all, _, _ := unstructured.NestedSlice(web.Object, "spec", "template", "spec", "containers")
+	slices.Reverse(all)
+	if err := unstructured.SetNestedSlice(web.Object, all, "spec", "template", "spec", "containers"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := web.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := patch.Apply(text); err == nil {
+		t.Error("the patch of container app was applied to container cache")
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), "-o yaml is not known: use kustomize, json6902, helm-values, ssa") {
+		t.Errorf("-o yaml: %v", err)
+	}
+	if f, err := ParseFormat("ssa"); err != nil || f != SSA {
+		t.Errorf("-o ssa: %q, %v", f, err)
+	}
+}

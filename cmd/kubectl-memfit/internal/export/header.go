@@ -1,0 +1,96 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+// comment collects lines that YAML does not read.
+type comment struct{ strings.Builder }
+
+// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML, so they become spaces.
+func (c *comment) say(format string, args ...any) {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, fmt.Sprintf(format, args...))
+	c.WriteString(strings.TrimRight("# "+text, " ") + "\n")
+}
+
+// header says of a workload what the patch below is made from.
+func (w *workload) header() string {
+	var c comment
+	c.say("%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind, w.rec.Spec.Profile.Name)
+	if at := written(w.rec); !at.IsZero() {
+		c.say("As memfit wrote it at %s.", at.UTC().Format(time.RFC3339))
+	}
+	for i := range w.sized {
+		r := w.sized[i].rec
+		c.say("  %s: %s, %s (%s, confidence %s)", r.Container, change("limit", r.Current.Limit, r.Recommended.Limit),
+			change("request", r.Current.Request, r.Recommended.Request), r.Decision, r.Confidence)
+		for _, reason := range r.Reasons {
+			c.say("    - %s", reason)
+		}
+	}
+	for _, text := range w.leftOut {
+		c.say("  %s", text)
+	}
+	if applied := meta.FindStatusCondition(w.rec.Status.Conditions, v1alpha1.ConditionApplied); applied != nil {
+		c.say("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
+	}
+	if w.kind.Frozen {
+		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Spec.Workload.Kind)
+	}
+	return c.String()
+}
+
+// refusal is what stands for a workload that is not exported.
+func (w *workload) refusal() string {
+	var c comment
+	c.say("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))
+	for _, text := range w.leftOut {
+		c.say("  %s", text)
+	}
+	return c.String()
+}
+
+// written is when memfit last wrote the status: from managedFields, where the API server notes it, else the last change of a condition.
+func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
+	var last metav1.Time
+	for i := range rec.ManagedFields {
+		if f := &rec.ManagedFields[i]; f.Subresource == "status" && f.Time != nil && f.Time.After(last.Time) {
+			last = *f.Time
+		}
+	}
+	if !last.IsZero() {
+		return last
+	}
+	for i := range rec.Status.Conditions {
+		if t := rec.Status.Conditions[i].LastTransitionTime; t.After(last.Time) {
+			last = t
+		}
+	}
+	return last
+}
+
+// change is what running pods have and what is recommended.
+func change(what string, from, to *resource.Quantity) string {
+	if to == nil {
+		return what + " " + report.Amount(from) + " stays"
+	}
+	return what + " " + report.Amount(from) + " -> " + report.Amount(to)
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// operation is one of RFC 6902. The order of its fields is that of the RFC's examples.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// operations set the memory of each container, after a test that the right one stands at its index.
+func (w *workload) operations() []operation {
+	var ops []operation
+	for i := range w.sized {
+		c := &w.sized[i]
+		at := "/" + strings.Join(w.kind.Template, "/") + "/spec/" + c.list + "/" + strconv.Itoa(c.index)
+		ops = append(ops, operation{"test", at + "/name", c.name})
+		ops = append(ops, c.operations(at+"/resources")...)
+	}
+	return ops
+}
+
+// operations add the whole block where the template has none of it: what is added replaces what stands there, so the smallest missing
+// piece is added, and cpu stays.
+func (c *container) operations(at string) []operation {
+	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
+		return []operation{{"add", at, c.wanted()}}
+	}
+	return append(
+		set(at+"/limits", c.resources.Limits, c.rec.Recommended.Limit),
+		set(at+"/requests", c.resources.Requests, c.rec.Recommended.Request)...)
+}
+
+func set(at string, have corev1.ResourceList, want *resource.Quantity) []operation {
+	if want == nil {
+		return nil
+	}
+	if len(have) == 0 {
+		return []operation{{"add", at, tree{"memory": exact(want)}}}
+	}
+	if _, found := have[corev1.ResourceMemory]; found {
+		return []operation{{"replace", at + "/memory", exact(want)}}
+	}
+	return []operation{{"add", at + "/memory", exact(want)}}
+}

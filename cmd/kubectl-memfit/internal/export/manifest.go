@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// tree is a piece of YAML. sigs.k8s.io/yaml writes its keys in alphabetical order.
+type tree = map[string]any
+
+// manifest is the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
+func (w *workload) manifest(noNamespace bool) tree {
+	ref := w.rec.Spec.Workload
+	metadata := tree{"name": ref.Name}
+	if !noNamespace {
+		metadata["namespace"] = w.rec.Namespace
+	}
+	spec := tree{}
+	for i := range w.sized {
+		c := &w.sized[i]
+		list, _ := spec[c.list].([]tree)
+		spec[c.list] = append(list, tree{"name": c.name, "resources": c.wanted()})
+	}
+	out := tree{"apiVersion": ref.APIVersion, "kind": ref.Kind, "metadata": metadata}
+	inner := out
+	for _, key := range w.kind.Template {
+		next := tree{}
+		inner[key], inner = next, next
+	}
+	inner["spec"] = spec
+	return out
+}
+
+// wanted is the container's resources with memory only.
+func (c *container) wanted() tree {
+	resources := tree{}
+	if q := c.rec.Recommended.Limit; q != nil {
+		resources["limits"] = tree{"memory": exact(q)}
+	}
+	if q := c.rec.Recommended.Request; q != nil {
+		resources["requests"] = tree{"memory": exact(q)}
+	}
+	return resources
+}
+
+// exact is a quantity in its canonical form: nothing is rounded on the way to Git.
+func exact(q *resource.Quantity) string {
+	c := q.DeepCopy()
+	return c.String()
+}
+
+// values are the resources as most charts take them.
+func (w *workload) values() tree {
+	out := tree{}
+	for i := range w.sized {
+		c := &w.sized[i]
+		if c.main {
+			out["resources"] = c.wanted()
+			continue
+		}
+		out[c.name] = tree{"resources": c.wanted()}
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+)
+
+// Source is one workload: what is recommended, and the object as it was read.
+type Source struct {
+	Recommendation *v1alpha1.MemoryRecommendation
+	// Object is the live workload; nil when it could not be read, and Missing says why.
+	Object  *unstructured.Unstructured
+	Missing string
+}
+
+// workload is a source taken apart.
+type workload struct {
+	rec  *v1alpha1.MemoryRecommendation
+	kind kinds.Kind
+	// sized are the containers to write, in the order of the template.
+	sized []container
+	// leftOut says of the others why they are not written.
+	leftOut []string
+	// refused says why nothing is written at all.
+	refused string
+}
+
+// container is one to write, and where it stands.
+type container struct {
+	name string
+	// list is "containers" or "initContainers", index its place there.
+	list  string
+	index int
+	// main: the first of the app containers.
+	main bool
+	// resources are what the template says now.
+	resources corev1.ResourceRequirements
+	rec       *v1alpha1.ContainerRecommendation
+}
+
+// String is "Deployment shop/web".
+func (w *workload) String() string {
+	return fmt.Sprintf("%s %s/%s", w.rec.Spec.Workload.Kind, w.rec.Namespace, w.rec.Spec.Workload.Name)
+}
+
+// take takes a source apart for a format.
+func take(s Source, f Format) workload {
+	ref := s.Recommendation.Spec.Workload
+	w := workload{rec: s.Recommendation}
+	kind, known := kinds.Of(ref.APIVersion, ref.Kind)
+	w.kind = kind
+	switch {
+	case known && len(kind.Template) == 0:
+		w.refused = "a " + ref.Kind + " has no pod template; set the size where the pod is made"
+	case !known:
+		w.refused = fmt.Sprintf("memfit does not know where a %s (%s) keeps its pod template; set the size there by hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
+	case s.Object == nil:
+		w.refused = s.Missing
+	case f.merges() && !kind.ByName:
+		w.refused = fmt.Sprintf("the containers of a %s are not merged by name, so this patch would replace them all; use -o json6902", ref.Kind)
+	}
+	if w.refused != "" {
+		return w
+	}
+	template, err := templateOf(s.Object, kind)
+	if err != nil {
+		w.refused = err.Error()
+		return w
+	}
+	w.find(template)
+	if len(w.sized) == 0 {
+		w.refused = "no container has a recommended size"
+	}
+	return w
+}
+
+// HasTemplate tells whether the workload is of a kind whose live object is needed: one with a pod template.
+func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
+	kind, _ := kinds.Of(rec.Spec.Workload.APIVersion, rec.Spec.Workload.Kind)
+	return len(kind.Template) > 0
+}
+
+func templateOf(object *unstructured.Unstructured, kind kinds.Kind) (*corev1.PodTemplateSpec, error) {
+	path := strings.Join(kind.Template, ".")
+	tree, found, err := unstructured.NestedMap(object.Object, kind.Template...)
+	if err != nil || !found {
+		return nil, fmt.Errorf("it has no %s", path)
+	}
+	var template corev1.PodTemplateSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &template); err != nil {
+		return nil, fmt.Errorf("its %s is no pod template: %w", path, err)
+	}
+	return &template, nil
+}
+
+// find matches what is recommended with the containers of the template.
+func (w *workload) find(template *corev1.PodTemplateSpec) {
+	var inTemplate []string
+	look := func(list string, containers []corev1.Container) {
+		for i := range containers {
+			c := container{name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0, resources: containers[i].Resources}
+			inTemplate = append(inTemplate, c.name)
+			c.rec = w.recommended(c.name)
+			switch {
+			case c.rec == nil && list == "containers":
+				w.leftOut = append(w.leftOut, c.name+" is left out: memfit does not size it")
+			case c.rec == nil:
+			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
+				w.leftOut = append(w.leftOut, fmt.Sprintf("%s is left out: %s", c.name, noNumber(c.rec)))
+			default:
+				w.sized = append(w.sized, c)
+			}
+		}
+	}
+	look("containers", template.Spec.Containers)
+	look("initContainers", template.Spec.InitContainers)
+	for i := range w.rec.Status.Containers {
+		if name := w.rec.Status.Containers[i].Container; !slices.Contains(inTemplate, name) {
+			w.leftOut = append(w.leftOut, name+" is left out: it is not in the template; something adds it to the pods")
+		}
+	}
+}
+
+// noNumber says why there is none. Summaries of held recommendations begin with the decision already.
+func noNumber(c *v1alpha1.ContainerRecommendation) string {
+	if strings.HasPrefix(c.Summary, c.Decision) {
+		return c.Summary
+	}
+	return c.Decision + ": " + c.Summary
+}
+
+func (w *workload) recommended(name string) *v1alpha1.ContainerRecommendation {
+	for i := range w.rec.Status.Containers {
+		if w.rec.Status.Containers[i].Container == name {
+			return &w.rec.Status.Containers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+const (
+	// textWidth is where lines are broken: what fits next to a dashboard, and what mail and chat leave alone.
+	textWidth = 110
+	// labelWidth is the column in which what a label is about begins.
+	labelWidth = 13
+)
+
+// page is a text with headings and labelled lines.
+type page struct {
+	strings.Builder
+	colours Colours
+}
+
+// Write prints an explanation for people.
+func (e *Explanation) Write(w io.Writer, colours Colours) error {
+	p := &page{colours: colours}
+	p.heading(fmt.Sprintf("%s %s/%s", e.Kind, e.Namespace, e.Name))
+	p.item("Profile", e.Profile.Kind+" "+e.Profile.Name)
+	p.item("Found", e.Summary)
+	if c := e.Coverage; c != nil {
+		p.item("Pods", covered(c))
+	}
+	for i := range e.Status.Containers {
+		c := &e.Status.Containers[i]
+		p.container(c, e.policy(c.Container))
+	}
+	p.kills(&e.Status)
+	p.section("Conditions", sentences(e.Status.Conditions))
+	p.section("Advisories", e.Status.Advisories)
+	p.section("What to do next", e.Next)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *v1alpha1.SizingSpec) {
+	p.heading("Container " + c.Container)
+	p.item("Decision", decision(c))
+	if c.Runtime != "" {
+		p.item("Runtime", c.Runtime)
+	}
+	p.item("Evidence", evidence(&c.Evidence))
+	p.list("Why", c.Reasons)
+	if policy != nil {
+		p.item("Bounds", bounds(policy))
+	}
+	p.list("Settings", c.Settings)
+	if c.Shape != nil {
+		p.item("Memory", shape(c.Shape))
+	}
+	p.list("Advice", c.Advice)
+}
+
+func decision(c *v1alpha1.ContainerRecommendation) string {
+	now := v1alpha1.Size{}
+	if c.Recommended != nil {
+		now = *c.Recommended
+	}
+	text := fmt.Sprintf("%s: limit %s, request %s", c.Decision, step(c.Current.Limit, now.Limit), step(c.Current.Request, now.Request))
+	if c.Confidence != "" {
+		text += " (confidence " + c.Confidence + ")"
+	}
+	return text
+}
+
+func (p *page) kills(s *v1alpha1.MemoryRecommendationStatus) {
+	if s.OOMKills == 0 && len(s.RecentOOMKills) == 0 {
+		return
+	}
+	p.heading(fmt.Sprintf("OOM kills: %d so far", s.OOMKills))
+	for i := range s.RecentOOMKills {
+		k := &s.RecentOOMKills[i]
+		p.hanging("  ", "    ", killed(k))
+		p.hanging("    ", "    ", k.Summary)
+	}
+}
+
+// sentences say what stands now, and which guard stopped a change.
+func sentences(conditions []metav1.Condition) []string {
+	texts := make([]string, 0, len(conditions))
+	for i := range conditions {
+		c := &conditions[i]
+		texts = append(texts, fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return texts
+}
+
+// section is a heading with lines; nothing when there are none.
+func (p *page) section(title string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	p.heading(title)
+	for _, text := range texts {
+		p.hanging("  ", "    ", text)
+	}
+}
+
+func (p *page) heading(text string) {
+	if p.Len() > 0 {
+		p.WriteString("\n")
+	}
+	p.WriteString(p.colours.paint(bold, line(text)) + "\n")
+}
+
+// item is a labelled text, list a labelled one of several lines; both leave out what is empty.
+func (p *page) item(label, text string) { p.list(label, []string{text}) }
+
+func (p *page) list(label string, texts []string) {
+	first := fmt.Sprintf("  %-*s", labelWidth-2, label)
+	indent := strings.Repeat(" ", labelWidth)
+	for _, text := range texts {
+		if line(text) == "" {
+			continue
+		}
+		rest := indent
+		if len(texts) > 1 {
+			text, rest = "- "+text, indent+"  "
+		}
+		p.hanging(first, rest, text)
+		first = indent
+	}
+}
+
+// hanging writes a text whose first line begins otherwise than the others.
+func (p *page) hanging(first, rest, text string) {
+	for i, l := range wrap(text, textWidth-len(rest)) {
+		if i > 0 {
+			first = rest
+		}
+		p.WriteString(first + l + "\n")
+	}
+}

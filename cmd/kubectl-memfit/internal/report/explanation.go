@@ -1,0 +1,138 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Explanation is everything known about one workload. -o json and -o yaml of `kubectl memfit explain` print these fields.
+type Explanation struct {
+	Row `json:",inline"`
+	// Policies are what the profile allows, by container; absent when the profile could not be read.
+	Policies []Policy `json:"policies,omitempty"`
+	// Status is the MemoryRecommendation's own: evidence, reasons, kills, conditions.
+	Status v1alpha1.MemoryRecommendationStatus `json:"status"`
+}
+
+// Policy is the profile's word about one container, with defaults filled in.
+type Policy struct {
+	Container string              `json:"container"`
+	Sizing    v1alpha1.SizingSpec `json:"sizing"`
+}
+
+// Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
+func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Named) Explanation {
+	e := Explanation{Row: rowOf(rec), Status: rec.Status}
+	if governing == nil {
+		return e
+	}
+	for i := range e.Containers {
+		name := e.Containers[i].Name
+		e.Policies = append(e.Policies, Policy{Container: name, Sizing: governing.Container(name, nil).Sizing})
+	}
+	return e
+}
+
+func (e *Explanation) policy(container string) *v1alpha1.SizingSpec {
+	for i := range e.Policies {
+		if e.Policies[i].Container == container {
+			return &e.Policies[i].Sizing
+		}
+	}
+	return nil
+}
+
+// bounds is what the profile lets a number be.
+func bounds(s *v1alpha1.SizingSpec) string {
+	parts := []string{"limit " + between(s.Limit, "any size"), "request " + between(s.Request, "the limit")}
+	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
+		parts[1] = "request equals limit"
+	}
+	if s.HeadroomPercent != nil {
+		parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent))
+	}
+	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease), "mode "+string(s.Mode))
+	return strings.Join(parts, ", ")
+}
+
+// between is a range; the smallest size is 16Mi where the profile says nothing (API default).
+func between(b *v1alpha1.Bounds, highest string) string {
+	lowest := "16Mi"
+	if b != nil && b.Min != nil {
+		lowest = Amount(b.Min)
+	}
+	if b != nil && b.Max != nil {
+		highest = Amount(b.Max)
+	}
+	return lowest + " to " + highest
+}
+
+// evidence is what a number rests on, in one line.
+func evidence(e *v1alpha1.Evidence) string {
+	var parts []string
+	if e.PeakRSS != nil {
+		parts = append(parts, "peak RSS "+Amount(e.PeakRSS))
+	}
+	if e.PeakWorkingSet != nil {
+		parts = append(parts, "peak working set "+Amount(e.PeakWorkingSet))
+	}
+	if e.Trough != nil {
+		parts = append(parts, "live set "+Amount(e.Trough))
+	}
+	if len(parts) == 0 {
+		return "no memory was measured yet"
+	}
+	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s, %s", plural(int64(e.Replicas), "container"), plural(e.Samples, "sample"))
+	if e.Window != "" {
+		text += " over " + e.Window
+	}
+	if e.Source != "" {
+		text += ", from " + e.Source
+	}
+	return text
+}
+
+// shape is what memory does over time, with how sure that is. The summary holds the numbers.
+func shape(s *v1alpha1.Shape) string {
+	text := s.Kind
+	if s.Confidence != "" {
+		text += " (confidence " + s.Confidence + ")"
+	}
+	return text + ": " + s.Summary
+}
+
+// killed is one kill: when, where, at which limit.
+func killed(k *v1alpha1.OOMKillRecord) string {
+	text := fmt.Sprintf("%s  %s at limit %s", k.Time.UTC().Format("2006-01-02 15:04:05Z"), k.Kind, Amount(k.Limit))
+	if k.Peak != nil {
+		text += ", peak " + Amount(k.Peak)
+	}
+	return text + fmt.Sprintf(": pod %s, container %s, confidence %s", k.Pod, k.Container, k.Confidence)
+}
+
+// covered is how many pods run with the profile's settings, and what is the matter with the others.
+func covered(c *v1alpha1.Coverage) string {
+	text := fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)
+	for _, other := range []struct {
+		pods int32
+		are  string
+	}{{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"}, {c.Skipped, "are left alone for a reason (annotation " + v1alpha1.InjectedAnnotation + ")"}} {
+		if other.pods > 0 {
+			text += fmt.Sprintf(", %d %s", other.pods, other.are)
+		}
+	}
+	return text
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

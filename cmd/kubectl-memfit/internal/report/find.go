@@ -1,0 +1,94 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+)
+
+// Find returns the recommendation of the workload that somebody named as kubectl takes it ("web", "deploy/web", "deployment.apps/web"),
+// or by the recommendation's own name ("deployment-web"). where says where recs are from ("namespace shop"). The error says what there
+// is, because the name was typed from memory.
+func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.MemoryRecommendation, error) {
+	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return isWorkload(rec, asked) })
+	if len(found) == 0 {
+		found = matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return rec.Name == asked })
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, fmt.Errorf("%q is more than one workload in %s: %s; name one of them with its kind%s", asked, where, listed(found), orNamespace(found))
+	case len(recs) == 0:
+		return nil, fmt.Errorf("%q is not known to memfit: no workload in %s is governed by a profile; opt it in with the annotation %s", asked, where, v1alpha1.ProfileAnnotation)
+	}
+	return nil, fmt.Errorf("no profile governs a workload %q in %s; memfit knows there: %s", asked, where,
+		listed(matching(recs, func(*v1alpha1.MemoryRecommendation) bool { return true })))
+}
+
+func matching(recs []v1alpha1.MemoryRecommendation, is func(*v1alpha1.MemoryRecommendation) bool) []*v1alpha1.MemoryRecommendation {
+	var found []*v1alpha1.MemoryRecommendation
+	for i := range recs {
+		if is(&recs[i]) {
+			found = append(found, &recs[i])
+		}
+	}
+	return found
+}
+
+func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
+	w := rec.Spec.Workload
+	kind, name, typed := strings.Cut(asked, "/")
+	if !typed {
+		return w.Name == asked
+	}
+	return w.Name == name && kinds.Called(w.APIVersion, w.Kind, kind)
+}
+
+// namesListed is how many names an error lists before it only counts.
+const namesListed = 10
+
+func listed(recs []*v1alpha1.MemoryRecommendation) string {
+	several := severalNamespaces(recs)
+	var names []string
+	for _, rec := range recs {
+		name := Typed(rec)
+		if several {
+			name = rec.Namespace + " " + name
+		}
+		names = append(names, name)
+	}
+	return someOf(names)
+}
+
+func someOf(names []string) string {
+	slices.Sort(names)
+	if over := len(names) - namesListed; over > 0 {
+		return strings.Join(names[:namesListed], ", ") + fmt.Sprintf(" and %d more", over)
+	}
+	return strings.Join(names, ", ")
+}
+
+func orNamespace(recs []*v1alpha1.MemoryRecommendation) string {
+	if severalNamespaces(recs) {
+		return " and namespace (-n)"
+	}
+	return ""
+}
+
+func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
+	return slices.ContainsFunc(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return rec.Namespace != recs[0].Namespace })
+}
+
+// Typed is a recommendation's workload as kubectl takes it: "deployment/web".
+func Typed(rec *v1alpha1.MemoryRecommendation) string {
+	return typed(rec.Spec.Workload.Kind, rec.Spec.Workload.Name)
+}
+
+func typed(kind, name string) string { return strings.ToLower(kind) + "/" + name }

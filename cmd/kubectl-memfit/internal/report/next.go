@@ -1,0 +1,60 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+)
+
+// next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they name the cause;
+// what is added are the commands.
+func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
+	var steps []string
+	kind, known := kinds.Of(rec.Spec.Workload.APIVersion, r.Kind)
+	if r.drifts() { // first: no limit is large enough for long
+		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
+	}
+	if r.Waiting {
+		step := fmt.Sprintf("Not applied (%s): %s", r.Applied.Reason, r.Applied.Message)
+		if known && len(kind.Template) > 0 {
+			step += fmt.Sprintf(". For Git: kubectl memfit export -n %s %s", r.Namespace, r.typed())
+		}
+		steps = append(steps, step)
+	}
+	if step := finding(rec.Status.Conditions, v1alpha1.ConditionEnvInStep); step.Status == metav1.ConditionFalse {
+		steps = append(steps, fmt.Sprintf("Settings and limit are out of step (%s): %s", step.Reason, step.Message))
+	}
+	if c := r.Coverage; c != nil && c.Missed+c.Stale > 0 {
+		step := fmt.Sprintf("%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed)
+		if kind.Restarts {
+			step += fmt.Sprintf(": kubectl -n %s rollout restart %s", r.Namespace, r.typed())
+		}
+		steps = append(steps, step)
+	}
+	if !r.sized() && !meta.IsStatusConditionTrue(rec.Status.Conditions, v1alpha1.ConditionReady) {
+		steps = append(steps, unready(rec))
+	}
+	if r.Killed && len(steps) == 0 {
+		steps = append(steps, "The recommended size stands; watch whether kills go on: "+finding(rec.Status.Conditions, v1alpha1.ConditionOOMObserved).Message)
+	}
+	return steps
+}
+
+// unready says why there is no number.
+func unready(rec *v1alpha1.MemoryRecommendation) string {
+	ready := finding(rec.Status.Conditions, v1alpha1.ConditionReady)
+	if ready.Status == "" {
+		return "memfit has not looked at it yet: wait a minute, or see whether it runs: kubectl -n memfit-system get pods"
+	}
+	return fmt.Sprintf("No number yet (%s): %s", ready.Reason, ready.Message)
+}
+
+// typed is the workload as kubectl takes it: "deployment/web".
+func (r *Row) typed() string { return typed(r.Kind, r.Name) }

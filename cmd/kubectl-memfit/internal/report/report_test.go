@@ -1,0 +1,164 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with testdata/name, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
+	}
+}
+
+// shop reads the recommendations of testdata/shop.yaml.
+func shop(t *testing.T) []v1alpha1.MemoryRecommendation {
+	t.Helper()
+	text, err := os.ReadFile("testdata/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recs []v1alpha1.MemoryRecommendation
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		var rec v1alpha1.MemoryRecommendation
+		if err := yaml.UnmarshalStrict([]byte(doc), &rec); err != nil {
+			t.Fatal(err)
+		}
+		recs = append(recs, rec)
+	}
+	return recs
+}
+
+func web() Profile {
+	limit := resource.MustParse("512Mi")
+	spec := &v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: &limit}, Mode: v1alpha1.SizingRecommend}}
+	return Profile{Named: profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec}}
+}
+
+func TestStatus(t *testing.T) {
+	troubled := web()
+	troubled.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", Message: "governs 3 pods"},
+		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing", Message: "Usage cannot be read from 1 node"},
+		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler", Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
+	}
+	status := NewStatus(shop(t), []Profile{troubled})
+	for name, table := range map[string]Table{
+		"status.txt":        {Namespaces: true},
+		"status-wide.txt":   {Wide: true},
+		"status-colour.txt": {Colours: true},
+	} {
+		var out bytes.Buffer
+		if err := status.Write(&out, table); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.String())
+		if !bool(table.Colours) && strings.Contains(out.String(), "\x1b") {
+			t.Errorf("%s has an escape sequence that somebody's recommendation brought", name)
+		}
+	}
+}
+
+func TestStatusIsOrderedWhateverTheInput(t *testing.T) {
+	recs := shop(t)
+	want := NewStatus(recs, nil)
+	for i := range recs {
+		rotated := append(append([]v1alpha1.MemoryRecommendation{}, recs[i:]...), recs[:i]...)
+		if diff := cmp.Diff(want, NewStatus(rotated, nil)); diff != "" {
+			t.Errorf("the order of what the API server lists shows (-first +rotated by %d):\n%s", i, diff)
+		}
+	}
+}
+
+func TestMachinesReadTheSame(t *testing.T) {
+	out, err := yaml.Marshal(NewStatus(shop(t), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "status.out.yaml", string(out))
+}
+
+func TestExplain(t *testing.T) {
+	for i, rec := range shop(t) {
+		governing := web().Named
+		e := Explain(&rec, &governing)
+		if i == 1 { // its profile could not be read
+			e = Explain(&rec, nil)
+		}
+		var out bytes.Buffer
+		if err := e.Write(&out, false); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "explain-"+rec.Name+".txt", out.String())
+		for text := range strings.Lines(out.String()) {
+			if width := len([]rune(strings.TrimSuffix(text, "\n"))); width > textWidth {
+				t.Errorf("%s: a line of %d characters: %s", rec.Name, width, text)
+			}
+		}
+	}
+}
+
+func TestNothingGoverned(t *testing.T) {
+	golden(t, "nothing-no-profile.txt", NothingGoverned("shop", nil))
+	golden(t, "nothing-anywhere.txt", NothingGoverned("", []Profile{web()}))
+}
+
+func TestFind(t *testing.T) {
+	recs := shop(t)
+	for asked, want := range map[string]string{
+		"deployment/web": "deployment-web", "deploy/web": "deployment-web", "deployments.apps/web": "deployment-web", "Rollout/web": "rollout.argoproj.io-web",
+		"orders": "statefulset-orders", "cj/report": "cronjob-report", "statefulset-orders": "statefulset-orders",
+	} {
+		rec, err := Find(recs, asked, "namespace shop")
+		if err != nil || rec.Name != want {
+			t.Errorf("%s: found %v, %v; want %s", asked, rec, err, want)
+		}
+	}
+	for asked, want := range map[string]string{
+		"web":     `"web" is more than one workload in namespace shop: deployment/web, rollout/web; name one of them with its kind`,
+		"wbe":     "memfit knows there: shop cronjob/report, shop daemonset/agent",
+		"sts/web": `no profile governs a workload "sts/web" in namespace shop`,
+		"":        `no profile governs a workload ""`,
+	} {
+		if rec, err := Find(recs, asked, "namespace shop"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: found %v, error %v; want an error with %q", asked, rec, err, want)
+		}
+	}
+	if _, err := Find(nil, "web", "namespace shop"); err == nil || !strings.Contains(err.Error(), "memfit.dev/profile") {
+		t.Errorf("nothing governed: %v; want to read how to opt in", err)
+	}
+	twins := []v1alpha1.MemoryRecommendation{recs[0], *recs[0].DeepCopy()}
+	twins[1].Namespace = "other"
+	if _, err := Find(twins, "web", "all namespaces"); err == nil || !strings.Contains(err.Error(), "other deployment/web, shop deployment/web; name one of them with its kind and namespace (-n)") {
+		t.Errorf("twins in two namespaces: %v", err)
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Row is one workload. -o json and -o yaml of `kubectl memfit status` print these fields.
+type Row struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	// Profile governs it; Recommendation is the name of its MemoryRecommendation.
+	Profile        v1alpha1.ProfileReference `json:"profile"`
+	Recommendation string                    `json:"recommendation"`
+	// OOMKills counts all kills so far; Killed is true when one was seen lately (condition OOMObserved).
+	OOMKills int64 `json:"oomKills"`
+	Killed   bool  `json:"oomObserved"`
+	// Drift and Applied are the conditions DriftDetected and Applied.
+	Drift   Finding `json:"drift"`
+	Applied Finding `json:"applied"`
+	// Waiting: a changed size is recommended, and running pods do not have it.
+	Waiting    bool               `json:"waiting"`
+	Coverage   *v1alpha1.Coverage `json:"coverage,omitempty"`
+	Containers []Container        `json:"containers"`
+	Summary    string             `json:"summary"`
+	// Next is what to do, most urgent first; empty when nothing is to be done.
+	Next []string `json:"next,omitempty"`
+}
+
+// Container is what is recommended for one container.
+type Container struct {
+	Name        string         `json:"name"`
+	Runtime     string         `json:"runtime,omitempty"`
+	Decision    string         `json:"decision"`
+	Confidence  string         `json:"confidence,omitempty"`
+	Current     v1alpha1.Size  `json:"current"`
+	Recommended *v1alpha1.Size `json:"recommended,omitempty"`
+	Shape       string         `json:"shape,omitempty"`
+	TimeToLimit string         `json:"timeToLimit,omitempty"`
+}
+
+// Finding is a condition. Status is empty when memfit has not said anything yet.
+type Finding struct {
+	Status  metav1.ConditionStatus `json:"status"`
+	Reason  string                 `json:"reason,omitempty"`
+	Message string                 `json:"message,omitempty"`
+}
+
+// Rows are the workloads of recommendations, the one that most needs a person first: killed lately, drifting, a size that waits to be
+// applied, no number yet, the rest; among equals the one with more kills, then by name.
+func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
+	rows := make([]Row, 0, len(recs))
+	for i := range recs {
+		rows = append(rows, rowOf(&recs[i]))
+	}
+	slices.SortStableFunc(rows, worse)
+	return rows
+}
+
+func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
+	s := &rec.Status
+	r := Row{
+		Namespace: rec.Namespace, Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
+		Profile: rec.Spec.Profile, Recommendation: rec.Name,
+		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
+		Drift: finding(s.Conditions, v1alpha1.ConditionDriftDetected), Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
+		Coverage: s.Coverage, Summary: s.Summary,
+	}
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		r.Containers = append(r.Containers, containerOf(c))
+		r.Waiting = r.Waiting || changes(c)
+	}
+	r.Waiting = r.Waiting && r.Applied.Status == metav1.ConditionFalse
+	r.Next = next(rec, &r)
+	return r
+}
+
+func containerOf(c *v1alpha1.ContainerRecommendation) Container {
+	out := Container{
+		Name: c.Container, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence, Current: c.Current, Recommended: c.Recommended,
+	}
+	if c.Shape != nil {
+		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
+	}
+	return out
+}
+
+// changes tells whether what is recommended differs from what running pods have.
+func changes(c *v1alpha1.ContainerRecommendation) bool {
+	r := c.Recommended
+	return r != nil && (differs(r.Limit, c.Current.Limit) || differs(r.Request, c.Current.Request))
+}
+
+func finding(conditions []metav1.Condition, kind string) Finding {
+	c := meta.FindStatusCondition(conditions, kind)
+	if c == nil {
+		return Finding{}
+	}
+	return Finding{Status: c.Status, Reason: c.Reason, Message: c.Message}
+}
+
+func (r *Row) drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
+
+// sized tells whether a number stands for any container.
+func (r *Row) sized() bool {
+	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
+}
+
+func worse(a, b Row) int {
+	return cmp.Or(
+		first(a.Killed, b.Killed),
+		first(a.drifts(), b.drifts()),
+		first(a.Waiting, b.Waiting),
+		first(!a.sized(), !b.sized()),
+		cmp.Compare(b.OOMKills, a.OOMKills),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
+	)
+}
+
+// first orders what has a property before what has not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Profile is a profile with what became of it.
+type Profile struct {
+	profile.Named
+	Status v1alpha1.MemoryProfileStatus
+}
+
+// Status is what `kubectl memfit status` prints, with -o json and -o yaml as it is.
+type Status struct {
+	// Workloads that a profile governs, the one that most needs a person first.
+	Workloads []Row `json:"workloads"`
+	// Problems of profiles, in words: a condition that is not as it should be.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// NewStatus sums up what was read.
+func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
+	s := Status{Workloads: Rows(recs)}
+	for i := range profiles {
+		s.Problems = append(s.Problems, problems(&profiles[i])...)
+	}
+	return s
+}
+
+// Write prints a status for people.
+func (s *Status) Write(w io.Writer, t Table) error {
+	if err := t.Write(w, s.Workloads); err != nil {
+		return err
+	}
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	text := "\n" + t.Colours.paint(bold, "Profiles that need a look") + "\n"
+	for _, p := range s.Problems {
+		text += "  " + line(p) + "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// problems are the conditions of a profile that are not as they should be. Pods without their settings stand with their workload.
+func problems(p *Profile) []string {
+	var texts []string
+	for i := range p.Status.Conditions {
+		c := &p.Status.Conditions[i]
+		bad := metav1.ConditionFalse
+		if c.Type == v1alpha1.ConditionConflicted {
+			bad = metav1.ConditionTrue
+		}
+		if c.Status == bad && c.Type != v1alpha1.ConditionInjectionUpToDate {
+			texts = append(texts, fmt.Sprintf("%s: %s is %s (%s): %s", p.Named.String(), c.Type, c.Status, c.Reason, c.Message))
+		}
+	}
+	return texts
+}
+
+// exampleProfile is the smallest profile that does something.
+const exampleProfile = `apiVersion: memfit.dev/v1alpha1
+kind: MemoryProfile
+metadata: {name: web, namespace: %s}
+spec: {runtime: {type: NodeJS}}`
+
+// NothingGoverned says how to begin. namespace is empty for all of them.
+func NothingGoverned(namespace string, profiles []Profile) string {
+	var text strings.Builder
+	where, flag, example := "in namespace "+namespace, "-n "+namespace, namespace
+	if namespace == "" {
+		where, flag, example = "in any namespace", "-n NAMESPACE", "NAMESPACE"
+	}
+	fmt.Fprintf(&text, "No workload %s is governed by memfit.\n\n", where)
+	if len(profiles) == 0 {
+		fmt.Fprintf(&text, "There is no profile yet either. Keep one next to your manifests (kubectl explain memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
+			strings.ReplaceAll(fmt.Sprintf(exampleProfile, example), "\n", "\n  "))
+	} else {
+		var names []string
+		for i := range profiles {
+			names = append(names, profiles[i].Named.String())
+		}
+		fmt.Fprintf(&text, "Opt a workload in with a profile that is there (%s):\n", someOf(names))
+	}
+	name := "web"
+	if len(profiles) > 0 {
+		name = profiles[0].Ref.Name
+	}
+	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag, v1alpha1.ProfileAnnotation, name)
+	return text.String()
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Amount is an amount as people say it; "none" when it is not set. Whole MiB are told as they are written in manifests ("1200Mi", not
+// "1.2Gi"): these numbers are copied.
+func Amount(q *resource.Quantity) string {
+	if q == nil {
+		return "none"
+	}
+	b := memory.FromQuantity(*q)
+	if b%memory.MiB == 0 {
+		exact := b.Quantity()
+		return exact.String()
+	}
+	return b.String()
+}
+
+func differs(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a != b
+	}
+	return a.Cmp(*b) != 0
+}
+
+// step is "256Mi -> 512Mi", or "512Mi" where nothing changes. What is not recommended stays as it is.
+func step(from, to *resource.Quantity) string {
+	if to == nil || !differs(from, to) {
+		return Amount(from)
+	}
+	return Amount(from) + " -> " + Amount(to)
+}
+
+// line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
+func line(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// wrap breaks text into lines of at most width characters, where a word allows it.
+func wrap(text string, width int) []string {
+	var lines []string
+	current := ""
+	for word := range strings.FieldsSeq(line(text)) {
+		switch {
+		case current == "":
+			current = word
+		case len([]rune(current))+1+len([]rune(word)) > width:
+			lines, current = append(lines, current), word
+		default:
+			current += " " + word
+		}
+	}
+	return append(lines, current)
+}
+
+// without cuts what follows a separator: "Node.js 20 (declared by the profile)" is "Node.js 20".
+func without(text, separator string) string {
+	head, _, _ := strings.Cut(text, separator)
+	return head
+}
+
+// distinct keeps the first of equal texts and drops empty ones.
+func distinct(texts []string) []string {
+	seen := map[string]bool{"": true}
+	var kept []string
+	for _, t := range texts {
+		if !seen[t] {
+			seen[t], kept = true, append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately, memory that drifts, a size that waits to be
+applied, no number yet, the rest.
+
+  LIMIT    what running pods have -> what is recommended; (Hold) while there is no number
+  OOMS     OOM kills counted so far; "lately" within the profile's drift.window (24h by default)
+  MEMORY   what memory does over time, and how long until the limit is reached
+  APPLIED  whether running pods have the recommended size, and if not, why
+  PODS     (-o wide) pods that run with the profile's settings / pods it governs
+
+Colours only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
+
+const statusExample = `  # What should I do next?
+  kubectl memfit status -n shop
+
+  # Everywhere, with requests and summaries
+  kubectl memfit status -A -o wide
+
+  # Workloads that were killed lately
+  kubectl memfit status -A -o json | jq -r '.workloads[] | select(.oomObserved) | .namespace + "/" + .name'`
+
+func statusCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "status [-n NAMESPACE | -A] [-o wide|json|yaml]", Short: "Show what memfit found, worst first, and what to do next",
+		Long: statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	r := reading(cmd, true)
+	outputFlag(cmd, &output, "", "wide", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := known(output, "", "wide", "json", "yaml"); err != nil {
+			return err
+		}
+		return r.status(cmd, output)
+	}
+	return cmd
+}
+
+func (r *reader) status(cmd *cobra.Command, output string) error {
+	c, namespace, err := r.open()
+	if err != nil {
+		return err
+	}
+	recs, err := c.Recommendations(cmd.Context(), namespace)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	profiles, err := c.Profiles(cmd.Context(), namespace)
+	if err != nil { // the workloads are what was asked for
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
+	}
+	status := report.NewStatus(recs, profiles)
+	switch {
+	case output == "json" || output == "yaml":
+		return encode(cmd.OutOrStdout(), output, status)
+	case len(recs) == 0:
+		_, err := io.WriteString(cmd.ErrOrStderr(), report.NothingGoverned(namespace, profiles))
+		return err
+	}
+	return status.Write(cmd.OutOrStdout(), report.Table{Namespaces: namespace == "", Wide: output == "wide", Colours: colours(cmd)})
+}
+
+// colours are for terminals that have them and people who want them.
+func colours(cmd *cobra.Command) report.Colours {
+	return report.Colours(printers.AllowsColorOutput(cmd.OutOrStdout()))
+}
+
+// outputFlag adds -o with its values, which complete.
+func outputFlag(cmd *cobra.Command, output *string, standard string, values ...string) {
+	cmd.Flags().StringVarP(output, "output", "o", standard, strings.Join(values, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+}
+
+func known(output string, values ...string) error {
+	if slices.Contains(values, output) {
+		return nil
+	}
+	return exit{exitFailed, fmt.Errorf("-o %s is not known: use %s", output, strings.TrimPrefix(strings.Join(values, ", "), ", "))}
+}
