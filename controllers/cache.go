@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,11 +21,14 @@ import (
 // reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
-		&corev1.Pod{}:                    {Transform: slimPod, UnsafeDisableDeepCopy: new(true)},
-		&corev1.Node{}:                   {Transform: slimNode, UnsafeDisableDeepCopy: new(true)},
-		&v1alpha1.MemoryRecommendation{}: {Transform: slimRecommendation, UnsafeDisableDeepCopy: new(true)},
-		&v1alpha1.MemoryProfile{}:        {Transform: cache.TransformStripManagedFields()},
-		&v1alpha1.ClusterMemoryProfile{}: {Transform: cache.TransformStripManagedFields()},
+		&corev1.Pod{}:                            {Transform: slimPod, UnsafeDisableDeepCopy: new(true)},
+		&corev1.Node{}:                           {Transform: slimNode, UnsafeDisableDeepCopy: new(true)},
+		&corev1.LimitRange{}:                     {Transform: slimLimitRange, UnsafeDisableDeepCopy: new(true)},
+		&corev1.ResourceQuota{}:                  {Transform: slimQuota, UnsafeDisableDeepCopy: new(true)},
+		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slimHorizontal, UnsafeDisableDeepCopy: new(true)},
+		&v1alpha1.MemoryRecommendation{}:         {Transform: slimRecommendation, UnsafeDisableDeepCopy: new(true)},
+		&v1alpha1.MemoryProfile{}:                {Transform: cache.TransformStripManagedFields()},
+		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
 	}
 	for _, obj := range govern.Informers() {
 		byObject[obj] = cache.ByObject{Transform: slimMetadata, UnsafeDisableDeepCopy: new(true)}
@@ -33,12 +37,13 @@ func CacheOptions() cache.Options {
 		ByObject: byObject,
 		// A read of a kind that nobody planned for would silently start to cache all of its objects.
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
+		DefaultTransform:            slimOthers,
 	}
 }
 
-// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook reads. Pods and
-// nodes are the leader's business; the feed asks for them when it starts, so that a replica that only serves the webhook holds none.
+// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook reads. Pods,
+// nodes and neighbours are the leader's business; the feed asks for them when it starts, so that a replica that only serves the webhook
+// holds none.
 func Informed() []client.Object {
 	return append(govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
 }
@@ -59,6 +64,7 @@ func slimPod(in any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		Volumes: volumes, InitContainers: slimContainers(spec.InitContainers, volumes), Containers: slimContainers(spec.Containers, volumes),
 		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources), OS: spec.OS,
+		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds, // by which quotas choose pods
 	}
 	status := &pod.Status
 	pod.Status = corev1.PodStatus{
@@ -164,11 +170,13 @@ func ourAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// slimNode keeps what it takes to ask a kubelet.
+// slimNode keeps what it takes to ask a kubelet, and how much memory pods may have there.
 func slimNode(in any) (any, error) {
 	if node, ok := in.(*corev1.Node); ok {
 		node.ManagedFields, node.Labels, node.Annotations, node.Spec = nil, nil, nil, corev1.NodeSpec{}
-		node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints}
+		node.Status = corev1.NodeStatus{
+			Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints, Allocatable: shared.memory(node.Status.Allocatable),
+		}
 	}
 	return in, nil
 }

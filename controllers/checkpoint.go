@@ -148,5 +148,6 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 	if c := stored.Status.Coverage; c != nil {
 		m.outOfDate = c.Missed + c.Stale
 	}
+	m.conflicted = inConflict(&stored.Status) != ""
 	return nil
 }

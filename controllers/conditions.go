@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -137,6 +139,8 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	switch mode := s.profile.Spec.Sizing.Mode; {
 	case mode == v1alpha1.SizingOff:
 		return refuse(v1alpha1.ReasonModeOff, "The profile says sizing.mode: Off")
+	case s.facts.Conflict != "":
+		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.facts))
 	case len(v.recommended) == 0:
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
 	case with+without > 0 && without == 0:
@@ -148,6 +152,20 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	default:
 		return refuse(v1alpha1.ReasonWaitingForNewPods, ofPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
 	}
+}
+
+// conflictMessage says who else steers the memory, and how to let only one do it.
+func conflictMessage(f *neighbours.Facts) string {
+	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: Off in the profile",
+		f.Conflict, f.Remedy)
+}
+
+// inConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.
+func inConflict(s *v1alpha1.MemoryRecommendationStatus) string {
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
+		return c.Message
+	}
+	return ""
 }
 
 // applied counts running pods that have, in every container, the size that stands.

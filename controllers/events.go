@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
@@ -100,6 +101,15 @@ func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) story {
 
 func profileProblem(o owners.Owner, problem profile.Problem, why string) story {
 	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
+}
+
+// conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
+func conflictAppeared(s *scene, message string) story {
+	kind := corev1.EventTypeWarning
+	if mode := s.profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
+		kind = corev1.EventTypeNormal
+	}
+	return story{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
 }
 
 // restartHint is how the workload's pods are replaced.

@@ -43,6 +43,8 @@ type Feed struct {
 	Cache    cache.Cache
 	Governor *govern.Governor
 	Roster   *Roster
+	// Neighbours are followed before the first pod is. Nil: nobody looks at them.
+	Neighbours *Neighbourhood
 
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
 	synced chan error
@@ -82,6 +84,11 @@ func (f *Feed) follow(ctx context.Context) error {
 	}
 	if _, err := f.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
+	}
+	if f.Neighbours != nil {
+		if err := f.Neighbours.follow(ctx, f); err != nil {
+			return err
+		}
 	}
 	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {

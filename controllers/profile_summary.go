@@ -169,9 +169,30 @@ func usageCondition(in summaryInput) metav1.Condition {
 	return condition(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, text)
 }
 
+// conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers, three of each.
 func conflictCondition(in summaryInput) metav1.Condition {
-	if len(in.ambiguous) > 0 {
-		return condition(v1alpha1.ConditionConflicted, metav1.ConditionTrue, v1alpha1.ReasonAmbiguousProfile, strings.Join(head(in.ambiguous, 3), "; "))
+	var others []string
+	for i := range in.recommendations {
+		if with := inConflict(&in.recommendations[i].Status); with != "" {
+			others = append(others, workloadLine(in.key, &in.recommendations[i]).Name+": "+with)
+		}
 	}
-	return condition(v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict, "No other profile claims these pods")
+	slices.Sort(others)
+	reason := v1alpha1.ReasonAmbiguousProfile
+	switch {
+	case len(in.ambiguous)+len(others) == 0:
+		return condition(v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict, "No other profile claims these pods, and no other autoscaler steers their memory")
+	case len(in.ambiguous) == 0:
+		reason = v1alpha1.ReasonConflict
+	}
+	return condition(v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason, strings.Join(append(firstThree(in.ambiguous), firstThree(others)...), "; "))
+}
+
+// firstThree are three texts and the number of the rest.
+func firstThree(texts []string) []string {
+	few := slices.Clone(head(texts, 3))
+	if over := len(texts) - len(few); over > 0 {
+		few = append(few, fmt.Sprintf("and %d more", over))
+	}
+	return few
 }

@@ -24,6 +24,12 @@ func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha
 	return rec
 }
 
+func inConflictWith(name string) v1alpha1.MemoryRecommendation {
+	rec := recommendationOf(name, 0, v1alpha1.Coverage{Governed: 1})
+	rec.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "steered by VerticalPodAutoscaler "+name)}
+	return rec
+}
+
 // TestProfileConditions: what a tired operator reads for each state a profile can be in.
 func TestProfileConditions(t *testing.T) {
 	shop := ProfileKey{Kind: govern.KindProfile, Namespace: "shop", Name: "web"}
@@ -76,6 +82,15 @@ func TestProfileConditions(t *testing.T) {
 		"another profile claims its pods": {
 			in:        summaryInput{ambiguous: []string{"Deployment shop/web: two profiles"}},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousProfile, words: []string{"two profiles"},
+		},
+		"other autoscalers steer the memory of its workloads": {
+			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{inConflictWith("d"), inConflictWith("b"), recommendationOf("free", 0, all), inConflictWith("a"), inConflictWith("c")}},
+			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonConflict,
+			words: []string{"Deployment a: steered by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
+		},
+		"nobody else wants its pods": {
+			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
+			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNoConflict, words: []string{"no other autoscaler"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,10 @@ func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.S
 		}
 	}
 	for i := range c.Conditions {
-		c.Conditions[i].Message, c.Conditions[i].LastTransitionTime = "", metav1.Time{}
+		c.Conditions[i].LastTransitionTime = metav1.Time{}
+		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message is who it is with
+			c.Conditions[i].Message = ""
+		}
 	}
 	c.Summary, c.Limit = "", ""
 	data, err := json.Marshal(c)
@@ -235,6 +238,11 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 		r.emit(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
 	}
 	m.outOfDate = outOfDate
+	conflict := inConflict(&v.status)
+	if conflict != "" && !m.conflicted {
+		r.emit(conflictAppeared(s, conflict))
+	}
+	m.conflicted = conflict != ""
 }
 
 // warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.

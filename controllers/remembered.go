@@ -61,6 +61,8 @@ type remembered struct {
 	standing map[string]v1alpha1.Size
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
 	outOfDate int32
+	// conflicted: that another autoscaler steers this memory was told.
+	conflicted bool
 
 	// checkpoint identifies the copy on the API server; its resource version is what the next write builds on.
 	checkpoint v1alpha1.MemoryCheckpoint

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where kubelets answer.
+// Where kubelets answer, and how much memory pods may have there.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // What containers use: /stats/summary of the kubelet, asked directly. nodes/proxy, which would let memfit run commands in pods, is not needed.
 // +kubebuilder:rbac:groups="",resources=nodes/stats,verbs=get

@@ -13,6 +13,7 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,6 +161,9 @@ func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[stri
 			return nil, nil // nothing recommended yet
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
+	}
+	if c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
+		return nil, nil // another autoscaler sizes these pods
 	}
 	sizes := map[string]inject.Size{}
 	for _, c := range rec.Status.Containers {

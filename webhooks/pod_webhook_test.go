@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -207,6 +208,26 @@ var _ = Describe("A pod", func() {
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec
 		}
+		// owned is a ReplicaSet whose pods a profile of this mode governs.
+		owned := func(ns string, mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Sizing(mode)))
+			deployment := build.Deployment(ns, "web", v1alpha1.ProfileAnnotation, "web")
+			expect.Applied(ctx, api, deployment)
+			set := build.ReplicaSet(deployment, "5d4f8c7b9")
+			expect.Applied(ctx, api, set)
+			return set
+		}
+		// sized waits until a new pod of the set would get a limit, and returns that pod.
+		sized := func(set *appsv1.ReplicaSet, want string) *corev1.Pod {
+			GinkgoHelper()
+			var pod *corev1.Pod
+			Eventually(func(g Gomega) {
+				pod = node(set.Namespace, "web-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+				g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(want))
+			}).WithTimeout(5 * time.Second).Should(Succeed())
+			return pod
+		}
 		for _, tc := range []struct {
 			mode v1alpha1.SizingMode
 			want string
@@ -215,22 +236,21 @@ var _ = Describe("A pod", func() {
 			{v1alpha1.SizingOnCreate, "768Mi"}, {v1alpha1.SizingInPlace, "768Mi"}, {v1alpha1.SizingInPlaceOrEvict, "768Mi"},
 		} {
 			It("of "+tc.want+" with sizing.mode "+string(tc.mode), func() {
-				ns := namespace()
-				profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Sizing(tc.mode)))
-				deployment := build.Deployment(ns, "web", v1alpha1.ProfileAnnotation, "web")
-				expect.Applied(ctx, api, deployment)
-				set := build.ReplicaSet(deployment, "5d4f8c7b9")
-				expect.Applied(ctx, api, set)
-				recommended(ns, "web", "768Mi")
-				var pod *corev1.Pod
-				Eventually(func(g Gomega) {
-					pod = node(ns, "web-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
-					g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
-					g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(tc.want))
-				}).WithTimeout(5 * time.Second).Should(Succeed())
-				Expect(envOf(pod)).To(injected)
+				set := owned(namespace(), tc.mode)
+				recommended(set.Namespace, "web", "768Mi")
+				Expect(envOf(sized(set, tc.want))).To(injected)
 			})
 		}
+		It("no longer, but its settings, once another autoscaler steers its memory", func() {
+			set := owned(namespace(), v1alpha1.SizingOnCreate)
+			rec := recommended(set.Namespace, "web", "768Mi")
+			sized(set, "768Mi")
+			rec.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConflict, Message: "test", LastTransitionTime: metav1.Now(),
+			}}
+			Expect(api.Status().Update(ctx, rec)).To(Succeed())
+			Expect(envOf(sized(set, "512Mi"))).To(injected)
+		})
 	})
 
 	Describe("is admitted unchanged, with a warning and a count,", func() {

@@ -60,7 +60,7 @@ const (
 	ReasonUsageMissing        = "UsageMissing"
 	ReasonNoConflict          = "NoConflict"
 	ReasonAmbiguousProfile    = "AmbiguousProfile"
-	ReasonOtherAutoscaler     = "OtherAutoscaler"
+	ReasonConflict            = "Conflict"
 	ReasonInvalidSpec         = "InvalidSpec"
 	ReasonAllSupported        = "AllSupported"
 	ReasonNotImplemented      = "NotImplemented"

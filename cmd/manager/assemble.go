@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,12 +55,15 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	if err != nil {
 		return fmt.Errorf("preparing to evict pods: %w", err)
 	}
+	feed.Neighbours = &controllers.Neighbourhood{
+		Cache: mgr.GetCache(), ServesVertical: controllers.ServesVertical(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
+	}
 	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Clock: clock.RealClock{}}
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		Problems: problems, OnProblem: profiles.RingAll,
-		Evict: controllers.Evictor(typed.CoreV1().RESTClient()),
+		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{

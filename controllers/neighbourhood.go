@@ -1,0 +1,224 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+)
+
+// An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
+// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not tried.
+// +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
+
+// Neighbourhood knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on the
+// leader, before it looks at the first pod.
+type Neighbourhood struct {
+	Cache cache.Cache
+	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].
+	ServesVertical func(context.Context) (bool, error)
+	// Clock tells when to ask again.
+	Clock clock.WithTicker
+
+	nodes    nodeSizes
+	vertical verticals
+}
+
+// targetIndex is the cache index of autoscalers by the kind and name of the workload they are for.
+const targetIndex = "memfit.target"
+
+func targetKey(kind, name string) string { return kind + "/" + name }
+
+// Facts are what the neighbours mean for a workload, of which the managed containers and the newest pod are given.
+func (n *Neighbourhood) Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error) {
+	var horizontal autoscalingv2.HorizontalPodAutoscalerList
+	var ranges corev1.LimitRangeList
+	var quotas corev1.ResourceQuotaList
+	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
+	vertical, err := n.vertical.list(ctx, n.Cache, near, about)
+	err = errors.Join(err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near))
+	if err != nil {
+		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
+	}
+	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items, NodeSize: n.nodes.all()}
+	for i := range horizontal.Items {
+		o.Horizontal = append(o.Horizontal, neighbours.ReadHorizontal(&horizontal.Items[i]))
+	}
+	return neighbours.About(w, containers, pod, o), nil
+}
+
+// follow watches the neighbours until ctx ends, and queues the workloads that they concern when they change their mind. It returns
+// when all are known that existed.
+func (n *Neighbourhood) follow(ctx context.Context, f *Feed) error {
+	byTarget := func(obj client.Object) []string {
+		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !ok {
+			return nil
+		}
+		return []string{targetKey(h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name)}
+	}
+	if err := n.Cache.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, targetIndex, byTarget); err != nil {
+		return fmt.Errorf("indexing HorizontalPodAutoscalers by target: %w", err)
+	}
+	for _, watched := range []struct {
+		kind    client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&autoscalingv2.HorizontalPodAutoscaler{}, onNews(f, sameHorizontal, targetOfHorizontal)},
+		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
+		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
+		{&corev1.Node{}, n.nodes.handler()},
+	} {
+		informer, err := n.Cache.GetInformer(ctx, watched.kind)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		registration, err := informer.AddEventHandler(watched.handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			return ctx.Err()
+		}
+	}
+	n.vertical.look(ctx, n, f)
+	go n.vertical.keepLooking(ctx, n, f)
+	return nil
+}
+
+// onNews queues the workloads that an object concerns when it appears, goes, or says something new.
+func onNews[T client.Object](f *Feed, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
+	tell := func(obj any) {
+		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = tombstone.Obj
+		}
+		if o, ok := obj.(T); ok {
+			f.Enqueue(whom(o)...)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    tell,
+		DeleteFunc: tell,
+		UpdateFunc: func(before, after any) {
+			a, okA := before.(T)
+			b, okB := after.(T)
+			if okA && okB && !same(a, b) {
+				tell(a)
+				tell(b)
+			}
+		},
+	}
+}
+
+func sameHorizontal(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {
+	return reflect.DeepEqual(neighbours.ReadHorizontal(a), neighbours.ReadHorizontal(b))
+}
+
+func sameLimits(a, b *corev1.LimitRange) bool {
+	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room looks again with the next sample.
+func sameBounds(a, b *corev1.ResourceQuota) bool {
+	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
+}
+
+func targetOfHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef {
+	return targets(h.Namespace, neighbours.ReadHorizontal(h).Target)
+}
+
+// targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one that does not
+// exist costs nothing.
+func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
+	versions := []string{t.APIVersion}
+	if t.APIVersion == "" {
+		versions = []string{"apps/v1", "batch/v1", "v1"}
+	}
+	var refs []memory.WorkloadRef
+	for _, v := range versions {
+		refs = append(refs, memory.WorkloadRef{APIVersion: v, Kind: t.Kind, Namespace: namespace, Name: t.Name})
+	}
+	return refs
+}
+
+func inNamespaceOf[T client.Object](f *Feed) func(T) []memory.WorkloadRef {
+	return func(obj T) []memory.WorkloadRef {
+		var all []memory.WorkloadRef
+		for _, w := range f.Roster.Workloads() {
+			if w.Namespace == obj.GetNamespace() {
+				all = append(all, w)
+			}
+		}
+		return all
+	}
+}
+
+// nodeSizes keep the allocatable memory of nodes by name. What all returns is never changed, so that looks share it.
+type nodeSizes struct {
+	mu     sync.Mutex
+	byName map[string]memory.Bytes
+	shared map[string]memory.Bytes // nil: to be made anew
+}
+
+func (s *nodeSizes) handler() toolscache.ResourceEventHandler {
+	seen := func(obj any) {
+		if node, ok := obj.(*corev1.Node); ok {
+			s.set(node.Name, memory.FromQuantity(*node.Status.Allocatable.Memory()))
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    seen,
+		UpdateFunc: func(_, obj any) { seen(obj) },
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if node, ok := obj.(*corev1.Node); ok {
+				s.set(node.Name, 0)
+			}
+		},
+	}
+}
+
+// set notes a size; 0 forgets the node.
+func (s *nodeSizes) set(name string, size memory.Bytes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.byName[name] == size:
+		return
+	case size == 0:
+		delete(s.byName, name)
+	case s.byName == nil:
+		s.byName = map[string]memory.Bytes{name: size}
+	default:
+		s.byName[name] = size
+	}
+	s.shared = nil
+}
+
+func (s *nodeSizes) all() map[string]memory.Bytes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared == nil {
+		s.shared = maps.Clone(s.byName)
+	}
+	return s.shared
+}
