@@ -4,20 +4,114 @@
 package webhooks
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/internal/review"
 )
+
+// patch is the text of a JSON patch (RFC 6902) as it grows. It is written as text from the start: making operations of Go values and
+// encoding those costs more than finding out what to change.
+type patch struct{ text []byte }
+
+// begin begins an operation at a JSON pointer given in parts, up to its value.
+func (p *patch) begin(op string, path ...string) {
+	p.at(op, path)
+	p.text = append(p.text, `,"value":`...)
+}
+
+// addText adds a string, or replaces what is there.
+func (p *patch) addText(value string, path ...string) {
+	p.begin("add", path...)
+	p.text = append(appendText(append(p.text, '"'), value), `"}`...)
+}
+
+// addEmpty adds an object for others to go into.
+func (p *patch) addEmpty(path ...string) {
+	p.begin("add", path...)
+	p.text = append(p.text, "{}}"...)
+}
+
+func (p *patch) remove(path ...string) {
+	p.at("remove", path)
+	p.text = append(p.text, '}')
+}
+
+func (p *patch) at(op string, path []string) {
+	if p.text == nil {
+		p.text = make([]byte, 0, 2<<10)
+	}
+	p.text = append(p.text, separator(len(p.text)))
+	p.text = append(append(append(p.text, `{"op":"`...), op...), `","path":"`...)
+	for _, part := range path {
+		p.text = appendText(p.text, part)
+	}
+	p.text = append(p.text, '"')
+}
+
+func (p *patch) done() []byte {
+	if len(p.text) == 0 {
+		return nil
+	}
+	return append(p.text, ']')
+}
+
+// separator is what comes before item i of an array.
+func separator(i int) byte {
+	if i == 0 {
+		return '['
+	}
+	return ','
+}
+
+// appendText appends what stands between the quotes of a JSON string.
+func appendText(out []byte, text string) []byte {
+	start := len(out)
+	for i := range len(text) {
+		switch b := text[i]; {
+		case b < ' ' || b >= 0x7f:
+			quoted, err := stdjson.Marshal(text)
+			if err != nil { // strings always marshal
+				return out
+			}
+			return append(out[:start], quoted[1:len(quoted)-1]...)
+		case b == '"' || b == '\\':
+			out = append(out, '\\', b)
+		default:
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func appendVariable(out []byte, v *corev1.EnvVar) []byte {
+	if v.ValueFrom != nil {
+		text, err := stdjson.Marshal(v)
+		if err != nil { // plain data always marshals
+			return append(out, "null"...)
+		}
+		return append(out, text...)
+	}
+	out = appendText(append(out, `{"name":"`...), v.Name)
+	if v.Value != "" {
+		out = appendText(append(out, `","value":"`...), v.Value)
+	}
+	return append(out, `"}`...)
+}
+
+func appendPolicy(out []byte, v *corev1.ContainerResizePolicy) []byte {
+	out = appendText(append(out, `{"resourceName":"`...), string(v.ResourceName))
+	out = appendText(append(out, `","restartPolicy":"`...), string(v.RestartPolicy))
+	return append(out, `"}`...)
+}
 
 // skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent must be
 // added before its child. Go types cannot tell "resources: {}" from no resources.
@@ -57,33 +151,31 @@ func outlineOf(raw []byte) (review.Outline, error) {
 }
 
 // podPatch is the smallest JSON patch from before to after, in the fields memfit writes: annotations, and per container env,
-// resizePolicy, and the memory request and limit. Fields of newer Kubernetes versions that our Go types do not know stay as they
-// are: list items that did not change are never rewritten.
-func podPatch(outline review.Outline, before, after *corev1.Pod) ([]jsonpatch.Operation, error) {
-	ops := mapPatch("/metadata/annotations", before.Annotations, after.Annotations, outline.Annotations)
-	init, err := containersPatch("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, outline.InitContainers)
-	if err != nil {
+// resizePolicy, and the memory request and limit; empty when they do not differ. Fields of newer Kubernetes versions that our Go
+// types do not know stay as they are: list items that did not change are never rewritten.
+func podPatch(outline review.Outline, before, after *corev1.Pod) ([]byte, error) {
+	var p patch
+	p.annotations(before.Annotations, after.Annotations, outline.Annotations)
+	if err := p.containers("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, outline.InitContainers); err != nil {
 		return nil, err
 	}
-	app, err := containersPatch("/spec/containers", before.Spec.Containers, after.Spec.Containers, outline.Containers)
-	if err != nil {
+	if err := p.containers("/spec/containers", before.Spec.Containers, after.Spec.Containers, outline.Containers); err != nil {
 		return nil, err
 	}
-	return slices.Concat(ops, init, app), nil
+	return p.done(), nil
 }
 
-func containersPatch(path string, before, after []corev1.Container, outline []review.Resources) ([]jsonpatch.Operation, error) {
+func (p *patch) containers(path string, before, after []corev1.Container, outline []review.Resources) error {
 	if len(before) != len(after) || len(before) != len(outline) {
-		return nil, fmt.Errorf("%s has %d items before and %d after: memfit neither adds nor removes containers", path, len(before), len(after))
+		return fmt.Errorf("%s has %d items before and %d after: memfit neither adds nor removes containers", path, len(before), len(after))
 	}
-	var ops []jsonpatch.Operation
 	for i := range before {
 		at := path + "/" + strconv.Itoa(i)
-		ops = append(ops, listPatch(at+"/env", before[i].Env, after[i].Env, sameVariable)...)
-		ops = append(ops, listPatch(at+"/resizePolicy", before[i].ResizePolicy, after[i].ResizePolicy, samePolicy)...)
-		ops = append(ops, resourcesPatch(at+"/resources", before[i].Resources, after[i].Resources, outline[i])...)
+		listPatch(p, at+"/env", before[i].Env, after[i].Env, sameVariable, appendVariable)
+		listPatch(p, at+"/resizePolicy", before[i].ResizePolicy, after[i].ResizePolicy, samePolicy, appendPolicy)
+		p.resources(at+"/resources", &before[i].Resources, &after[i].Resources, outline[i])
 	}
-	return ops, nil
+	return nil
 }
 
 func sameVariable(a, b *corev1.EnvVar) bool {
@@ -92,47 +184,51 @@ func sameVariable(a, b *corev1.EnvVar) bool {
 
 func samePolicy(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }
 
-func resourcesPatch(path string, before, after corev1.ResourceRequirements, outline review.Resources) []jsonpatch.Operation {
-	limits := mapPatch(path+"/limits", memoryOf(before.Limits), memoryOf(after.Limits), outline.Limits)
-	requests := mapPatch(path+"/requests", memoryOf(before.Requests), memoryOf(after.Requests), outline.Requests)
-	if !outline.Present && len(limits)+len(requests) > 0 {
-		limits = append([]jsonpatch.Operation{jsonpatch.NewOperation("add", path, map[string]any{})}, limits...)
-	}
-	return append(limits, requests...)
+func (p *patch) resources(path string, before, after *corev1.ResourceRequirements, outline review.Resources) {
+	p.memory(path, "/limits", before.Limits, after.Limits, outline.Limits, &outline)
+	p.memory(path, "/requests", before.Requests, after.Requests, outline.Requests, &outline)
 }
 
-// memoryOf is the memory entry of a resource list as text; memfit writes no other resource.
-func memoryOf(list corev1.ResourceList) map[string]string {
-	q, found := list[corev1.ResourceMemory]
-	if !found {
-		return nil
+// memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists in the raw
+// object, outline whether its parent does.
+func (p *patch) memory(path, list string, before, after corev1.ResourceList, present bool, outline *review.Resources) {
+	const memory = "/" + string(corev1.ResourceMemory)
+	old, had := before[corev1.ResourceMemory]
+	next, has := after[corev1.ResourceMemory]
+	switch {
+	case !has && had:
+		p.remove(path, list, memory)
+	case has && (!had || old.Cmp(next) != 0):
+		if !outline.Present {
+			p.addEmpty(path)
+			outline.Present = true
+		}
+		if !present {
+			p.addEmpty(path, list)
+		}
+		p.addText(next.String(), path, list, memory)
 	}
-	return map[string]string{string(corev1.ResourceMemory): canonical(q)}
 }
 
-// canonical is the quantity as the API server would write it ("512Mi").
-func canonical(q resource.Quantity) string { return q.String() }
-
-// mapPatch patches single keys of a map of strings; present says whether the map exists in the raw object.
-func mapPatch(path string, before, after map[string]string, present bool) []jsonpatch.Operation {
-	var ops []jsonpatch.Operation
+// annotations patches single annotations; present says whether there are any in the raw object.
+func (p *patch) annotations(before, after map[string]string, present bool) {
+	const path = "/metadata/annotations"
 	for _, key := range slices.Sorted(maps.Keys(after)) {
 		old, found := before[key]
 		if found && old == after[key] {
 			continue
 		}
 		if !present {
-			ops = append(ops, jsonpatch.NewOperation("add", path, map[string]any{}))
+			p.addEmpty(path)
 			present = true
 		}
-		ops = append(ops, jsonpatch.NewOperation("add", path+"/"+escape(key), after[key])) // add replaces what is there
+		p.addText(after[key], path, "/", escape(key))
 	}
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, kept := after[key]; !kept {
-			ops = append(ops, jsonpatch.NewOperation("remove", path+"/"+escape(key), nil))
+			p.remove(path, "/", escape(key))
 		}
 	}
-	return ops
 }
 
 // escape makes a key a JSON pointer token (RFC 6901).
@@ -142,12 +238,16 @@ var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // listPatch edits a list item by item along a longest common subsequence: items that stay are not mentioned. What is equal at
 // both ends is set aside first, so the quadratic table is small: memfit changes one item or adds at the end.
-func listPatch[T any](path string, before, after []T, same func(a, b *T) bool) []jsonpatch.Operation {
+func listPatch[T any](p *patch, path string, before, after []T, same func(a, b *T) bool, appendItem func([]byte, *T) []byte) {
 	if len(before) == 0 {
-		if len(after) == 0 {
-			return nil
+		if len(after) > 0 {
+			p.begin("add", path)
+			for i := range after {
+				p.text = appendItem(append(p.text, separator(i)), &after[i])
+			}
+			p.text = append(p.text, "]}"...)
 		}
-		return []jsonpatch.Operation{jsonpatch.NewOperation("add", path, after)}
+		return
 	}
 	position := 0
 	for len(before) > 0 && len(after) > 0 && same(&before[0], &after[0]) {
@@ -157,25 +257,26 @@ func listPatch[T any](path string, before, after []T, same func(a, b *T) bool) [
 		before, after = before[:len(before)-1], after[:len(after)-1]
 	}
 	common := commonLengths(before, after, same)
-	var ops []jsonpatch.Operation
-	at := func(i int) string { return path + "/" + strconv.Itoa(i) }
+	put := func(op string, item *T) {
+		p.begin(op, path, "/", strconv.Itoa(position))
+		p.text = append(appendItem(p.text, item), '}')
+	}
 	i, j := 0, 0
 	for i < len(before) || j < len(after) {
 		switch {
 		case i < len(before) && j < len(after) && same(&before[i], &after[j]):
 			i, j, position = i+1, j+1, position+1
 		case i < len(before) && j < len(after) && common[i+1][j+1] >= max(common[i+1][j], common[i][j+1]):
-			ops = append(ops, jsonpatch.NewOperation("replace", at(position), after[j]))
+			put("replace", &after[j])
 			i, j, position = i+1, j+1, position+1
 		case j < len(after) && (i == len(before) || common[i][j+1] >= common[i+1][j]):
-			ops = append(ops, jsonpatch.NewOperation("add", at(position), after[j]))
+			put("add", &after[j])
 			j, position = j+1, position+1
 		default:
-			ops = append(ops, jsonpatch.NewOperation("remove", at(position), nil))
+			p.remove(path, "/", strconv.Itoa(position))
 			i++
 		}
 	}
-	return ops
 }
 
 // commonLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:].

@@ -10,16 +10,16 @@ import (
 	"runtime/debug"
 	"time"
 
-	"gomodules.xyz/jsonpatch/v2"
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
@@ -56,12 +56,38 @@ type PodInjector struct {
 	Clock clock.PassiveClock
 }
 
-// Handle answers for one pod. It always allows.
-func (h *PodInjector) Handle(ctx context.Context, req admission.Request) (response admission.Response) {
+// subject is a new pod as somebody reads it: [podHandler] from bytes, the framework's way from what it decoded.
+type subject interface {
+	// metadata is what decides who governs the pod, with the namespace of the request.
+	metadata() (*metav1.ObjectMeta, error)
+	// rest is all that a plan is made from besides, what is there to patch, and whether the request is a dry run.
+	rest(into *corev1.Pod) (outline review.Outline, dryRun bool, err error)
+	// logger says which request it speaks of.
+	logger(ctx context.Context) logr.Logger
+}
+
+// answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
+type answer struct {
+	patch    []byte
+	warnings []string
+}
+
+// Handle answers for a pod that the framework decoded. It always allows.
+func (h *PodInjector) Handle(ctx context.Context, req admission.Request) admission.Response {
+	a := h.answer(ctx, (*decoded)(&req))
+	response := admission.Allowed("").WithWarnings(a.warnings...)
+	if len(a.patch) > 0 {
+		response.Patch, response.PatchType = a.patch, ptr.To(admissionv1.PatchTypeJSONPatch)
+	}
+	return response
+}
+
+// answer answers for one pod.
+func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
-			response = h.failOpen(ctx, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			a, result = h.failOpen(ctx, s, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
@@ -70,51 +96,47 @@ func (h *PodInjector) Handle(ctx context.Context, req admission.Request) (respon
 	defer cancel()
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
-	var meta metav1.PartialObjectMetadata
-	if !review.Metadata(req.Object.Raw, &meta.ObjectMeta) {
-		meta = metav1.PartialObjectMetadata{}
-		if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &meta); err != nil {
-			return h.failOpen(ctx, "decode", fmt.Errorf("decoding the pod's metadata: %w", err))
-		}
+	meta, err := s.metadata()
+	if err != nil {
+		return h.failOpen(ctx, s, "decode", err)
 	}
-	meta.Namespace = req.Namespace
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
 		result = resultUngoverned
-		return admission.Allowed("")
+		return answer{}
 	}
-	ruling, err := h.Governor.Rule(ctx, &meta)
+	ruling, err := h.Governor.Rule(ctx, meta)
 	if err != nil {
-		return h.failOpen(ctx, "lookup", err)
+		return h.failOpen(ctx, s, "lookup", err)
 	}
 	if ruling.Profile == nil {
 		result = resultUngoverned
 		return notGoverned(ruling)
 	}
 
-	p, err := h.plan(ctx, req, &meta.ObjectMeta, ruling)
+	p, err := h.plan(ctx, s, ruling)
 	if err != nil {
-		return h.failOpen(ctx, "plan", err)
+		return h.failOpen(ctx, s, "plan", err)
 	}
 	result = resultGoverned
-	response = admission.Allowed("")
-	response.Patches = p.patch
+	a.patch = p.patch
 	if p.again() {
-		return response
+		return a
 	}
-	if req.DryRun == nil || !*req.DryRun {
+	if !p.dryRun {
 		h.count(p)
 	}
 	for _, w := range p.plan.Warnings() {
-		response.Warnings = append(response.Warnings, "memfit: "+w)
+		a.warnings = append(a.warnings, "memfit: "+w)
 	}
-	return response
+	return a
 }
 
 // planned is a pod, what is to become of it, and the patch that does it.
 type planned struct {
-	pod   *corev1.Pod
-	plan  inject.Plan
-	patch []jsonpatch.Operation
+	pod    corev1.Pod
+	dryRun bool
+	plan   inject.Plan
+	patch  []byte
 }
 
 // again is true for a second call for the same pod, after other webhooks had their turn: all was said and counted in the first.
@@ -123,30 +145,21 @@ func (p *planned) again() bool {
 	return seen && len(p.patch) == 0
 }
 
-// plan makes the plan and the patch that carries it out. meta is what was decoded of the pod's metadata.
-func (h *PodInjector) plan(ctx context.Context, req admission.Request, meta *metav1.ObjectMeta, ruling govern.Ruling) (*planned, error) {
-	pod := corev1.Pod{ObjectMeta: *meta}
-	outline, ok := review.Rest(req.Object.Raw, &pod)
-	if !ok {
-		pod = corev1.Pod{}
-		if err := json.UnmarshalCaseSensitivePreserveInts(req.Object.Raw, &pod); err != nil {
-			return nil, fmt.Errorf("decoding the pod: %w", err)
-		}
-		var err error
-		if outline, err = outlineOf(req.Object.Raw); err != nil {
-			return nil, err
-		}
+// plan makes the plan and the patch that carries it out.
+func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling) (*planned, error) {
+	var p planned
+	outline, dryRun, err := s.rest(&p.pod)
+	if err != nil {
+		return nil, err
 	}
-	pod.Namespace = req.Namespace
+	p.dryRun = dryRun
 	sizes, err := h.sizes(ctx, ruling)
 	if err != nil {
 		return nil, err
 	}
-	plan := inject.MakePlan(inject.Input{Pod: &pod, Profile: ruling.Profile, Sizes: sizes})
-	after := pod.DeepCopy()
-	plan.Apply(after)
-	patch, err := podPatch(outline, &pod, after)
-	return &planned{pod: &pod, plan: plan, patch: patch}, err
+	p.plan = inject.MakePlan(inject.Input{Pod: &p.pod, Profile: ruling.Profile, Sizes: sizes})
+	p.patch, err = podPatch(outline, &p.pod, p.plan.Applied(&p.pod))
+	return &p, err
 }
 
 // sizes are the recommended sizes for new pods, if the profile's mode asks for them and there are any.
@@ -156,7 +169,7 @@ func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[stri
 	}
 	var rec v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
-	if err := h.Reader.Get(ctx, key, &rec); err != nil {
+	if err := h.Reader.Get(ctx, key, &rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
 		if apierrors.IsNotFound(err) {
 			return nil, nil // nothing recommended yet
 		}
@@ -192,25 +205,23 @@ func sizesNewPods(p *profile.Named) bool {
 	}
 }
 
-// notGoverned allows a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(ruling govern.Ruling) admission.Response {
-	response := admission.Allowed("")
+// notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
+func notGoverned(ruling govern.Ruling) answer {
 	if ruling.Problem == profile.NotFound || ruling.Problem == profile.Ambiguous {
-		response.Warnings = []string{"memfit: " + ruling.Why}
+		return answer{warnings: []string{"memfit: " + ruling.Why}}
 	}
-	return response
+	return answer{}
 }
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
-func (h *PodInjector) failOpen(ctx context.Context, step string, err error) admission.Response {
+func (h *PodInjector) failOpen(ctx context.Context, s subject, step string, err error) answer {
 	h.Metrics.errors.WithLabelValues(step).Inc()
-	logf.FromContext(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return admission.Allowed("").WithWarnings("memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit")
+	s.logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
+	return answer{warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}
 }
 
 // count tells what became of each container the plan speaks of.
 func (h *PodInjector) count(p *planned) {
-	settings := p.plan.Settings()
 	for _, containers := range [][]corev1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {
 		for i := range containers {
 			name := containers[i].Name
@@ -219,7 +230,7 @@ func (h *PodInjector) count(p *planned) {
 				continue // not managed
 			}
 			done := "nothing"
-			if len(settings[name]) > 0 {
+			if p.plan.Sets(name) {
 				done = "injected"
 			}
 			h.Metrics.injections.WithLabelValues(runtime, done).Inc()

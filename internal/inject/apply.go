@@ -4,6 +4,7 @@
 package inject
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,19 @@ func (p Plan) Apply(pod *corev1.Pod) {
 		pod.Annotations = make(map[string]string, 1)
 	}
 	pod.Annotations[v1alpha1.InjectedAnnotation] = p.annotation
+}
+
+// Applied is pod with the plan carried out. It shares with pod all that the plan leaves alone, so neither may be changed afterwards.
+func (p Plan) Applied(pod *corev1.Pod) *corev1.Pod {
+	if pod == nil || !p.Changes() {
+		return pod
+	}
+	after := *pod
+	after.Annotations = maps.Clone(pod.Annotations)
+	after.Spec.InitContainers = slices.Clone(pod.Spec.InitContainers)
+	after.Spec.Containers = slices.Clone(pod.Spec.Containers)
+	p.Apply(&after) // writes no list and no map of a container, it puts new ones in their place
+	return &after
 }
 
 func (c *containerPlan) apply(have *corev1.Container) {

@@ -73,6 +73,12 @@ func (p Plan) Settings() map[string][]string {
 	return out
 }
 
+// Sets reports whether anything is set in the container, or in DryRun would be.
+func (p Plan) Sets(container string) bool {
+	c := p.of(container)
+	return c != nil && len(c.set) > 0
+}
+
 // Skipped is container -> what is left alone and why: "GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself, ...".
 func (p Plan) Skipped() map[string][]string {
 	var out map[string][]string

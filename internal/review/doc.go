@@ -4,7 +4,7 @@
 // Package review reads what an API server sends about a new pod, and no more of it than memfit needs.
 //
 // Every pod of a cluster passes through the webhook, and most are nobody's business: decoding such a request with the usual
-// machinery costs ten times what the decision costs. Here the bytes are walked once, only what is asked for is decoded, and
-// metadata is enough for pods that nobody governs. Where the text has anything unusual the functions say so, and the caller
-// decodes it the usual way: they are faster, never different. Pure.
+// machinery costs ten times what the decision costs. Here the bytes are walked once, only what is asked for is decoded, and for pods
+// that nobody governs the walk ends with their metadata. Nothing that is returned refers to the bytes. Where the text has anything
+// unusual the functions say so, and the caller decodes it the usual way: they are faster, never different. Pure.
 package review

@@ -5,7 +5,6 @@ package review
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -19,145 +18,216 @@ type Outline struct {
 // Resources of one container: whether the field is there, and its parts.
 type Resources struct{ Present, Limits, Requests bool }
 
-// Pod decodes of a pod what a plan is made from: metadata as [Metadata], and of the spec the containers' names, commands, variables,
-// resources, resize and restart policies and mounts, the volumes in memory, the pod's own resources, its OS and restart policy.
-func Pod(object []byte, into *corev1.Pod) (outline Outline, ok bool) {
-	if !Metadata(object, &into.ObjectMeta) {
-		return outline, false
+// Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides, and whether the
+// request is a dry run. ok is false when anything of it is unusual.
+//
+// A plan is made from the containers' names, commands, variables, resources, resize and restart policies and the names of their
+// mounts, the volumes in memory, and the pod's own resources, OS and restart policy.
+func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
+	c := r.spec
+	into.ObjectMeta = r.Meta
+	outline.Annotations = r.Meta.Annotations != nil
+	podSpec(&c, &into.Spec, &outline)
+	for _, more := c.member(); more; _, more = c.member() { // of the pod: its status says nothing yet
+		c.skip()
 	}
-	return Rest(object, into)
-}
-
-// Rest decodes what [Pod] does, into a pod that has its metadata already.
-func Rest(object []byte, into *corev1.Pod) (outline Outline, ok bool) {
-	outline.Annotations = into.Annotations != nil
-	usual := true
-	ok = members(object, func(key, value []byte) bool {
-		if string(key) == "spec" {
-			usual = podSpec(value, &into.Spec, &outline)
-			return false // a new pod's status says nothing
+	for key, more := c.member(); more; key, more = c.member() { // of the request
+		if string(key) == "dryRun" {
+			dryRun = c.flag()
+		} else {
+			c.skip()
 		}
-		return true
-	})
-	return outline, ok && usual
+	}
+	for _, more := c.member(); more; _, more = c.member() { // of the review
+		c.skip()
+	}
+	return outline, dryRun, !c.odd
 }
 
-func podSpec(b []byte, into *corev1.PodSpec, outline *Outline) bool {
-	usual := true
-	ok := members(b, func(key, value []byte) bool {
+func podSpec(c *cursor, into *corev1.PodSpec, outline *Outline) {
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "containers":
-			into.Containers, outline.Containers, usual = containers(value)
+			into.Containers, outline.Containers = containers(c)
 		case "initContainers":
-			into.InitContainers, outline.InitContainers, usual = containers(value)
+			into.InitContainers, outline.InitContainers = containers(c)
 		case "volumes":
-			into.Volumes, usual = volumes(value)
+			into.Volumes = volumes(c)
 		case "os":
-			usual = decode(value, &into.OS)
+			c.decode(&into.OS)
 		case "resources":
-			usual = decode(value, &into.Resources)
+			c.decode(&into.Resources)
 		case "restartPolicy":
-			usual = decode(value, &into.RestartPolicy)
+			into.RestartPolicy = corev1.RestartPolicy(c.words())
+		default:
+			c.skip()
 		}
-		return usual
-	})
-	return ok && usual
-}
-
-func containers(b []byte) (out []corev1.Container, resources []Resources, ok bool) {
-	if string(b) == "null" {
-		return nil, nil, true
 	}
-	out, resources = make([]corev1.Container, 0, 4), make([]Resources, 0, 4)
-	ok = items(b, func(item []byte) bool {
-		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
-		return container(item, &out[len(out)-1], &resources[len(resources)-1])
-	})
-	return out, resources, ok
 }
 
-func container(b []byte, into *corev1.Container, resources *Resources) bool {
-	usual := true
-	ok := members(b, func(key, value []byte) bool {
+func containers(c *cursor) (out []corev1.Container, resources []Resources) {
+	if c.null() {
+		return nil, nil
+	}
+	out, resources = make([]corev1.Container, 0, 2), make([]Resources, 0, 2)
+	c.array()
+	for c.item() {
+		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
+		container(c, &out[len(out)-1], &resources[len(resources)-1])
+	}
+	return out, resources
+}
+
+func container(c *cursor, into *corev1.Container, have *Resources) {
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "name":
-			into.Name, usual = plain(value)
+			into.Name = c.ascii()
 		case "command":
-			usual = decode(value, &into.Command)
+			into.Command = list(c)
 		case "args":
-			usual = decode(value, &into.Args)
+			into.Args = list(c)
 		case "env":
-			into.Env, usual = variables(value)
+			into.Env = variables(c)
 		case "envFrom":
-			usual = decode(value, &into.EnvFrom)
+			c.decode(&into.EnvFrom)
 		case "resources":
-			if usual = decode(value, &into.Resources); usual {
-				*resources = Resources{Present: string(value) != "null", Limits: into.Resources.Limits != nil, Requests: into.Resources.Requests != nil}
+			have.Present = !c.null()
+			if have.Present {
+				resources(c, &into.Resources)
+				have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
 			}
 		case "resizePolicy":
-			usual = decode(value, &into.ResizePolicy)
+			c.decode(&into.ResizePolicy)
 		case "restartPolicy":
-			usual = decode(value, &into.RestartPolicy)
+			c.decode(&into.RestartPolicy)
 		case "volumeMounts":
-			usual = decode(value, &into.VolumeMounts)
+			into.VolumeMounts = mounts(c)
+		default:
+			c.skip()
 		}
-		return usual
-	})
-	return ok && usual
+	}
 }
 
-// variables are a container's env. A value that is not plain text is decoded the usual way, one by one.
-func variables(b []byte) (out []corev1.EnvVar, ok bool) {
-	if string(b) == "null" {
-		return nil, true
+func list(c *cursor) []string {
+	if c.null() {
+		return nil
 	}
-	out = make([]corev1.EnvVar, 0, 8)
-	ok = items(b, func(item []byte) bool {
-		var v corev1.EnvVar
-		usual := true
-		if members(item, func(key, value []byte) bool {
-			switch string(key) {
-			case "name":
-				v.Name, usual = plain(value)
-			case "value":
-				v.Value, usual = plain(value)
-			default:
-				usual = false
-			}
-			return usual
-		}) && usual {
-			out = append(out, v)
-			return true
+	out := make([]string, 0, 4)
+	c.array()
+	for c.item() {
+		out = append(out, c.words())
+	}
+	return out
+}
+
+// variables are a container's env. One that is more than a name and a value is decoded the usual way.
+func variables(c *cursor) []corev1.EnvVar {
+	if c.null() {
+		return nil
+	}
+	out := make([]corev1.EnvVar, 0, 8)
+	c.array()
+	for c.item() {
+		v, before := corev1.EnvVar{}, *c
+		if !pair(c, &v) {
+			*c, v = before, corev1.EnvVar{}
+			c.decode(&v)
 		}
-		out = append(out, corev1.EnvVar{})
-		return decode(item, &out[len(out)-1])
-	})
-	return out, ok
+		out = append(out, v)
+	}
+	return out
+}
+
+// pair reads a variable; false when it has more than a name and a value.
+func pair(c *cursor, into *corev1.EnvVar) bool {
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		switch string(key) {
+		case "name":
+			into.Name = c.words()
+		case "value":
+			into.Value = c.words()
+		default:
+			return false
+		}
+	}
+	return !c.odd
+}
+
+// resources are a container's limits and requests. With claims or anything newer, all of it is decoded the usual way.
+func resources(c *cursor, into *corev1.ResourceRequirements) {
+	before := *c
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		switch string(key) {
+		case "limits":
+			into.Limits = quantities(c)
+		case "requests":
+			into.Requests = quantities(c)
+		default:
+			*c, *into = before, corev1.ResourceRequirements{}
+			c.decode(into)
+			return
+		}
+	}
+}
+
+func quantities(c *cursor) corev1.ResourceList {
+	if c.null() {
+		return nil
+	}
+	out := make(corev1.ResourceList, 2)
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		q := out[corev1.ResourceName(key)]
+		if value := c.raw(); c.odd || q.UnmarshalJSON(value) != nil {
+			c.odd = true
+			return nil
+		}
+		out[corev1.ResourceName(key)] = q
+	}
+	return out
+}
+
+// mounts have their volume's name and nothing else.
+func mounts(c *cursor) []corev1.VolumeMount {
+	if c.null() {
+		return nil
+	}
+	out := make([]corev1.VolumeMount, 0, 4)
+	c.array()
+	for c.item() {
+		var m corev1.VolumeMount
+		c.object()
+		for key, more := c.member(); more; key, more = c.member() {
+			if string(key) == "name" {
+				m.Name = c.words()
+			} else {
+				c.skip()
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // volumes are those in memory, which count against the limit. The rest, with their many fields, mean nothing to a plan.
-func volumes(b []byte) ([]corev1.Volume, bool) {
-	if string(b) == "null" {
-		return nil, true
+func volumes(c *cursor) (out []corev1.Volume) {
+	if c.null() {
+		return nil
 	}
-	var out []corev1.Volume
-	ok := items(b, func(item []byte) bool {
-		if !bytes.Contains(item, []byte(`"emptyDir"`)) {
-			return true
+	c.array()
+	for c.item() {
+		before := *c
+		if !bytes.Contains(c.raw(), []byte(`"emptyDir"`)) {
+			continue
 		}
+		*c = before
 		out = append(out, corev1.Volume{})
-		return decode(item, &out[len(out)-1])
-	})
-	return out, ok
-}
-
-// appendWarnings ends a response.
-func appendWarnings(out []byte, warnings []string) []byte {
-	if len(warnings) > 0 {
-		text, err := stdjson.Marshal(warnings)
-		if err == nil { // strings always marshal
-			out = append(append(out, `,"warnings":`...), text...)
-		}
+		c.decode(&out[len(out)-1])
 	}
-	return append(out, '}', '}')
+	return out
 }

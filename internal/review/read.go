@@ -4,170 +4,156 @@
 package review
 
 import (
-	"strconv"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/json"
 )
 
-// Request is what memfit needs of an AdmissionRequest.
-type Request struct {
+// Review is an AdmissionReview of version v1 for a new pod. [Read] reads it up to the pod's spec; [Review.Rest] goes on from there.
+type Review struct {
 	UID       types.UID
 	Namespace string
-	DryRun    bool
-	// Object is the pod as it was sent; a part of the bytes given to [Read].
-	Object []byte
+	// Meta is of the pod's metadata what decides who governs it: names, labels, annotations and owners.
+	Meta metav1.ObjectMeta
+
+	spec cursor // before the pod's spec
 }
 
-// Read finds the request in an AdmissionReview of version v1. ok is false when it is anything else, or unusual.
-func Read(body []byte) (r Request, ok bool) {
-	var version, kind, request []byte
-	ok = members(body, func(key, value []byte) bool {
+// Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an AdmissionReview v1,
+// or written in any way unlike an API server's. What comes after the metadata is not looked at: it could not change the answer for
+// a pod that nobody governs.
+func Read(body []byte) (r Review, ok bool) {
+	c := cursor{text: body}
+	version, kind := false, false
+	c.object()
+	for {
+		key, more := c.member()
+		if !more {
+			return Review{}, false
+		}
 		switch string(key) {
 		case "apiVersion":
-			version = value
+			version = string(c.raw()) == `"admission.k8s.io/v1"`
 		case "kind":
-			kind = value
+			kind = string(c.raw()) == `"AdmissionReview"`
 		case "request":
-			request = value
+			if !version || !kind {
+				return Review{}, false
+			}
+			if r.request(&c); c.odd || r.UID == "" {
+				return Review{}, false
+			}
+			return r, true
+		default:
+			c.skip()
 		}
-		return true
-	})
-	if !ok || string(version) != `"admission.k8s.io/v1"` || string(kind) != `"AdmissionReview"` {
-		return Request{}, false
 	}
-	usual := true
-	ok = members(request, func(key, value []byte) bool {
-		switch string(key) {
-		case "uid":
-			uid, plainly := plain(value)
-			r.UID, usual = types.UID(uid), usual && plainly
-		case "namespace":
-			var plainly bool
-			r.Namespace, plainly = plain(value)
-			usual = usual && plainly
-		case "dryRun":
-			r.DryRun = string(value) == "true"
-			usual = usual && (r.DryRun || string(value) == "false")
-		case "object":
-			r.Object = value
-		}
-		return true
-	})
-	return r, ok && usual && r.UID != "" && len(r.Object) > 0 && r.Object[0] == '{'
 }
 
-// Metadata decodes of an object's metadata what decides who governs it: names, labels, annotations and owners.
-func Metadata(object []byte, into *metav1.ObjectMeta) (ok bool) {
-	var metadata []byte
-	if !members(object, func(key, value []byte) bool {
-		if string(key) == "metadata" {
-			metadata = value
-			return false // it comes before spec, which is long
+// request reads what comes before the object, and of the object what comes before the spec.
+func (r *Review) request(c *cursor) {
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		switch string(key) {
+		case "uid":
+			r.UID = types.UID(c.ascii())
+		case "namespace":
+			r.Namespace = c.ascii()
+		case "dryRun": // after the object, where Rest finds it
+			c.odd = true
+		case "object":
+			r.object(c)
+			return
+		default:
+			c.skip()
 		}
-		return true
-	}) || metadata == nil {
-		return false
 	}
-	usual := true
-	ok = members(metadata, func(key, value []byte) bool {
+	c.odd = true // no object
+}
+
+func (r *Review) object(c *cursor) {
+	known := false
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		switch string(key) {
+		case "metadata":
+			metadata(c, &r.Meta)
+			known = true
+		case "spec":
+			c.odd = c.odd || !known
+			r.spec = *c
+			return
+		default:
+			c.skip()
+		}
+	}
+	c.odd = true // no pod is without a spec
+}
+
+func metadata(c *cursor, into *metav1.ObjectMeta) {
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "name":
-			into.Name, usual = plain(value)
+			into.Name = c.ascii()
 		case "generateName":
-			into.GenerateName, usual = plain(value)
+			into.GenerateName = c.ascii()
 		case "namespace":
-			into.Namespace, usual = plain(value)
+			into.Namespace = c.ascii()
 		case "uid":
-			var uid string
-			uid, usual = plain(value)
-			into.UID = types.UID(uid)
+			into.UID = types.UID(c.ascii())
 		case "labels":
-			into.Labels, usual = pairs(value)
+			into.Labels = pairs(c)
 		case "annotations":
-			into.Annotations, usual = pairs(value)
+			into.Annotations = pairs(c)
 		case "ownerReferences":
-			into.OwnerReferences, usual = owners(value)
+			into.OwnerReferences = owners(c)
+		default:
+			c.skip()
 		}
-		return usual
-	})
-	return ok && usual
-}
-
-// pairs is a map of strings. Values that need decoding get it.
-func pairs(b []byte) (map[string]string, bool) {
-	if string(b) == "null" {
-		return nil, true
 	}
-	out, usual := make(map[string]string, 8), true
-	ok := members(b, func(key, value []byte) bool {
-		s, plainly := plain(value)
-		if !plainly {
-			plainly = decode(value, &s)
-		}
-		out[string(key)], usual = s, plainly
-		return usual
-	})
-	return out, ok && usual
 }
 
-// owners are owner references; one that is written in an unusual way makes all of them go the usual way.
-func owners(b []byte) (out []metav1.OwnerReference, ok bool) {
-	plainly := items(b, func(item []byte) bool {
+// pairs is a map of strings.
+func pairs(c *cursor) map[string]string {
+	if c.null() {
+		return nil
+	}
+	out := make(map[string]string, 8)
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		out[string(key)] = c.words()
+	}
+	return out
+}
+
+func owners(c *cursor) []metav1.OwnerReference {
+	if c.null() {
+		return nil
+	}
+	out := make([]metav1.OwnerReference, 0, 1)
+	c.array()
+	for c.item() {
 		var o metav1.OwnerReference
-		usual := true
-		ok := members(item, func(key, value []byte) bool {
+		c.object()
+		for key, more := c.member(); more; key, more = c.member() {
 			switch string(key) {
 			case "apiVersion":
-				o.APIVersion, usual = plain(value)
+				o.APIVersion = c.ascii()
 			case "kind":
-				o.Kind, usual = plain(value)
+				o.Kind = c.ascii()
 			case "name":
-				o.Name, usual = plain(value)
+				o.Name = c.ascii()
 			case "uid":
-				var uid string
-				uid, usual = plain(value)
-				o.UID = types.UID(uid)
+				o.UID = types.UID(c.ascii())
 			case "controller":
-				o.Controller, usual = flag(value)
+				o.Controller = new(c.flag())
 			case "blockOwnerDeletion":
-				o.BlockOwnerDeletion, usual = flag(value)
+				o.BlockOwnerDeletion = new(c.flag())
+			default:
+				c.skip()
 			}
-			return usual
-		})
+		}
 		out = append(out, o)
-		return ok && usual
-	})
-	if plainly {
-		return out, true
 	}
-	out = nil
-	return out, decode(b, &out)
-}
-
-func flag(b []byte) (*bool, bool) {
-	switch string(b) {
-	case "true":
-		return new(true), true
-	case "false":
-		return new(false), true
-	}
-	return nil, false
-}
-
-func decode(b []byte, into any) bool { return json.UnmarshalCaseSensitivePreserveInts(b, into) == nil }
-
-// AppendAllowed appends an AdmissionReview that allows the pod, with a JSON patch unless it is empty, and with warnings.
-// encodedPatch is the patch in base64, as AdmissionResponse wants it.
-func AppendAllowed(out []byte, uid types.UID, encodedPatch string, warnings []string) []byte {
-	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":`...)
-	out = strconv.AppendQuote(out, string(uid)) // a UID that Read accepted is plain ASCII
-	out = append(out, `,"allowed":true`...)
-	if encodedPatch != "" {
-		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
-		out = append(out, encodedPatch...)
-		out = append(out, '"')
-	}
-	return appendWarnings(out, warnings)
+	return out
 }

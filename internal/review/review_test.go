@@ -5,8 +5,8 @@ package review_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,10 +59,14 @@ func needed(p *corev1.Pod) *corev1.Pod {
 		}
 		all := make([]corev1.Container, 0, len(list))
 		for _, c := range list {
-			all = append(all, corev1.Container{
+			slimmed := corev1.Container{
 				Name: c.Name, Command: c.Command, Args: c.Args, Env: c.Env, EnvFrom: c.EnvFrom, Resources: c.Resources,
-				ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy, VolumeMounts: c.VolumeMounts,
-			})
+				ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy,
+			}
+			for _, m := range c.VolumeMounts {
+				slimmed.VolumeMounts = append(slimmed.VolumeMounts, corev1.VolumeMount{Name: m.Name})
+			}
+			all = append(all, slimmed)
 		}
 		return all
 	}
@@ -85,7 +89,7 @@ func TestPodIsWhatTheUsualWayGives(t *testing.T) {
 		if err := json.Unmarshal(object, &usual); err != nil {
 			t.Fatal(err)
 		}
-		outline, ok := review.Pod(object, &got)
+		outline, _, ok := read(object, &got)
 		if !ok {
 			t.Errorf("%s: taken for unusual", name)
 		}
@@ -136,51 +140,81 @@ func equal(a, b map[string]string) bool {
 	return true
 }
 
+// around is a request about object as the API server writes it.
+func around(object []byte) []byte {
+	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},`+
+		`"namespace":"shop","operation":"CREATE","userInfo":{"username":"a\"b"},"object":%s,"oldObject":null,"dryRun":true,"options":{"kind":"CreateOptions"}}}`, object)
+}
+
+func read(object []byte, into *corev1.Pod) (outline review.Outline, dryRun, ok bool) {
+	r, ok := review.Read(around(object))
+	if !ok {
+		return outline, false, false
+	}
+	return r.Rest(into)
+}
+
 func TestRead(t *testing.T) {
+	const before, pod = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"`, `{"metadata":{"name":"a"},"spec":{}}`
 	cases := map[string]struct {
-		body   string
-		want   review.Request
-		wantOK bool
+		body     string
+		wantName string // of the pod; empty: unusual
 	}{
-		"as sent": {
-			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"kind":"Pod"},"namespace":"shop","operation":"CREATE","object":{"metadata":{"name":"a"}},"oldObject":null,"dryRun":true}}`,
-			want: review.Request{UID: "u-1", Namespace: "shop", DryRun: true, Object: []byte(`{"metadata":{"name":"a"}}`)}, wantOK: true,
-		},
-		"with spaces": {
-			body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"object\": { } } }",
-			want: review.Request{UID: "u", Object: []byte(`{ }`)}, wantOK: true,
-		},
-		"braces and quotes in strings": {
-			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{"a":"}\"{","b":"\\"}}}`,
-			want: review.Request{UID: "u", Object: []byte(`{"a":"}\"{","b":"\\"}`)}, wantOK: true,
-		},
-		"an older version":   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":{}}}`},
-		"no request":         {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
-		"no uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":{}}}`},
-		"object is null":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":null}}`},
-		"an escaped key":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","object":{}}}`},
-		"cut off":            {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{}`},
-		"not JSON":           {body: `kind: AdmissionReview`},
-		"nothing":            {body: ``},
-		"an escape in uid":   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","object":{}}}`},
-		"a number for a uid": {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"object":{}}}`},
+		"as sent":                      {body: string(around([]byte(pod))), wantName: "a"},
+		"with spaces":                  {body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"object\": { \"metadata\" : {\"name\": \"b\" }, \"spec\" : { } } } } ", wantName: "b"},
+		"braces and quotes in strings": {body: before + `,"x":"}\"{","y":"\\","object":{"a":"}\"{","metadata":{"labels":{"a":"\\\""},"name":"c"},"spec":{"b":"\\"}}}}`, wantName: "c"},
+		"an older version":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":` + pod + `}}`},
+		"no version before":            {body: `{"kind":"AdmissionReview","request":{"uid":"u","object":` + pod + `},"apiVersion":"admission.k8s.io/v1"}`},
+		"no request":                   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
+		"no uid":                       {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":` + pod + `}}`},
+		"no object":                    {body: before + `}}`},
+		"object is null":               {body: before + `,"object":null}}`},
+		"no metadata":                  {body: before + `,"object":{"spec":{}}}}`},
+		"no spec":                      {body: before + `,"object":{"metadata":{}}}}`},
+		"spec first":                   {body: before + `,"object":{"spec":{},"metadata":{"name":"a"}}}}`},
+		"an escaped key":               {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","object":` + pod + `}}`},
+		"a comma too many":             {body: before + `,,"object":` + pod + `}}`},
+		"a comma too few":              {body: before + `"object":` + pod + `}}`},
+		"a comma at the end":           {body: before + `,"object":{"metadata":{"name":"a",},"spec":{}}}}`},
+		"not JSON":                     {body: `kind: AdmissionReview`},
+		"nothing":                      {body: ``},
+		"an escape in uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","object":` + pod + `}}`},
+		"a number for a uid":           {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"object":` + pod + `}}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, ok := review.Read([]byte(c.body))
-			if ok != c.wantOK {
-				t.Fatalf("ok is %t, want %t", ok, c.wantOK)
+			if wantOK := c.wantName != ""; ok != wantOK || ok && (got.Meta.Name != c.wantName || got.UID == "") {
+				t.Fatalf("read %+v (%t), want pod %q", got, ok, c.wantName)
 			}
-			if diff := cmp.Diff(c.want, got); ok && diff != "" {
-				t.Errorf("-want +got\n%s", diff)
+			var pod corev1.Pod
+			if _, _, rest := got.Rest(&pod); rest != ok {
+				t.Errorf("the rest is usual: %t, want %t", rest, ok)
 			}
 		})
 	}
 }
 
+// TestCutOff: wherever a request ends too early, that is noticed, at the latest with the rest.
+func TestCutOff(t *testing.T) {
+	whole := around([]byte(`{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}]}}`))
+	for end := range whole {
+		var pod corev1.Pod
+		if r, ok := review.Read(whole[:end]); ok {
+			if _, _, ok := r.Rest(&pod); ok {
+				t.Errorf("%s passes for whole", whole[:end])
+			}
+		}
+	}
+	r, _ := review.Read(whole)
+	if _, dryRun, ok := r.Rest(new(corev1.Pod)); !ok || !dryRun || r.Namespace != "shop" || r.UID != "u-1" {
+		t.Errorf("read %+v, usual %t, dry run %t", r, ok, dryRun)
+	}
+}
+
 func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
-	text := review.AppendAllowed(nil, "u-1", base64.StdEncoding.EncodeToString(patch), []string{`memfit: "quoted"`, "second\nline"})
+	text := review.AppendAllowed(nil, "u-1", patch, []string{`memfit: "quoted"`, "second\nline"})
 	var got admissionv1.AdmissionReview
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -188,7 +222,7 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) || *r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
 		t.Errorf("answer %s reads as %+v", text, got.Response)
 	}
-	if err := json.Unmarshal(review.AppendAllowed(nil, "u-2", "", nil), &got); err != nil || got.Response.UID != "u-2" {
+	if err := json.Unmarshal(review.AppendAllowed(nil, "u-2", nil, nil), &got); err != nil || got.Response.UID != "u-2" {
 		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
 	}
 }
@@ -201,7 +235,7 @@ func FuzzPod(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
 		var got, usual corev1.Pod
-		_, ok := review.Pod(object, &got)
+		_, _, ok := read(object, &got)
 		strict, err := sigsjson.UnmarshalStrict(object, &usual)
 		if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice: API servers send neither
 			return

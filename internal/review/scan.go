@@ -3,158 +3,247 @@
 
 package review
 
-import "bytes"
+import (
+	"bytes"
 
-// members calls visit for every member of the JSON object b until visit returns false. ok is false when b is not an object, is
-// cut off, or has an escaped key, which no API server writes. Values are walked, not validated: whoever decodes one does that.
-func members(b []byte, visit func(key, value []byte) (more bool)) (ok bool) {
-	i := space(b, 0)
-	if i >= len(b) || b[i] != '{' {
+	"sigs.k8s.io/json"
+)
+
+// cursor walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does that.
+//
+// Its methods expect the cursor before a value and leave it behind that value. Where the text is not as an API server writes it,
+// the cursor becomes odd and stays so: no method moves it any more, and what they returned means nothing.
+type cursor struct {
+	text  []byte
+	at    int
+	odd   bool
+	fresh bool // an object or array has just begun, so no comma comes first
+}
+
+// object enters an object.
+func (c *cursor) object() { c.enter('{') }
+
+// array enters an array.
+func (c *cursor) array() { c.enter('[') }
+
+func (c *cursor) enter(bracket byte) {
+	c.space()
+	if c.odd || c.at >= len(c.text) || c.text[c.at] != bracket {
+		c.odd = true
+		return
+	}
+	c.at, c.fresh = c.at+1, true
+}
+
+// member moves to the next member of the object and returns its key, or moves out of the object and returns false.
+func (c *cursor) member() (key []byte, more bool) {
+	if !c.next('}') {
+		return nil, false
+	}
+	start := c.at + 1
+	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.string() {
+		c.odd = true
+		return nil, false
+	}
+	key = c.text[start : c.at-1]
+	c.space()
+	if !plain(key) || c.at >= len(c.text) || c.text[c.at] != ':' { // no name that Kubernetes allows needs decoding
+		c.odd = true
+		return nil, false
+	}
+	c.at++
+	c.space()
+	return key, true
+}
+
+// item moves to the next item of the array, or out of the array and returns false.
+func (c *cursor) item() (more bool) { return c.next(']') }
+
+func (c *cursor) next(end byte) (more bool) {
+	c.space()
+	if c.odd || c.at >= len(c.text) {
+		c.odd = true
 		return false
 	}
-	i = space(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		return true
+	switch b := c.text[c.at]; {
+	case b == end:
+		c.at, c.fresh = c.at+1, false
+		return false
+	case c.fresh:
+		c.fresh = false
+	case b == ',':
+		c.at++
+		c.space()
+	default:
+		c.odd = true
+		return false
 	}
-	for i < len(b) && b[i] == '"' {
-		end := text(b, i)
-		if end < 0 {
-			return false
-		}
-		key := b[i+1 : end-1]
-		if bytes.IndexByte(key, '\\') >= 0 {
-			return false
-		}
-		if i = space(b, end); i >= len(b) || b[i] != ':' {
-			return false
-		}
-		start := space(b, i+1)
-		if end = value(b, start); end < 0 {
-			return false
-		}
-		if !visit(key, b[start:end]) {
-			return true
-		}
-		if i = space(b, end); i >= len(b) {
-			return false
-		}
-		if b[i] == '}' {
-			return true
-		}
-		if b[i] != ',' {
-			return false
-		}
-		i = space(b, i+1)
+	return true
+}
+
+// raw moves over a value and returns its text.
+func (c *cursor) raw() []byte {
+	start := c.at
+	c.skip()
+	return c.text[start:c.at]
+}
+
+// decode decodes a value the usual way.
+func (c *cursor) decode(into any) {
+	if value := c.raw(); !c.odd && json.UnmarshalCaseSensitivePreserveInts(value, into) != nil {
+		c.odd = true
+	}
+}
+
+// null moves over a null, if there is one.
+func (c *cursor) null() bool {
+	const null = "null"
+	if c.odd || len(c.text)-c.at < len(null) || string(c.text[c.at:c.at+len(null)]) != null {
+		return false
+	}
+	c.at += len(null)
+	return true
+}
+
+// ascii is a string that needs no decoding: printable ASCII without escapes. Anything else is odd.
+func (c *cursor) ascii() string {
+	inner, ok := quoted(c.raw())
+	if c.odd || !ok {
+		c.odd = true
+		return ""
+	}
+	return string(inner)
+}
+
+// words is any string.
+func (c *cursor) words() (s string) {
+	value := c.raw()
+	if c.odd {
+		return ""
+	}
+	if inner, ok := quoted(value); ok {
+		return string(inner)
+	}
+	if json.UnmarshalCaseSensitivePreserveInts(value, &s) != nil {
+		c.odd = true
+	}
+	return s
+}
+
+// flag is a boolean.
+func (c *cursor) flag() bool {
+	switch string(c.raw()) {
+	case "true":
+		return true
+	case "false":
+	default:
+		c.odd = true
 	}
 	return false
 }
 
-// items calls visit for every item of the JSON array b.
-func items(b []byte, visit func(item []byte) (ok bool)) (ok bool) {
-	i := space(b, 0)
-	if i >= len(b) || b[i] != '[' {
-		return false
+func (c *cursor) skip() {
+	if c.odd || c.at >= len(c.text) {
+		c.odd = true
+		return
 	}
-	i = space(b, i+1)
-	if i < len(b) && b[i] == ']' {
-		return true
-	}
-	for i < len(b) {
-		end := value(b, i)
-		if end < 0 || !visit(b[i:end]) {
-			return false
-		}
-		if i = space(b, end); i >= len(b) {
-			return false
-		}
-		if b[i] == ']' {
-			return true
-		}
-		if b[i] != ',' {
-			return false
-		}
-		i = space(b, i+1)
-	}
-	return false
-}
-
-// value returns the index after the value that starts at i, or -1.
-func value(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	switch b[i] {
+	switch c.text[c.at] {
 	case '"':
-		return text(b, i)
+		c.string()
 	case '{', '[':
-		return nested(b, i)
-	case ',', ':', '}', ']':
-		return -1
+		c.nested()
+	default:
+		start := c.at
+		for c.at < len(c.text) && kinds[c.text[c.at]] == scalar {
+			c.at++
+		}
+		c.odd = c.at == start
 	}
-	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
-		i++
-	}
-	return i
 }
 
-// nested returns the index after the object or array that starts at i, or -1.
-func nested(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			if i = text(b, i); i < 0 {
-				return -1
+// nested moves over an object or array.
+func (c *cursor) nested() {
+	text, i, depth := c.text, c.at, 0
+	for i < len(text) {
+		switch kinds[text[i]] {
+		case quote:
+			c.at = i
+			if !c.string() {
+				return
 			}
+			i = c.at
 			continue
-		case '{', '[':
+		case opening:
 			depth++
-		case '}', ']':
+		case closing:
 			if depth--; depth == 0 {
-				return i + 1
+				c.at = i + 1
+				return
 			}
 		}
 		i++
 	}
-	return -1
+	c.odd = true
 }
 
-// text returns the index after the string that starts at i, or -1.
-func text(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		n := bytes.IndexByte(b[i:], '"')
+// string moves over a string; false when it does not end.
+func (c *cursor) string() bool {
+	for i := c.at + 1; i < len(c.text); i++ {
+		n := bytes.IndexByte(c.text[i:], '"')
 		if n < 0 {
-			return -1
-		}
-		escapes := 0
-		for j := i + n - 1; j >= i && b[j] == '\\'; j-- {
-			escapes++
+			break
 		}
 		i += n
+		escapes := 0
+		for j := i - 1; j > c.at && c.text[j] == '\\'; j-- {
+			escapes++
+		}
 		if escapes%2 == 0 {
-			return i + 1
+			c.at = i + 1
+			return true
 		}
 	}
-	return -1
+	c.odd = true
+	return false
 }
 
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
-		i++
+func (c *cursor) space() {
+	for c.at < len(c.text) && c.text[c.at] <= ' ' && kinds[c.text[c.at]] == space {
+		c.at++
 	}
-	return i
 }
 
-// plain is the content of a JSON string that needs no decoding: ASCII without escapes.
-func plain(v []byte) (string, bool) {
-	if len(v) < 2 || v[0] != '"' {
-		return "", false
+// quoted is what stands between the quotes of a string that is plain.
+func quoted(value []byte) (inner []byte, ok bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return nil, false
 	}
-	inner := v[1 : len(v)-1]
-	for _, c := range inner {
-		if c == '\\' || c < ' ' || c >= 0x80 {
-			return "", false
+	inner = value[1 : len(value)-1]
+	return inner, plain(inner)
+}
+
+// plain reports whether the text of a string is printable ASCII without escapes.
+func plain(text []byte) bool {
+	for _, b := range text {
+		if b == '\\' || b < ' ' || b >= 0x7f {
+			return false
 		}
 	}
-	return string(inner), true
+	return true
+}
+
+// kind is what a byte outside strings is part of.
+type kind uint8
+
+const (
+	scalar kind = iota // numbers, true, false, null, and what does not belong here
+	quote
+	opening
+	closing
+	mark // comma or colon
+	space
+)
+
+var kinds = [256]kind{
+	'"': quote, '{': opening, '[': opening, '}': closing, ']': closing, ',': mark, ':': mark, ' ': space, '\n': space, '\t': space, '\r': space,
 }

@@ -1,0 +1,31 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AppendAllowed appends an AdmissionReview that allows the pod, with a JSON patch unless it is empty, and with warnings. The UID is
+// one that [Read] found.
+func AppendAllowed(out []byte, uid types.UID, patch []byte, warnings []string) []byte {
+	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"`...)
+	out = append(out, uid...) // printable ASCII without quotes: Read takes no other
+	out = append(out, `","allowed":true`...)
+	if len(patch) > 0 {
+		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
+		out = base64.StdEncoding.AppendEncode(out, patch)
+		out = append(out, '"')
+	}
+	if len(warnings) > 0 {
+		text, err := json.Marshal(warnings)
+		if err == nil { // strings always marshal
+			out = append(append(out, `,"warnings":`...), text...)
+		}
+	}
+	return append(out, '}', '}')
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+)
+
+// handlerOf serves pods with what a cache of these objects would say.
+func handlerOf(t testing.TB, objects ...client.Object) *podHandler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	governor := govern.New(reader, nil)
+	if err := governor.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	injector := &PodInjector{Governor: governor, Reader: reader, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}
+	return &podHandler{injector: injector, usual: &admission.Webhook{Handler: injector}}
+}
+
+// asked is what a handler answers, and the body as it went over the wire.
+func asked(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionResponse, string) {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodPost, PodPath, bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, request)
+	var answer admissionv1.AdmissionReview
+	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
+		t.Fatalf("%d %s: %v", recorder.Code, recorder.Body, err)
+	}
+	answer.Response.Result = nil // ours has none; to the API server that is the same
+	return answer.Response, recorder.Body.String()
+}
+
+// TestBothWaysAnswerTheSame: the quick way and the framework's give one answer to every pod of the golden pairs of internal/inject,
+// whether or not the quick one had to give up on the way.
+func TestBothWaysAnswerTheSame(t *testing.T) {
+	files, err := filepath.Glob("../internal/inject/testdata/*.yaml")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d golden pairs (%v), want at least 100", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			h, pod := golden(t, file)
+			for name, object := range map[string][]byte{
+				"as it is":            pod,
+				"with an unusual key": bytes.Replace(pod, []byte(`"spec":{`), []byte(`"spec":{"a\"b":1,`), 1),
+				"the spec first":      []byte(`{"spec":{},` + string(pod[1:])),
+			} {
+				quick, wire := asked(t, h, reviewOf(object))
+				usual, _ := asked(t, h.usual, reviewOf(object))
+				if diff := cmp.Diff(usual, quick); diff != "" {
+					t.Errorf("%s: -usual +quick\n%s", name, diff)
+				}
+				if usualText := `"status":`; name == "as it is" && strings.Contains(wire, usualText) {
+					t.Errorf("%s: it went the usual way", name)
+				}
+			}
+		})
+	}
+}
+
+// golden is a handler that knows the profile and the recommendation of a golden pair, and the pair's pod as JSON.
+func golden(t *testing.T, file string) (*podHandler, []byte) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod map[string]any
+	var profile v1alpha1.MemoryProfile
+	objects := []client.Object{&profile}
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
+		var kind struct{ Kind string }
+		var err error
+		if err = yaml.Unmarshal(document, &kind); err != nil {
+			t.Fatal(err)
+		}
+		switch kind.Kind {
+		case "MemoryProfile":
+			err = yaml.Unmarshal(document, &profile)
+		case "MemoryRecommendation":
+			var recommendation v1alpha1.MemoryRecommendation
+			err = yaml.Unmarshal(document, &recommendation)
+			recommendation.Namespace = "shop"
+			objects = append(objects, &recommendation)
+		case "Pod":
+			err = yaml.Unmarshal(document, &pod)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	profile.Namespace = "shop"
+	metadata, _ := pod["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[v1alpha1.ProfileAnnotation] = profile.Name
+	metadata["annotations"] = annotations
+	raw, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handlerOf(t, objects...), raw
+}
+
+// TestBuffersAreNotMixedUp: what one request says never shows up in the answer to another.
+func TestBuffersAreNotMixedUp(t *testing.T) {
+	h, pod := golden(t, "../internal/inject/testdata/node-512.yaml")
+	want, _ := asked(t, h, reviewOf(pod))
+	if len(want.Patch) == 0 {
+		t.Fatal("no patch")
+	}
+	for i := range 3 {
+		other := fmt.Appendf(nil, `{"metadata":{"name":"other","labels":{"n":"%s"}},"spec":{"containers":[]}}`, strings.Repeat("x", 3000*i))
+		if got, _ := asked(t, h, reviewOf(other)); len(got.Patch) > 0 || len(got.Warnings) > 0 {
+			t.Errorf("a pod that nobody governs gets %s, %q", got.Patch, got.Warnings)
+		}
+		if got, _ := asked(t, h, reviewOf(pod)); !cmp.Equal(want, got) {
+			t.Errorf("after another pod the answer differs: %s", cmp.Diff(want, got))
+		}
+	}
+}
