@@ -54,19 +54,15 @@ func explainCommand() *cobra.Command {
 }
 
 func (r *reader) explain(cmd *cobra.Command, workload, output string) error {
-	c, namespace, err := r.open()
+	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
-	recs, err := c.Recommendations(cmd.Context(), namespace)
+	rec, err := a.find(workload)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
-	rec, err := report.Find(recs, workload, place(namespace))
-	if err != nil {
-		return exit{exitFailed, err}
-	}
-	profiles, err := c.Profiles(cmd.Context(), namespace)
+	profiles, err := a.Profiles(cmd.Context(), a.namespace)
 	governing := governs(rec.Spec.Profile, profiles)
 	if governing == nil && err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", err)

@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each that says what they were, what they should be and why.
@@ -65,22 +63,18 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	if err != nil {
 		return exit{exitFailed, err}
 	}
-	c, namespace, err := r.open()
+	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
-	recs, err := c.Recommendations(cmd.Context(), namespace)
+	if len(a.recs) == 0 {
+		return exit{exitFailed, fmt.Errorf("no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)", place(a.namespace))}
+	}
+	chosen, err := a.choose(workloads)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
-	if len(recs) == 0 {
-		return exit{exitFailed, fmt.Errorf("no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)", place(namespace))}
-	}
-	chosen, err := choose(recs, workloads, place(namespace))
-	if err != nil {
-		return exit{exitFailed, err}
-	}
-	result, err := export.Write(sources(cmd.Context(), c, chosen), export.Options{Format: format, NoNamespace: f.noNamespace})
+	result, err := export.Write(a.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace})
 	if err != nil {
 		return exit{exitFailed, err}
 	}
@@ -97,17 +91,17 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 }
 
 // choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes once.
-func choose(recs []v1alpha1.MemoryRecommendation, workloads []string, where string) ([]*v1alpha1.MemoryRecommendation, error) {
+func (a answer) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
 	var chosen []*v1alpha1.MemoryRecommendation
 	if len(workloads) == 0 {
-		for i := range recs {
-			chosen = append(chosen, &recs[i])
+		for i := range a.recs {
+			chosen = append(chosen, &a.recs[i])
 		}
 		return chosen, nil
 	}
 	seen := map[*v1alpha1.MemoryRecommendation]bool{}
 	for _, name := range workloads {
-		rec, err := report.Find(recs, name, where)
+		rec, err := a.find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -119,13 +113,13 @@ func choose(recs []v1alpha1.MemoryRecommendation, workloads []string, where stri
 }
 
 // sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a patch.
-func sources(ctx context.Context, c *cluster.Cluster, recs []*v1alpha1.MemoryRecommendation) []export.Source {
+func (a answer) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
 	all := make([]export.Source, 0, len(recs))
 	for _, rec := range recs {
 		s := export.Source{Recommendation: rec}
 		if export.HasTemplate(rec) {
 			var err error
-			if s.Object, err = c.Workload(ctx, rec.Namespace, rec.Spec.Workload); err != nil {
+			if s.Object, err = a.Workload(ctx, rec.Namespace, rec.Spec.Workload); err != nil {
 				s.Missing = err.Error()
 			}
 		}

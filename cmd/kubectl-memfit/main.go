@@ -67,10 +67,16 @@ func arguments(command []string) []string {
 	return command[1:]
 }
 
+const rootLong = `Fit a workload's memory to its runtime, and the runtime to its memory.
+
+status, explain and export read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none. Nothing is
+ever written to a cluster.`
+
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-memfit",
 		Short:         "Fit a workload's memory to its runtime, and the runtime to its memory",
+		Long:          rootLong,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,

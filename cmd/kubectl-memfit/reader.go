@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -27,10 +29,14 @@ type reader struct {
 	everywhere bool
 }
 
+// inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.
+var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeout"}
+
 // reading gives a verb kubectl's flags, and -A if it can be about all namespaces.
 func reading(cmd *cobra.Command, everywhere bool) *reader {
 	r := &reader{flags: genericclioptions.NewConfigFlags(true)}
 	r.flags.AddFlags(cmd.Flags())
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	if everywhere {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	}
@@ -48,6 +54,36 @@ func (r *reader) open() (*cluster.Cluster, string, error) {
 		return c, "", nil
 	}
 	return c, c.Namespace, nil
+}
+
+// answer is what a verb begins with: the recommendations, and where they are from.
+type answer struct {
+	*cluster.Cluster
+	// namespace is "" for all of them.
+	namespace string
+	recs      []v1alpha1.MemoryRecommendation
+}
+
+// ask reads the recommendations that a verb is about.
+func (r *reader) ask(ctx context.Context) (answer, error) {
+	c, namespace, err := r.open()
+	if err != nil {
+		return answer{}, err
+	}
+	recs, err := c.Recommendations(ctx, namespace)
+	if err != nil {
+		return answer{}, exit{exitFailed, err}
+	}
+	return answer{c, namespace, recs}, nil
+}
+
+// find is the recommendation of a workload that somebody named.
+func (a answer) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
+	rec, err := report.Find(a.recs, workload, place(a.namespace))
+	if err != nil {
+		return nil, exit{exitFailed, err}
+	}
+	return rec, nil
 }
 
 // place is a namespace in words.

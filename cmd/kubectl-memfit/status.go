@@ -53,27 +53,23 @@ func statusCommand() *cobra.Command {
 }
 
 func (r *reader) status(cmd *cobra.Command, output string) error {
-	c, namespace, err := r.open()
+	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
-	recs, err := c.Recommendations(cmd.Context(), namespace)
-	if err != nil {
-		return exit{exitFailed, err}
-	}
-	profiles, err := c.Profiles(cmd.Context(), namespace)
+	profiles, err := a.Profiles(cmd.Context(), a.namespace)
 	if err != nil { // the workloads are what was asked for
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
 	}
-	status := report.NewStatus(recs, profiles)
+	status := report.NewStatus(a.recs, profiles)
 	switch {
 	case output == "json" || output == "yaml":
 		return encode(cmd.OutOrStdout(), output, status)
-	case len(recs) == 0:
-		_, err := io.WriteString(cmd.ErrOrStderr(), report.NothingGoverned(namespace, profiles))
+	case len(a.recs) == 0:
+		_, err := io.WriteString(cmd.ErrOrStderr(), report.NothingGoverned(a.namespace, profiles))
 		return err
 	}
-	return status.Write(cmd.OutOrStdout(), report.Table{Namespaces: namespace == "", Wide: output == "wide", Colours: colours(cmd)})
+	return status.Write(cmd.OutOrStdout(), report.Table{Namespaces: a.namespace == "", Wide: output == "wide", Colours: colours(cmd)})
 }
 
 // colours are for terminals that have them and people who want them.

@@ -98,5 +98,8 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		name = profiles[0].Ref.Name
 	}
 	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag, v1alpha1.ProfileAnnotation, name)
+	if namespace != "" {
+		text.WriteString("Other namespaces: kubectl memfit status -A\n")
+	}
 	return text.String()
 }

@@ -164,11 +164,12 @@ func applied(r *Row) string {
 	switch r.Applied.Status {
 	case metav1.ConditionTrue:
 		return "yes"
-	case "":
-		return ""
-	default:
+	case metav1.ConditionFalse:
 		return fmt.Sprintf("no (%s)", r.Applied.Reason)
+	case metav1.ConditionUnknown:
+		return fmt.Sprintf("unknown (%s)", r.Applied.Reason)
 	}
+	return ""
 }
 
 func pods(r *Row) string {
