@@ -48,7 +48,7 @@ func Informed() []client.Object {
 	return append(govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
 }
 
-// slimPod drops what memfit does not read: managed fields, foreign annotations, images, probes, ports, mounts and volumes (but
+// slimPod drops what memfit does not read: managed fields (but for who resized the pod), foreign annotations, images, probes, ports, mounts and volumes (but
 // for in-memory emptyDirs, which count against the limit), security contexts, affinities and tolerations. What is left is shared
 // between replicas. A pod with two containers and a mesh sidecar takes 33 KB whole and 3 KB here.
 func slimPod(in any) (any, error) {
@@ -56,7 +56,7 @@ func slimPod(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	pod.ManagedFields = nil
+	pod.ManagedFields = resizers(pod.ManagedFields)
 	pod.Annotations = ourAnnotations(pod.Annotations)
 	pod.Finalizers = nil
 	spec := &pod.Spec
@@ -75,6 +75,17 @@ func slimPod(in any) (any, error) {
 	}
 	shared.template(pod)
 	return pod, nil
+}
+
+// resizers keeps who resized the pod: without the fields, which are most of it.
+func resizers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var kept []metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if e.Subresource == "resize" {
+			kept = append(kept, metav1.ManagedFieldsEntry{Manager: e.Manager, Subresource: e.Subresource, Time: e.Time})
+		}
+	}
+	return kept
 }
 
 func slimContainers(containers []corev1.Container, kept []corev1.Volume) []corev1.Container {

@@ -72,12 +72,11 @@ func (m *remembered) adopt(c *v1alpha1.MemoryCheckpoint) {
 	m.checkpoint = v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
 		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
 	}}
-	m.checkpoint.Status.Sizing = c.Status.Sizing
 	m.suspect, m.attempted = false, nil
 	if len(c.Status.Ledger) > 0 {
 		m.saved = slices.Clone(c.Status.Ledger)
 	}
-	m.savedRestarts = slices.Clone(c.Status.Drift)
+	m.savedRestarts, m.savedSizing = slices.Clone(c.Status.Drift), slices.Clone(c.Status.Sizing)
 }
 
 // save writes the checkpoint if it is due. When it returns nil the ledger is safe. When it fails the ledger in memory is what it

@@ -143,10 +143,14 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.facts))
 	case len(v.recommended) == 0:
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
-	case with+without > 0 && without == 0:
+	case with+without > 0 && without == 0 && !resizes(mode):
 		return condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
-	case s.paused:
-		return refuse(v1alpha1.ReasonPaused, "The annotation memfit.dev/pause stops changes to this workload; the recommendation is not applied")
+	case s.paused != "" && !resizes(mode):
+		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
+	case resizes(mode) && v.apply.UpToDate:
+		return condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.apply.Reason, v.apply.Message)
+	case resizes(mode):
+		return refuse(v.apply.Reason, v.apply.Message)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
 		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size")
 	default:

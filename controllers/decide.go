@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
@@ -31,6 +32,9 @@ type verdict struct {
 	changed []string
 	// restart is the pod to evict for its memory, if the profile says so.
 	restart drift.Decision
+	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
+	findings []apply.Finding
+	apply    apply.Decision
 	// replicas are what running pods use, by container.
 	replicas map[string][]signals.Replica
 	nextLook time.Duration
@@ -45,7 +49,10 @@ const (
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *scene, m *remembered, now time.Time) verdict {
 	cov := cover(s)
+	running := applyInput(s, m, now)
 	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
+	running.State, v.findings = apply.Observe(running, m.ledger.All())
+	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
 		for _, c := range managed(s.profile, s.template) {
@@ -54,10 +61,14 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
 				standing: m.standing[c.name], now: now,
 			}
+			if taken, stands := running.State.Standing(c.name, now); stands {
+				q.reverted = &taken
+			}
 			a := q.answer()
 			a.status.OOMKills = m.ledger.Total(c.name)
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
+				running.Wishes[c.name] = q.wish(s, a.recommendation)
 				if !near(*a.status.Recommended, m.standing[c.name]) {
 					v.changed = append(v.changed, c.name)
 				}
@@ -73,6 +84,10 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				break
 			}
 		}
+	}
+	v.apply = apply.Decide(running)
+	if v.apply.NextLook > 0 {
+		v.nextLook = min(v.nextLook, v.apply.NextLook)
 	}
 	v.nextLook = max(v.nextLook, minLook)
 	v.status.ObservedGeneration = s.profile.Generation
@@ -150,13 +165,17 @@ type question struct {
 	replicas  []signals.Replica
 	urgent    []signals.Instance
 	standing  v1alpha1.Size
-	now       time.Time
+	// reverted is a size that was taken back and must not come again; nil: none.
+	reverted *apply.Revert
+	now      time.Time
 }
 
 type answer struct {
-	status   v1alpha1.ContainerRecommendation
-	shape    signals.Shape
-	nextLook time.Duration
+	status v1alpha1.ContainerRecommendation
+	// recommendation is what stands: its size is that of status.
+	recommendation recommend.Recommendation
+	shape          signals.Shape
+	nextLook       time.Duration
 }
 
 func (q *question) answer() answer {
@@ -188,6 +207,9 @@ func (q *question) recommend(a *answer) []string {
 		Traits:   recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead},
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
+	if q.reverted != nil {
+		rec = q.reverted.Instead(rec, q.container.current, q.now)
+	}
 	a.nextLook = rec.NextLook
 	s := &a.status
 	s.Decision, s.Confidence, s.Summary, s.Reasons = string(rec.Decision), string(rec.Confidence), rec.Summary, head(rec.Reasons, 16)
@@ -200,8 +222,22 @@ func (q *question) recommend(a *answer) []string {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
 		s.Recommended = q.standing.DeepCopy()
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
+		rec.Size = recommendSize(q.standing)
 	}
+	a.recommendation = rec
 	return rec.Advice
+}
+
+// recommendSize is a size of the API in the terms of recommend.
+func recommendSize(s v1alpha1.Size) recommend.Size {
+	var out recommend.Size
+	if s.Limit != nil {
+		out.Limit = memory.FromQuantity(*s.Limit)
+	}
+	if s.Request != nil {
+		out.Request = memory.FromQuantity(*s.Request)
+	}
+	return out
 }
 
 // policyOf is the owner's word in the terms of recommend.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
@@ -96,6 +97,44 @@ func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) story {
 	return story{
 		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
 		note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
+	}
+}
+
+// changedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
+func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) story {
+	e := story{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "Resizing", action: "Resized", note: "Resizing in place: " + a.Why}
+	switch {
+	case a.Evict:
+		e.reason, e.action, e.note = "EvictedForResize", "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
+	case a.Undo:
+		e.note = "Taking back a resize that did not come about: " + a.Why
+	}
+	return e
+}
+
+func refusedPod(o owners.Owner, pod *corev1.Pod, a apply.Action, why string) story {
+	return story{
+		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeWarning, reason: "ResizeRefused", action: "Resized",
+		note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
+	}
+}
+
+// foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
+func foundOnWorkload(o owners.Owner, f apply.Finding) story {
+	e := foundOnPod(o, f)
+	e.regarding, e.related = e.related, e.regarding
+	e.note = "Pod " + f.Pod + ": " + f.Message
+	return e
+}
+
+func foundOnPod(o owners.Owner, f apply.Finding) story {
+	kind := corev1.EventTypeWarning
+	if f.Kind == apply.Resized || f.Kind == apply.Replaced {
+		kind = corev1.EventTypeNormal
+	}
+	return story{
+		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID},
+		related:   workloadObject(o), kind: kind, reason: string(f.Kind), action: "Observed", note: f.Message,
 	}
 }
 

@@ -144,7 +144,7 @@ func (f *Feed) followOwners(ctx context.Context) error {
 func (f *Feed) below(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
 	for _, w := range f.Roster.Workloads() {
-		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && w.Namespace == obj.GetName()
+		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && (w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
 		itself := w == memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if inNamespace || itself {
 			all = append(all, w)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -22,7 +23,7 @@ func TestBelow(t *testing.T) {
 	for uid, w := range map[types.UID]memory.WorkloadRef{"1": deployment("shop", "web"), "2": deployment("shop", "api"), "3": deployment("other", "web")} {
 		roster.Enrol(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
 	}
-	feed := &Feed{Roster: roster}
+	feed := &Feed{Roster: roster, Governor: govern.New(nil, nil).At("memfit-system")}
 	named := func(namespace, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
@@ -36,6 +37,10 @@ func TestBelow(t *testing.T) {
 		},
 		"a namespace speaks for all in it": {
 			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, named("", "shop"), map[memory.WorkloadRef]bool{deployment("shop", "web"): true, deployment("shop", "api"): true},
+		},
+		"memfit's own speaks for everything": {
+			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, named("", "memfit-system"),
+			map[memory.WorkloadRef]bool{deployment("shop", "web"): true, deployment("shop", "api"): true, deployment("other", "web"): true},
 		},
 		"another kind of the same name does not":       {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, named("shop", "web"), map[memory.WorkloadRef]bool{}},
 		"nor does a workload that nobody runs pods of": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, named("shop", "idle"), map[memory.WorkloadRef]bool{}},

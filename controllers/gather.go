@@ -29,7 +29,8 @@ type scene struct {
 	// why says what decided, problem why nobody governs.
 	why     string
 	problem profile.Problem
-	paused  bool
+	// paused names what stops changes; empty: nothing does.
+	paused string
 	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not ended.
 	pods, governed []*corev1.Pod
 	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.

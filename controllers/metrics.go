@@ -6,6 +6,7 @@ package controllers
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -19,6 +20,7 @@ type Metrics struct {
 	timeToLimit  *prometheus.GaugeVec
 	sick         *prometheus.GaugeVec
 	restarts     *prometheus.CounterVec
+	changes      *prometheus.CounterVec
 }
 
 // NewMetrics registers the controllers' metrics.
@@ -41,7 +43,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Samples of governed containers taken in.",
 		}, []string{"source"}),
 	}
-	r.MustRegister(m.kills, m.limit, m.scrapeErrors, m.samples)
+	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memfit_changes_total",
+		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
+	}, []string{"namespace", "workload", "what"})
+	r.MustRegister(m.kills, m.limit, m.scrapeErrors, m.samples, m.changes)
 	m.registerShapes(r)
 	return m
 }
@@ -53,6 +59,20 @@ func (m *Metrics) killed(w memory.WorkloadRef, kills []memory.OOMKill) {
 	for i := range kills {
 		m.kills.WithLabelValues(w.Namespace, label(w), kills[i].Container.Container, string(kills[i].Kind)).Inc()
 	}
+}
+
+func (m *Metrics) applied(w memory.WorkloadRef, what string) {
+	m.changes.WithLabelValues(w.Namespace, label(w), what).Inc()
+}
+
+func actionName(a apply.Action) string {
+	switch {
+	case a.Undo:
+		return "TakeBack"
+	case a.Evict:
+		return "Evict"
+	}
+	return "Resize"
 }
 
 func (m *Metrics) recommended(w memory.WorkloadRef, container string, limit memory.Bytes) {
@@ -72,4 +92,5 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 	m.timeToLimit.DeletePartialMatch(labels)
 	m.sick.DeletePartialMatch(labels)
 	m.restarts.DeletePartialMatch(labels)
+	m.changes.DeletePartialMatch(labels)
 }

@@ -167,7 +167,7 @@ func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reco
 	if err := r.List(ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
-	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, unsupported: profile.Unsupported(spec), invalid: profile.Invalid(spec)}
+	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, invalid: profile.Invalid(spec)}
 	if r.Usage != nil {
 		in.gaps = r.Usage.Gaps()
 	} else {

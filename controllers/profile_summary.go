@@ -20,13 +20,13 @@ const maxWorkloads = 20
 
 // summaryInput is everything a profile's status depends on.
 type summaryInput struct {
-	key                  ProfileKey
-	spec                 *v1alpha1.MemoryProfileSpec
-	recommendations      []v1alpha1.MemoryRecommendation
-	gaps                 []Gap
-	usageOff             bool
-	ambiguous            []string
-	unsupported, invalid []string
+	key             ProfileKey
+	spec            *v1alpha1.MemoryProfileSpec
+	recommendations []v1alpha1.MemoryRecommendation
+	gaps            []Gap
+	usageOff        bool
+	ambiguous       []string
+	invalid         []string
 }
 
 // summarize makes a profile's status. It changes nothing and reads no clock.
@@ -56,7 +56,6 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 	status.Summary = profileSummary(in, cov, status.OOMKills)
 	status.Conditions = []metav1.Condition{
 		profileReady(in, status.Summary),
-		supportedCondition(in),
 		injectionCondition(in, cov),
 		usageCondition(in),
 		conflictCondition(in),
@@ -107,13 +106,6 @@ func noPodsMessage(in summaryInput) string {
 		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
 	}
 	return "No running pod asks for this profile: " + opt
-}
-
-func supportedCondition(in summaryInput) metav1.Condition {
-	if len(in.unsupported) > 0 {
-		return condition(v1alpha1.ConditionSupported, metav1.ConditionFalse, v1alpha1.ReasonNotImplemented, strings.Join(in.unsupported, "; "))
-	}
-	return condition(v1alpha1.ConditionSupported, metav1.ConditionTrue, v1alpha1.ReasonAllSupported, "This version of memfit does everything the spec asks for")
 }
 
 func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {

@@ -56,10 +56,6 @@ func TestProfileConditions(t *testing.T) {
 			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec, words: []string{"spec.selector"},
 		},
-		"it asks for what comes later": {
-			in:        summaryInput{unsupported: []string{"sizing.mode: InPlace does not resize"}},
-			condition: v1alpha1.ConditionSupported, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNotImplemented, words: []string{"sizing.mode"},
-		},
 		"pods came before it": {
 			in: summaryInput{recommendations: []v1alpha1.MemoryRecommendation{
 				recommendationOf("web", 0, all), recommendationOf("api", 0, v1alpha1.Coverage{Governed: 2, Missed: 1, Stale: 1}),

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
@@ -54,6 +55,9 @@ type remembered struct {
 	restarts       drift.State
 	savedRestarts  []byte
 	restartRefused refusal
+	// sizing is what was begun to do to running pods; savedSizing is how it stands in the checkpoint.
+	sizing      apply.State
+	savedSizing []byte
 	// drifting and sick are what was told about the shape of memory last.
 	drifting string
 	sick     []string
@@ -189,11 +193,15 @@ func (m *remembered) due(every time.Duration, now time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	restarts, err := m.packRestarts()
+	restarts, err := packed("the restarts", &m.restarts)
 	if err != nil {
 		return false, err
 	}
-	if !bytes.Equal(ledger, m.saved) || !bytes.Equal(restarts, m.savedRestarts) {
+	sizing, err := packed("the state of resizes", &m.sizing)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Equal(ledger, m.saved) || !bytes.Equal(restarts, m.savedRestarts) || !bytes.Equal(sizing, m.savedSizing) {
 		return true, nil
 	}
 	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every, nil
@@ -205,29 +213,33 @@ func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	if err != nil {
 		return v1alpha1.MemoryCheckpointStatus{}, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	restarts, err := m.packRestarts()
+	restarts, err := packed("the restarts", &m.restarts)
 	if err != nil {
 		return v1alpha1.MemoryCheckpointStatus{}, err
 	}
-	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Drift: restarts, Sizing: m.checkpoint.Status.Sizing}
+	sizing, err := packed("the state of resizes", &m.sizing)
+	if err != nil {
+		return v1alpha1.MemoryCheckpointStatus{}, err
+	}
+	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Drift: restarts, Sizing: sizing}
 	for _, name := range slices.Sorted(maps.Keys(m.containers)) {
-		packed, err := m.containers[name].MarshalBinary()
+		data, err := m.containers[name].MarshalBinary()
 		if err != nil {
 			return status, fmt.Errorf("encoding the history of container %s: %w", name, err)
 		}
 		if len(status.Containers) == maxContainers {
 			break
 		}
-		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: packed})
+		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: data})
 	}
 	return status, nil
 }
 
-// packRestarts is empty when there is nothing to remember.
-func (m *remembered) packRestarts() ([]byte, error) {
-	data, err := json.Marshal(&m.restarts)
+// packed is what is to be remembered, encoded; empty when there is nothing.
+func packed(what string, state json.Marshaler) ([]byte, error) {
+	data, err := json.Marshal(state)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the restarts: %w", err)
+		return nil, fmt.Errorf("encoding %s: %w", what, err)
 	}
 	if string(data) == "null" {
 		return nil, nil
@@ -267,7 +279,13 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err err
 			return nil, fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
-	m.ledger, m.containers, m.saved, m.restarts = ledger, containers, slices.Clone(c.Status.Ledger), restarts
+	var sizing apply.State
+	if len(c.Status.Sizing) > 0 {
+		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
+			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	m.ledger, m.containers, m.saved, m.restarts, m.sizing = ledger, containers, slices.Clone(c.Status.Ledger), restarts, sizing
 	return lost, nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// Only for profiles that say drift.action: Restart: evicting a pod before the kernel kills it. PodDisruptionBudgets hold, as they do for kubectl drain.
+// Only for profiles that say drift.action: Restart, or sizing.mode: InPlaceOrEvict: evicting a pod before the kernel kills it, or so that its successor gets another size. PodDisruptionBudgets hold, as they do for kubectl drain.
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 
 // Defaults of drift.action: Restart, as the API has them.
@@ -70,8 +70,8 @@ func restartOf(s *scene, m *remembered, shapes map[string]signals.Shape, now tim
 // notRestarted is why pods of this workload are left alone whatever their memory does.
 func notRestarted(s *scene, m *remembered, now time.Time) string {
 	switch {
-	case s.paused:
-		return "the annotation " + v1alpha1.PauseAnnotation + " stops changes to this workload"
+	case s.paused != "":
+		return "paused by " + s.paused
 	case s.owner.Ref.Kind == "Pod" || s.owner.Ref.Kind == "Node":
 		return "nobody would start it again"
 	case s.owner.Ref.Kind == "Job" || s.owner.Ref.Kind == "CronJob":

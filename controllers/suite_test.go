@@ -96,7 +96,7 @@ func (w *world) process() memfit {
 		reconciler: &WorkloadReconciler{
 			Client: w.faulty, Live: w.faulty, Governor: governor, Roster: roster, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery, Problems: &Problems{},
-			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()), Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 		},
 	}
 }

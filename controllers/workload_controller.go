@@ -25,6 +25,7 @@ import (
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // What memfit reads to know which pods exist, who owns them and what their containers did.
@@ -72,6 +73,8 @@ type WorkloadReconciler struct {
 	Neighbours interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)
 	}
+	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
+	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past *Past
 
@@ -156,7 +159,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	err = r.publish(ctx, scene, m, verdict, now)
 	r.tell(scene, m, kills, verdict, err == nil)
 	if err == nil {
-		err = r.restart(ctx, scene, m, verdict.restart, now)
+		err = errors.Join(r.apply(ctx, scene, m, &verdict, now), r.restart(ctx, scene, m, verdict.restart, now))
 	}
 	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
 }

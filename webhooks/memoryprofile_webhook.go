@@ -71,7 +71,7 @@ func clusterVerdict(p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error
 	return warnings, err
 }
 
-// verdict refuses what cannot be meant, and warns of what memfit does not do yet. The schema and its CEL rules have passed already.
+// verdict refuses what cannot be meant. The schema and its CEL rules have passed already.
 func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.Warnings, error) {
 	root := field.NewPath("spec")
 	var errs field.ErrorList
@@ -93,14 +93,10 @@ func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.War
 			errs = append(errs, validateTuning(at.Child("tuning"), c.Tuning)...)
 		}
 	}
-	var warnings admission.Warnings
-	for _, w := range profile.Unsupported(spec) {
-		warnings = append(warnings, "memfit: "+w)
-	}
 	if len(errs) > 0 {
-		return warnings, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: kind}, name, errs)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: kind}, name, errs)
 	}
-	return warnings, nil
+	return nil, nil
 }
 
 func or(own, common *v1alpha1.Bounds) *v1alpha1.Bounds {

@@ -34,7 +34,7 @@ func TestVerdict(t *testing.T) {
 		"a container with other bounds": {spec: `{sizing: {limit: {max: 1Gi}}, containers: [{name: app, limit: {max: 4Gi}, request: {min: 2Gi}}]}`},
 		"half a MiB of semi-space":      {spec: `{tuning: {nodejs: {semiSpace: 1536Ki}}}`, want: []string{"semiSpace", "whole MiB"}},
 		"a heap size for the JVM":       {spec: `{runtime: {type: JVM}, tuning: {heapLimit: 256Mi}}`, want: []string{"heapLimit", "heapPercent"}},
-		"what comes later":              {spec: `{sizing: {mode: InPlace}}`, warns: []string{"sizing.mode", "OnCreate"}},
+		"resizing in place":             {spec: `{sizing: {mode: InPlace}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var spec v1alpha1.MemoryProfileSpec

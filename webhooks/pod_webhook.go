@@ -164,7 +164,7 @@ func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling)
 
 // sizes are the recommended sizes for new pods, if the profile's mode asks for them and there are any.
 func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[string]inject.Size, error) {
-	if ruling.Paused || !sizesNewPods(ruling.Profile) {
+	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
 		return nil, nil
 	}
 	var rec v1alpha1.MemoryRecommendation

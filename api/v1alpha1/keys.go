@@ -33,8 +33,6 @@ const (
 	ConditionUsageAvailable = "UsageAvailable"
 	// ConditionConflicted is True when something else sizes the same workload, or two profiles claim one pod; the message names both.
 	ConditionConflicted = "Conflicted"
-	// ConditionSupported is False when the spec asks for something this version of memfit does not do yet; the message names the fields.
-	ConditionSupported = "Supported"
 )
 
 // Condition types of MemoryRecommendation.
@@ -62,8 +60,6 @@ const (
 	ReasonAmbiguousProfile    = "AmbiguousProfile"
 	ReasonConflict            = "Conflict"
 	ReasonInvalidSpec         = "InvalidSpec"
-	ReasonAllSupported        = "AllSupported"
-	ReasonNotImplemented      = "NotImplemented"
 	ReasonRecommendationReady = "RecommendationReady"
 	ReasonNotEnoughEvidence   = "NotEnoughEvidence"
 	ReasonOOMKilled           = "OOMKilled"

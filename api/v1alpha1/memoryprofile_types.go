@@ -390,6 +390,13 @@ type DisruptionSpec struct {
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
+	// watch is how long a pod whose limit was lowered is watched for OOM kills and restarts before other pods follow: at least 10s.
+	// Default: 10m. Example: 30m for applications that take long to show what they need.
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="watch must be at least 10s, for example 10m"
+	// +optional
+	Watch *metav1.Duration `json:"watch,omitempty"`
+
 	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
@@ -542,7 +549,7 @@ type MemoryProfileStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Ready, Supported, InjectionUpToDate, UsageAvailable, Conflicted.
+	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

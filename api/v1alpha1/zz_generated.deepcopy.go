@@ -221,6 +221,11 @@ func (in *DisruptionSpec) DeepCopyInto(out *DisruptionSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Watch != nil {
+		in, out := &in.Watch, &out.Watch
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.MinChangePercent != nil {
 		in, out := &in.MinChangePercent, &out.MinChangePercent
 		*out = new(int32)

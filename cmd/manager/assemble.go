@@ -29,7 +29,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader()).Without(o.excluded()...)
+	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	roster := controllers.NewRoster()
 	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}
@@ -53,7 +53,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	problems := &controllers.Problems{}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("preparing to evict pods: %w", err)
+		return fmt.Errorf("preparing to evict and resize pods: %w", err)
 	}
 	feed.Neighbours = &controllers.Neighbourhood{
 		Cache: mgr.GetCache(), ServesVertical: controllers.ServesVertical(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
@@ -63,7 +63,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		Problems: problems, OnProblem: profiles.RingAll,
-		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
+		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{

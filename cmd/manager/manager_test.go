@@ -110,7 +110,7 @@ func TestTheLoop(t *testing.T) {
 		}
 		return nil
 	})
-	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSupported, v1alpha1.ConditionInjectionUpToDate} {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionInjectionUpToDate} {
 		if !meta.IsStatusConditionTrue(profile.Status.Conditions, kind) {
 			t.Errorf("condition %s is not True: %+v", kind, meta.FindStatusCondition(profile.Status.Conditions, kind))
 		}

@@ -24,9 +24,11 @@ type Governor struct {
 	owners owners.Resolver
 	// excluded are the namespaces that the webhook configuration keeps out of memfit's reach.
 	excluded map[string]bool
-	index    atomic.Pointer[profile.Index]
-	once     sync.Once
-	built    chan struct{}
+	// home is memfit's own namespace.
+	home  string
+	index atomic.Pointer[profile.Index]
+	once  sync.Once
+	built chan struct{}
 }
 
 // New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for owners that
@@ -45,13 +47,24 @@ func (g *Governor) Without(namespaces ...string) *Governor {
 	return g
 }
 
+// At names memfit's own namespace. The annotation memfit.dev/pause on it is the switch that stops every change in the cluster at once.
+// Call it before anything else.
+func (g *Governor) At(home string) *Governor {
+	g.home = home
+	return g
+}
+
+// Home is memfit's own namespace; empty when it does not run in a cluster.
+func (g *Governor) Home() string { return g.home }
+
 // Ruling is what is known of one pod.
 type Ruling struct {
 	profile.Decision
 	// Owner is the pod's workload: its topmost controller, or the pod itself.
 	owners.Owner
-	// Paused: memfit.dev/pause is "true" on the workload or its namespace. Paused workloads are watched and not changed.
-	Paused bool
+	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own namespace, which
+	// pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
+	Paused string
 }
 
 // Rule decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody governs the pod;
@@ -68,14 +81,35 @@ func (g *Governor) Rule(ctx context.Context, pod metav1.Object) (Ruling, error) 
 	if err != nil {
 		return Ruling{Owner: owner}, err
 	}
+	paused, err := g.pausedBy(ctx, owner, onNamespace)
+	if err != nil {
+		return Ruling{Owner: owner}, err
+	}
 	return Ruling{
 		Owner:  owner,
-		Paused: owner.Annotations[v1alpha1.PauseAnnotation] == "true" || onNamespace[v1alpha1.PauseAnnotation] == "true",
+		Paused: paused,
 		Decision: g.index.Load().Decide(profile.Subject{
 			Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 			WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
 		}),
 	}, nil
+}
+
+// pausedBy names the object whose annotation stops changes; empty: none does.
+func (g *Governor) pausedBy(ctx context.Context, owner owners.Owner, onNamespace map[string]string) (string, error) {
+	switch {
+	case owner.Annotations[v1alpha1.PauseAnnotation] == "true":
+		return v1alpha1.PauseAnnotation + " on " + owner.Ref.String(), nil
+	case onNamespace[v1alpha1.PauseAnnotation] == "true":
+		return v1alpha1.PauseAnnotation + " on Namespace " + owner.Ref.Namespace, nil
+	case g.home == "":
+		return "", nil
+	}
+	home, err := g.namespaceAnnotations(ctx, g.home)
+	if err != nil || home[v1alpha1.PauseAnnotation] != "true" {
+		return "", err
+	}
+	return v1alpha1.PauseAnnotation + " on Namespace " + g.home + ", which stops every change in the cluster", nil
 }
 
 // outOfReach says why memfit has nothing to say about a pod, whoever asks.

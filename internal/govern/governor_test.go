@@ -72,8 +72,8 @@ func TestRule(t *testing.T) {
 			if ruling.Profile != nil {
 				got = ruling.Profile.String()
 			}
-			if got != tc.want || ruling.Problem != tc.problem || ruling.Paused != tc.paused {
-				t.Errorf("governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused, tc.want, tc.problem, tc.paused)
+			if got != tc.want || ruling.Problem != tc.problem || (ruling.Paused != "") != tc.paused {
+				t.Errorf("governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused != "", tc.want, tc.problem, tc.paused)
 			}
 			if name := govern.RecordName(ruling.Ref); name != tc.record {
 				t.Errorf("recorded as %s, want %s", name, tc.record)

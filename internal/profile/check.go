@@ -11,16 +11,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Unsupported names the fields of spec that ask for something this version of memfit does not do, each with what it does
-// instead. It is what the Supported condition and the validating webhook's warnings say.
-func Unsupported(spec *v1alpha1.MemoryProfileSpec) []string {
-	var out []string
-	if m := spec.Sizing.Mode; m == v1alpha1.SizingInPlace || m == v1alpha1.SizingInPlaceOrEvict {
-		out = append(out, fmt.Sprintf("sizing.mode: %s does not resize running pods yet; it sizes new pods, as OnCreate does", m))
-	}
-	return out
-}
-
 // Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer means
 // that the profile can be applied as it is.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {

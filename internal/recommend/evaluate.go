@@ -206,3 +206,10 @@ func (e *evaluation) confidence() memory.Confidence {
 	}
 	return memory.Low
 }
+
+// Differs says whether going from what a container has to what it should have is worth a change under the policy: the limit or the
+// request is not set or minChangePercent away.
+func Differs(have, want Size, p Policy) bool {
+	percent := p.withDefaults().MinChangePercent
+	return !within(have.Limit, want.Limit, percent) || !within(have.Request, want.Request, percent)
+}

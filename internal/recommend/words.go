@@ -77,3 +77,6 @@ func (e *evaluation) looks() string {
 	ev := e.rec.Evidence
 	return plural(int64(max(ev.Replicas, 1)), "replica") + ", " + plural(ev.Samples, "sample")
 }
+
+// Ago is a duration as memfit's messages say it: "9 days", "1 day 4 h", "35 min", "12 s".
+func Ago(d time.Duration) string { return ago(d) }

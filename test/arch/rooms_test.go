@@ -74,6 +74,12 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
+		name: "apply", dir: "internal/apply/...", noStd: pure, // what is done next to running pods that have another size than they should
+		ours:    []string{"internal/memory", "internal/recommend"},
+		outside: []string{"k8s.io/apimachinery/pkg/types"},
+		never:   clients,
+	},
+	{
 		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes
 		ours:  []string{"internal/memory"},
 		never: slices.Concat(clients, kinds),
@@ -124,8 +130,8 @@ var rooms = []room{
 	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory", "internal/neighbours",
-			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
+			"api/v1alpha1", "internal/apply", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory",
+			"internal/neighbours", "internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
 		},
 		outside: edge,
 	},

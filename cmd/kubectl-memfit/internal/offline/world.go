@@ -117,7 +117,7 @@ func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
 		n := &w.profiles[i]
-		for _, text := range append(profile.Invalid(n.Spec), profile.Unsupported(n.Spec)...) {
+		for _, text := range profile.Invalid(n.Spec) {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
 		}
 	}

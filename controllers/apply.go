@@ -1,0 +1,303 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// Only for profiles that say sizing.mode: InPlace or InPlaceOrEvict: running pods get the recommended size. The subresource changes nothing but resources.
+// +kubebuilder:rbac:groups="",resources=pods/resize,verbs=patch
+
+// resizes: the profile lets memfit change running pods.
+func resizes(mode v1alpha1.SizingMode) bool {
+	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
+}
+
+// applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
+func applyInput(s *scene, m *remembered, now time.Time) apply.Input {
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing}
+	if !resizes(s.profile.Spec.Sizing.Mode) {
+		in.State.Experiment = nil // the owner has taken memfit's hand off running pods
+		return in
+	}
+	for _, pod := range s.governed {
+		in.Pods = append(in.Pods, m.runningPod(s, pod))
+	}
+	return in
+}
+
+func applyPolicy(s *scene) apply.Policy {
+	sizing := s.profile.Spec.Sizing
+	p := apply.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
+	switch s.owner.Ref.Kind {
+	case "Job", "CronJob":
+		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
+	case "Pod":
+		p.NoEvict = "nobody would start it again"
+	}
+	if d := sizing.Disruption; d != nil {
+		p.SingleReplicaMayRestart = d.SingleReplica == "Allowed"
+		if d.MaxUnavailable != nil {
+			p.MaxUnavailable = *d.MaxUnavailable
+		}
+		if d.Watch != nil {
+			p.Watch = d.Watch.Duration
+		}
+	}
+	return p
+}
+
+// runningPod is a pod as its status shows it.
+func (m *remembered) runningPod(s *scene, pod *corev1.Pod) apply.Pod {
+	p := apply.Pod{
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
+		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod), Writer: resizedBy(pod),
+	}
+	for _, c := range managed(s.profile, pod) {
+		spec, status := containerOf(pod, c.name)
+		running := apply.Container{Name: c.name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: restartsOnResize(spec)}
+		if status != nil {
+			running.Restarts = status.RestartCount
+		}
+		if in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]; found {
+			running.RSS = in.recent.now()
+		}
+		frozen := inject.FrozenIn(pod, s.profile, c.name)
+		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
+		p.Containers = append(p.Containers, running)
+	}
+	return p
+}
+
+// containerOf finds a container and its status, which is nil before the kubelet has seen it.
+func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
+	find := func(containers []corev1.Container, statuses []corev1.ContainerStatus) {
+		for i := range containers {
+			if containers[i].Name == name {
+				spec = &containers[i]
+			}
+		}
+		for i := range statuses {
+			if statuses[i].Name == name {
+				status = &statuses[i]
+			}
+		}
+	}
+	find(pod.Spec.Containers, pod.Status.ContainerStatuses)
+	find(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
+	return spec, status
+}
+
+func restartsOnResize(c *corev1.Container) bool {
+	for _, p := range c.ResizePolicy {
+		if p.ResourceName == corev1.ResourceMemory {
+			return p.RestartPolicy == corev1.RestartContainer
+		}
+	}
+	return false
+}
+
+// resizeOf reads the pod's conditions about a resize.
+func resizeOf(pod *corev1.Pod) apply.Resize {
+	var r apply.Resize
+	for _, c := range pod.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case corev1.PodResizePending:
+			r.Deferred, r.Infeasible = c.Reason == corev1.PodReasonDeferred, c.Reason == corev1.PodReasonInfeasible
+		case corev1.PodResizeInProgress:
+			r.InProgress, r.Failed = true, c.Reason == corev1.PodReasonError
+		default:
+			continue
+		}
+		if c.Message != "" || r.Since.IsZero() {
+			r.Message, r.Since = c.Message, c.LastTransitionTime.UTC()
+		}
+	}
+	return r
+}
+
+// fieldManager is memfit's name in the managed fields of the pods it resizes.
+const fieldManager = "memfit"
+
+// resizedBy is who resized a pod last, if it was not memfit. The cache keeps only that of the managed fields (see slimPod).
+func resizedBy(pod *corev1.Pod) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range pod.ManagedFields {
+		if e.Subresource == "resize" && (last.Time == nil || e.Time != nil && last.Time.Before(e.Time)) {
+			last = e
+		}
+	}
+	if last.Manager == fieldManager {
+		return ""
+	}
+	return last.Manager
+}
+
+// wish is what guards know of a container besides its pods.
+func (q *question) wish(s *scene, rec recommend.Recommendation) recommend.GuardInput {
+	return recommend.GuardInput{
+		Recommendation: rec, Current: q.container.current, Policy: policyOf(q.container.policy.Sizing), Now: q.now,
+		Paused: s.paused, Conflict: s.facts.Conflict, WindowPeak: lastDay(q.history),
+		RangeName: s.facts.Range.Name, RangeMin: s.facts.Range.Min, RangeMax: s.facts.Range.Max,
+		NodeSize: largest(s.facts.NodeSize), QuotaName: s.facts.Quota.Name, QuotaLimits: s.facts.Quota.Limits, QuotaRequests: s.facts.Quota.Requests,
+	}
+}
+
+func largest(nodes map[string]memory.Bytes) memory.Bytes {
+	var most memory.Bytes
+	for _, size := range nodes {
+		most = max(most, size)
+	}
+	return most
+}
+
+// lastDay is the highest demand of today and yesterday: at least the last 24 hours.
+func lastDay(h *history.Container) memory.Bytes {
+	if h == nil {
+		return 0
+	}
+	var peak memory.Bytes
+	days := h.Days()
+	for _, d := range days[max(len(days)-2, 0):] {
+		peak = max(peak, d.Peak)
+	}
+	return peak
+}
+
+// apply writes down what is to be done to running pods, and does it.
+func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered, v *verdict, now time.Time) error {
+	m.sizing = v.apply.State
+	if err := r.save(ctx, s.owner, m, now); err != nil {
+		return err
+	}
+	for _, f := range v.findings {
+		r.Metrics.applied(s.owner.Ref, string(f.Kind))
+		r.emit(foundOnWorkload(s.owner, f))
+		r.emit(foundOnPod(s.owner, f))
+	}
+	var failed error
+	for _, a := range v.apply.Actions {
+		failed = errors.Join(failed, r.carryOut(ctx, s, m, a, now))
+	}
+	return failed
+}
+
+// carryOut does one thing to one pod. What the API server refuses is noted and not asked for again soon; any other failure is tried again
+// with the next look, because the state says that it is to be done.
+func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remembered, a apply.Action, now time.Time) error {
+	pod := s.pod(a.UID)
+	if pod == nil || r.Resize == nil || a.Evict && r.Evict == nil {
+		m.sizing.Gone(a.UID)
+		return nil
+	}
+	act, verb := r.Evict, "evicting"
+	if !a.Evict {
+		verb = "resizing"
+		act = func(ctx context.Context, pod *corev1.Pod) error { return r.Resize(ctx, pod, a.Sizes) }
+	}
+	err := act(ctx, pod)
+	switch {
+	case err == nil:
+		r.Metrics.applied(s.owner.Ref, actionName(a))
+		r.emit(changedPod(s.owner, pod, a))
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		m.sizing.Gone(a.UID) // it is gone, or another pod has its name
+		return nil
+	case a.Evict && apierrors.IsTooManyRequests(err):
+		m.sizing.Refused(a, apply.ReasonBudget, "a PodDisruptionBudget does not allow it now", now)
+		return nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err):
+		why := "the API server refuses it: " + err.Error()
+		m.sizing.Refused(a, apply.ReasonRefused, why, now)
+		r.emit(refusedPod(s.owner, pod, a, why))
+		return nil
+	}
+	return fmt.Errorf("%s pod %s/%s: %w", verb, pod.Namespace, pod.Name, err)
+}
+
+func (s *scene) pod(uid types.UID) *corev1.Pod {
+	for _, pod := range s.governed {
+		if pod.UID == uid {
+			return pod
+		}
+	}
+	return nil
+}
+
+// resizeTimeout is for one attempt.
+const resizeTimeout = 10 * time.Second
+
+// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch is strategic, so that containers are found by
+// name, and carries the UID, so that another pod of the same name is not meant.
+func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
+		defer cancel()
+		patch, err := resizePatch(pod, sizes)
+		if err != nil {
+			return err
+		}
+		return core.Patch(types.StrategicMergePatchType).MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("resize").
+			Param("fieldManager", fieldManager).Body(patch).Do(ctx).Error()
+	}
+}
+
+// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit.
+func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) ([]byte, error) {
+	type container struct {
+		Name      string                      `json:"name"`
+		Resources corev1.ResourceRequirements `json:"resources"`
+	}
+	of := func(containers []corev1.Container) (some []container) {
+		for i := range containers {
+			size, asked := sizes[containers[i].Name]
+			if !asked {
+				continue
+			}
+			c := container{Name: containers[i].Name}
+			if size.Limit > 0 {
+				c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
+			}
+			if size.Request > 0 {
+				c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
+			}
+			some = append(some, c)
+		}
+		return some
+	}
+	type spec struct {
+		Containers     []container `json:"containers,omitempty"`
+		InitContainers []container `json:"initContainers,omitempty"`
+	}
+	data, err := json.Marshal(struct {
+		Metadata map[string]types.UID `json:"metadata"`
+		Spec     spec                 `json:"spec"`
+	}{map[string]types.UID{"uid": pod.UID}, spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers)}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return data, nil
+}

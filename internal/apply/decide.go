@@ -1,0 +1,451 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// lookAgain is when to look again while something is under way that sends no event, or something holds a change up.
+const lookAgain = 30 * time.Second
+
+// Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are not done yet come
+// again; they are the same, and doing them twice is doing them once.
+func Decide(in Input) Decision {
+	d := decider{Input: in}
+	d.State = in.State.clone()
+	d.supersede()
+	d.again()
+	d.next()
+	return d.conclude()
+}
+
+type decider struct {
+	Input
+	actions []Action
+	// wanting are the pods that have not what is recommended and are not being changed.
+	wanting []*Pod
+	running int
+	// reason and message are of the first refusal.
+	reason, message string
+	nextLook        time.Duration
+}
+
+// refused keeps the first refusal: it is the one people read.
+func (d *decider) refused(reason, message string) {
+	if d.reason == "" {
+		d.reason, d.message = reason, message
+	}
+}
+
+func (d *decider) lookIn(t time.Duration) {
+	if t > 0 && (d.nextLook == 0 || t < d.nextLook) {
+		d.nextLook = t
+	}
+}
+
+// target is the size a container of this pod should have, and whether that differs enough from what it has to be worth a change.
+func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
+	wish, found := d.Wishes[c.Name]
+	if !found {
+		return c.Spec, false
+	}
+	to := wish.Recommendation.Size
+	if fixed, under := d.underWayTo(c.Name); under {
+		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
+	}
+	// What is not recommended stays; what is set cannot be removed by a resize.
+	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
+	if pod.QoS == "Guaranteed" {
+		to.Request = to.Limit
+	}
+	return to, recommend.Differs(c.Spec, to, wish.Policy)
+}
+
+// underWayTo is the size that a change under way gives this container.
+func (d *decider) underWayTo(container string) (recommend.Size, bool) {
+	e := d.State.Experiment
+	if e == nil {
+		return recommend.Size{}, false
+	}
+	target, under := e.Targets[container]
+	wish := d.Wishes[container]
+	return target, under && (e.Lowering || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
+}
+
+// supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
+func (d *decider) supersede() {
+	e := d.State.Experiment
+	if e == nil || !e.Lowering {
+		return
+	}
+	for name, target := range e.Targets {
+		wish := d.Wishes[name].Recommendation
+		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit {
+			d.State.Experiment = nil
+			return
+		}
+	}
+}
+
+// again repeats what was written down and is not done.
+func (d *decider) again() {
+	e := d.State.Experiment
+	if e == nil {
+		return
+	}
+	for _, st := range e.Steps {
+		pod := d.pod(st)
+		switch {
+		case pod == nil || !st.Confirmed.IsZero():
+		case st.Back:
+			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)})
+		case d.stopped():
+			// Nothing that was not done yet is begun; taking back is not beginning.
+		case st.Evict:
+			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)})
+		case !pod.has(st.To, spec):
+			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+		}
+	}
+}
+
+func (d *decider) pod(st Step) *Pod {
+	for i := range d.Pods {
+		if d.Pods[i].UID == st.UID && !d.Pods[i].Leaving {
+			return &d.Pods[i]
+		}
+	}
+	return nil
+}
+
+// stopped says whether nothing of this workload may be changed, whatever is recommended.
+func (d *decider) stopped() bool {
+	for _, wish := range d.Wishes {
+		if wish.Paused != "" || wish.Conflict != "" {
+			return true
+		}
+	}
+	return d.State.Foreign != nil
+}
+
+// next begins to change as many pods as may be changed now.
+func (d *decider) next() {
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		if pod.Leaving {
+			continue
+		}
+		d.running++
+		if st, begun := d.State.step(pod.UID); begun && (st.Confirmed.IsZero() || st.Evict) {
+			continue
+		}
+		if slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs }) {
+			d.wanting = append(d.wanting, pod)
+		}
+	}
+	slices.SortStableFunc(d.wanting, d.order)
+	for _, pod := range d.wanting {
+		if !d.State.roomForMore() {
+			break
+		}
+		d.change(pod)
+	}
+}
+
+// roomForMore: a canary is alone, and the number of pods that are watched is bounded.
+func (s *State) roomForMore() bool {
+	e := s.Experiment
+	return e == nil || len(e.Steps) == 0 || len(e.Steps) < maxWatched && (!e.Lowering || e.Passed > 0)
+}
+
+// order puts pods that need more first, the fullest of them before the others, and then goes by name.
+func (d *decider) order(a, b *Pod) int {
+	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
+}
+
+// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is.
+func (d *decider) need(pod *Pod) int64 {
+	var most int64
+	for _, c := range pod.Containers {
+		if to, differs := d.target(pod, c); differs && to.Limit > c.Spec.Limit && c.Spec.Limit > 0 {
+			most = max(most, 1+int64(c.RSS)*100/int64(c.Spec.Limit))
+		}
+	}
+	return most
+}
+
+// change begins to change one pod, if its guards let it.
+func (d *decider) change(pod *Pod) {
+	sizes, refusedInPlace := d.inPlace(pod)
+	if len(sizes) > 0 {
+		d.begin(pod, sizes, false)
+		return
+	}
+	if !refusedInPlace || !d.Policy.Evict {
+		return
+	}
+	if sizes := d.byEviction(pod); len(sizes) > 0 {
+		// What an in-place resize could not do is being done: its refusal is of no interest any more.
+		d.reason, d.message = "", ""
+		d.begin(pod, sizes, true)
+	}
+}
+
+// barred are the guards that speak against changing the pod where it is, and not against the size.
+var barred = []string{"EnvNotInStep", "QoSClass", "NodeTooSmall", "NodeFull"}
+
+// inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
+func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {
+	if r, stands := d.State.refusal(pod.UID, false); stands {
+		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
+		return nil, true
+	}
+	for _, c := range pod.Containers {
+		to, differs := d.target(pod, c)
+		if !differs {
+			continue
+		}
+		in := d.guarded(pod, c, to)
+		in.Restarts = c.RestartsOnResize && !c.Literal
+		reason, message, no := d.guards(in)
+		if no {
+			d.refused(reason, d.about(pod, c)+message)
+			refused = refused || slices.Contains(barred, reason)
+			continue
+		}
+		if sizes == nil {
+			sizes = map[string]recommend.Size{}
+		}
+		sizes[c.Name] = to
+	}
+	return sizes, refused
+}
+
+// byEviction is what the successor of a pod would have, if the pod may be evicted now.
+func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
+	if why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise); why != "" {
+		d.reason, d.message = "", ""
+		d.refused(ReasonNoPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		return nil
+	}
+	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
+	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == ReasonBudget) }); i >= 0 {
+		r := d.State.Refusals[i]
+		d.reason, d.message = "", ""
+		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
+		return nil
+	}
+	sizes := map[string]recommend.Size{}
+	for _, c := range pod.Containers {
+		to, differs := d.target(pod, c)
+		if !differs {
+			continue
+		}
+		in := d.guarded(pod, c, to)
+		in.Restarts, in.QoS, in.NodeSize = true, "", d.Wishes[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
+		in.Recommendation.Urgent = in.Recommendation.Urgent && in.Replicas > 1
+		if reason, message, no := d.guards(in); no {
+			d.reason, d.message = "", ""
+			d.refused(reason, d.about(pod, c)+message)
+			return nil
+		}
+		sizes[c.Name] = to
+	}
+	return sizes
+}
+
+func (d *decider) about(pod *Pod, c Container) string {
+	if len(pod.Containers) == 1 {
+		return "pod " + pod.Name + ": "
+	}
+	return "pod " + pod.Name + ", container " + c.Name + ": "
+}
+
+func (d *decider) guards(in recommend.GuardInput) (reason, message string, refused bool) {
+	if d.State.Foreign != nil {
+		return ReasonConflict, d.State.Foreign.Why, true
+	}
+	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
+		return ReasonOnlyRaise, d.Policy.OnlyRaise, true
+	}
+	return recommend.DefaultGuards().Refusal(in)
+}
+
+// guarded is what the guards look at for one container of one pod.
+func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.GuardInput {
+	in := d.Wishes[c.Name]
+	if in.Recommendation.Decision != recommend.Hold {
+		in.Recommendation.Size = to
+		in.Recommendation.Decision = recommend.Raise
+		if to.Limit < c.Spec.Limit || to.Limit == c.Spec.Limit && to.Request < c.Spec.Request {
+			in.Recommendation.Decision = recommend.Lower
+		}
+	}
+	in.Current, in.Now = c.Spec, d.Now
+	in.LastChange = d.State.LastChange
+	if _, under := d.underWayTo(c.Name); under && d.State.Experiment.Lowering == lowers(c.Spec.Limit, to.Limit) {
+		in.LastChange = time.Time{} // the change that is under way, one pod further
+	}
+	if r, stands := d.State.Standing(c.Name, d.Now); stands && to.Limit < r.Restored.Limit {
+		in.RevertedAt, in.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
+	} else if stands && to.Limit <= r.Restored.Limit {
+		in.LastChange = time.Time{} // giving back what was taken away waits for nothing
+		in.Recommendation.Urgent = true
+	}
+	in.Changing, in.Unavailable = d.changing(), d.unavailable()
+	in.Replicas = int32(d.running) //nolint:gosec // a count of pods
+	in.MaxUnavailable = max(d.Policy.MaxUnavailable, 1)
+	in.SingleReplicaMayRestart = d.Policy.SingleReplicaMayRestart
+	in.RSS, in.FrozenHeap, in.NativeOverhead = c.RSS, c.FrozenHeap, c.Overhead
+	in.QoS, in.NodeSize = pod.QoS, cmp.Or(pod.NodeSize, in.NodeSize)
+	return in
+}
+
+// changing is the number of pods whose change is not confirmed.
+func (d *decider) changing() (n int32) {
+	if e := d.State.Experiment; e != nil {
+		for _, st := range e.Steps {
+			if st.Confirmed.IsZero() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (d *decider) unavailable() (n int32) {
+	for i := range d.Pods {
+		_, begun := d.State.step(d.Pods[i].UID)
+		if !d.Pods[i].Ready && !begun {
+			n++
+		}
+	}
+	return n
+}
+
+// begin writes a step down and asks for it.
+func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
+	from := map[string]recommend.Size{}
+	for name := range to {
+		c, _ := pod.container(name)
+		from[name] = c.Spec
+	}
+	lowering := lowersAny(from, to)
+	e := d.State.Experiment
+	if e == nil || e.Lowering != lowering {
+		e = &Experiment{Began: stamp(d.Now), Previous: d.State.LastChange, Lowering: lowering, Targets: map[string]recommend.Size{}, Before: map[string]recommend.Size{}}
+		d.State.Experiment = e
+	}
+	for name, size := range to {
+		if _, known := e.Targets[name]; !known {
+			e.Targets[name], e.Before[name] = size, from[name]
+		} else {
+			e.Before[name] = highest(e.Before[name], from[name])
+		}
+	}
+	e.Steps = append(e.Steps, Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, To: maps.Clone(to)})
+	d.State.LastChange = stamp(d.Now)
+	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+}
+
+// conclude puts the decision into words.
+func (d *decider) conclude() Decision {
+	if e := d.State.Experiment; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
+		d.State.Experiment = nil // every pod has it, and has had it long enough
+	}
+	out := Decision{State: d.State, Actions: d.actions}
+	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
+	if d.State.Experiment != nil || d.reason != "" {
+		d.lookIn(lookAgain)
+	}
+	out.NextLook = d.nextLook
+	return out
+}
+
+func (d *decider) words() (upToDate bool, reason, message string) {
+	e := d.State.Experiment
+	switch {
+	case d.running == 0:
+		return false, ReasonNoPods, "No pod runs; new pods get the recommended size"
+	case d.changing() > 0:
+		reason, message = d.underWay()
+		return false, reason, message
+	case e != nil && e.Lowering && len(e.Steps) > 0:
+		return len(d.wanting) == 0, ReasonWatching, d.watching()
+	case d.reason == "UpToDate" || len(d.wanting) == 0:
+		return true, ReasonUpToDate, "Every running pod has the recommended size"
+	case d.reason != "":
+		return false, d.reason, d.others(d.message)
+	}
+	return false, ReasonApplying, d.others("waiting for its turn")
+}
+
+// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
+func (d *decider) underWay() (reason, message string) {
+	for _, st := range d.State.Experiment.Steps {
+		if !st.Confirmed.IsZero() {
+			continue
+		}
+		pod, how := d.pod(st), "is resized in place"
+		if st.Evict {
+			how = "is evicted and replaced"
+		}
+		reason, message = ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun %s ago", st.Pod, how, changes(st.From, st.To), recommend.Ago(max(d.Now.Sub(st.At), 0)))
+		switch {
+		case st.Back:
+			message = fmt.Sprintf("Pod %s: %s did not come about and is taken back", st.Pod, changes(st.From, st.To))
+			if r, stands := d.State.refusal(st.UID, false); stands {
+				reason, message = r.Reason, message+": "+r.Why
+			}
+		case pod != nil && !st.Evict && pod.Resize.Deferred:
+			reason, message = ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
+		case pod != nil && !st.Evict && pod.Resize.Failed:
+			reason, message = ReasonFailed, message+"; the kubelet reports: "+pod.Resize.Message
+		}
+		return reason, d.others(message)
+	}
+	return ReasonApplying, d.others("")
+}
+
+// watching is about the pods that run with a lower limit.
+func (d *decider) watching() string {
+	e := d.State.Experiment
+	last := e.Steps[len(e.Steps)-1]
+	left := cmp.Or(d.Policy.Watch, DefaultWatch) - d.Now.Sub(last.Confirmed)
+	who := "Pod " + last.Pod
+	if e.Passed == 0 && len(d.wanting) > 0 {
+		who += ", the first of " + fmt.Sprint(d.running) + ","
+	}
+	d.lookIn(max(left, time.Second))
+	text := fmt.Sprintf("%s is watched for kills and restarts for another %s: %s", who, recommend.Ago(left), changes(last.From, last.To))
+	if n := len(e.Steps) - 1; n > 0 {
+		text += fmt.Sprintf("; %d more are watched", n)
+	}
+	return d.others(text)
+}
+
+// others adds how many pods wait.
+func (d *decider) others(text string) string {
+	if n := len(d.wanting) - len(d.begunNow()); n > 0 && d.running > 1 {
+		return fmt.Sprintf("%s (%d of %d pods do not have the recommended size)", text, n, d.running)
+	}
+	return text
+}
+
+// begunNow are the pods among those wanting that this decision begins to change.
+func (d *decider) begunNow() (begun []*Pod) {
+	for _, pod := range d.wanting {
+		if _, found := d.State.step(pod.UID); found {
+			begun = append(begun, pod)
+		}
+	}
+	return begun
+}

@@ -1,0 +1,299 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+const (
+	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say.
+	DefaultWatch = 10 * time.Minute
+	// patience is how long a resize may be deferred, fail or go unanswered before it is taken back, or the pod evicted where that is
+	// allowed. The kubelet tries again every 30 s or so; VPA waits as long.
+	patience = 5 * time.Minute
+	// successorPatience is how long the successor of an evicted pod may take to become ready.
+	successorPatience = 10 * time.Minute
+	// storm is the number of restarts within the watch that take a lower limit back although no kill was seen.
+	storm = 2
+)
+
+// Observe compares what pods show with what was begun: it confirms, gives up, takes back. kills are those of the workload. It must be
+// called before sizes are recommended, because what it takes back stands instead of the recommendation ([State.Standing]).
+func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
+	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}}
+	for i := range in.Pods {
+		o.pods[in.Pods[i].UID] = &in.Pods[i]
+	}
+	o.state.forget(o.pods, in.Now)
+	if o.state.Experiment != nil && !o.revert(kills) {
+		o.follow()
+	}
+	return o.state, o.findings
+}
+
+type observation struct {
+	Input
+	state    State
+	pods     map[types.UID]*Pod
+	findings []Finding
+}
+
+func (o *observation) found(kind FindingKind, st *Step, format string, args ...any) {
+	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
+}
+
+// follow looks at each pod that is being changed or watched.
+func (o *observation) follow() {
+	e := o.state.Experiment
+	kept := e.Steps[:0:0]
+	for i := range e.Steps {
+		st := e.Steps[i]
+		done, passed := o.followStep(&st)
+		if passed {
+			e.Passed++
+		}
+		if !done {
+			kept = append(kept, st)
+		}
+	}
+	e.Steps = kept
+	o.state.abandon()
+}
+
+// followStep says whether there is nothing left to do about a step, and whether that was a success.
+func (o *observation) followStep(st *Step) (done, passed bool) {
+	if st.Evict {
+		return o.followEviction(st), false
+	}
+	pod := o.pods[st.UID]
+	switch {
+	case pod == nil || pod.Leaving:
+		return true, false // whoever comes instead is looked at anew
+	case st.Back:
+		return pod.has(st.From, spec), false
+	case !st.Confirmed.IsZero():
+		return o.watch(st, pod)
+	case pod.has(st.To, spec):
+		return o.awaited(st, pod)
+	case pod.has(st.From, spec):
+		return false, false // written down and not done: Decide does it
+	}
+	o.foreign(st, pod)
+	return true, false
+}
+
+// awaited is a resize that the API server took and the kubelet has not yet put in force, or has now.
+func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
+	waited := o.Now.Sub(st.At)
+	r := pod.Resize
+	switch {
+	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
+		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
+		o.found(Resized, st, "%s, in force %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
+		if o.state.Experiment.Lowering && lowersAny(st.From, st.To) {
+			return false, false
+		}
+		return true, true
+	case r.Infeasible:
+		o.giveUp(st, ReasonInfeasible, "the node cannot hold it: "+r.Message)
+	case r.Failed && waited >= patience:
+		o.giveUp(st, ReasonFailed, "the kubelet failed for "+recommend.Ago(waited)+": "+r.Message)
+	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
+		o.giveUp(st, ReasonDeferred, "the node has had no room for "+recommend.Ago(waited)+": "+r.Message)
+	case !r.Deferred && !r.InProgress && waited >= patience:
+		o.giveUp(st, ReasonNotActuated, "the kubelet has not put it in force within "+recommend.Ago(waited))
+	}
+	return false, false
+}
+
+// giveUp takes the resize out of the pod's spec again: a spec that says more than is in force misleads the scheduler, and people.
+func (o *observation) giveUp(st *Step, reason, why string) {
+	st.Back = true
+	o.state.refuse(Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why})
+	o.found(NotResized, st, "%s is taken back: %s", changes(st.From, st.To), why)
+}
+
+// watch is a pod that runs with a lower limit.
+func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
+	if !pod.has(st.To, spec) {
+		o.foreign(st, pod)
+		return true, false
+	}
+	over := o.Now.Sub(st.Confirmed) >= cmp.Or(o.Policy.Watch, DefaultWatch)
+	return over, over
+}
+
+// foreign notes that somebody else changed what memfit had set. Two writers never come to rest, so one of them has to: memfit.
+func (o *observation) foreign(st *Step, pod *Pod) {
+	var now []string
+	for _, c := range pod.Containers {
+		if _, ours := st.To[c.Name]; ours {
+			now = append(now, fmt.Sprintf("container %s has limit %s, request %s", c.Name, c.Spec.Limit, c.Spec.Request))
+		}
+	}
+	who := "somebody"
+	if pod.Writer != "" {
+		who = "field manager " + pod.Writer
+	}
+	why := fmt.Sprintf("%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To), strings.Join(now, ", "))
+	o.state.Foreign = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
+	o.found(Foreign, st, "%s. Recommend only for %s: let only one of the two size this workload", why, recommend.Ago(foreignHold))
+}
+
+// followEviction waits for the pod to go, and for one that takes its place.
+func (o *observation) followEviction(st *Step) (done bool) {
+	if pod := o.pods[st.UID]; pod != nil && !pod.Leaving {
+		return false // Decide asks (again) for its eviction
+	}
+	for i := range o.Pods {
+		next := &o.Pods[i]
+		_, taken := o.state.step(next.UID)
+		if taken || next.Leaving || !next.Ready || next.Created.Before(stamp(st.At)) || !next.has(limits(st.To), actual) {
+			continue
+		}
+		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
+		st.Pod, st.UID, st.Evict = next.Name, next.UID, false
+		st.Confirmed, st.Restarts, st.To = stamp(o.Now), next.restarts(), sizesOf(next, st.To)
+		if !o.state.Experiment.Lowering {
+			o.state.Experiment.Passed++
+			return true
+		}
+		return false
+	}
+	if waited := o.Now.Sub(st.At); waited >= successorPatience {
+		o.found(NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod, recommend.Ago(waited))
+		return true
+	}
+	return false
+}
+
+// limits are sizes without their requests: LimitRanges and other webhooks may have a word about those of a new pod.
+func limits(sizes map[string]recommend.Size) map[string]recommend.Size {
+	out := make(map[string]recommend.Size, len(sizes))
+	for name, s := range sizes {
+		out[name] = recommend.Size{Limit: s.Limit}
+	}
+	return out
+}
+
+// sizesOf are the sizes a pod has, of the containers that are asked for.
+func sizesOf(pod *Pod, of map[string]recommend.Size) map[string]recommend.Size {
+	out := make(map[string]recommend.Size, len(of))
+	for _, c := range pod.Containers {
+		if _, asked := of[c.Name]; asked {
+			out[c.Name] = c.Spec
+		}
+	}
+	return out
+}
+
+// revert ends an experiment that lowered a limit and was followed by kills at it, or by a restart storm.
+func (o *observation) revert(kills []memory.OOMKill) bool {
+	e := o.state.Experiment
+	if !e.Lowering {
+		return false
+	}
+	pod, why := o.killedAtTarget(kills)
+	if why == "" {
+		pod, why = o.restartStorm()
+	}
+	if why == "" {
+		return false
+	}
+	for _, name := range sorted(e.Targets) {
+		tried, before := e.Targets[name], e.Before[name]
+		if !lowers(before.Limit, tried.Limit) {
+			continue
+		}
+		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
+		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
+			Message: fmt.Sprintf("Limit %s of container %s is taken back from every pod, to %s, because %s. It is not lowered again for %s",
+				tried.Limit, name, before.Limit, why, recommend.Ago(RevertHold))})
+	}
+	o.state.Experiment = nil
+	return true
+}
+
+// killedAtTarget looks for a kill under the lower limit. The limit tells it from a kill in a pod that still has the old one.
+func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
+	e := o.state.Experiment
+	for _, k := range kills {
+		name := k.Container.Container
+		target := e.Targets[name].Limit
+		if k.Time.Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target || !lowers(e.Before[name].Limit, target) {
+			continue
+		}
+		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
+			fmt.Sprintf("pod %s was OOM killed at it %s after the change began", k.Container.Pod, recommend.Ago(max(k.Time.Sub(e.Began), 0)))
+	}
+	return Pod{}, ""
+}
+
+// restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice and give up.
+func (o *observation) restartStorm() (Pod, string) {
+	for _, st := range o.state.Experiment.Steps {
+		pod := o.pods[st.UID]
+		if pod == nil || st.Confirmed.IsZero() || !lowersAny(st.From, st.To) {
+			continue
+		}
+		if n := pod.restarts() - st.Restarts; n >= storm {
+			return *pod, fmt.Sprintf("pod %s restarted %d times within %s of it", pod.Name, n, recommend.Ago(o.Now.Sub(st.Confirmed)))
+		}
+	}
+	return Pod{}, ""
+}
+
+func lowersAny(from, to map[string]recommend.Size) bool {
+	for name, s := range to {
+		if lowers(from[name].Limit, s.Limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
+func changes(from, to map[string]recommend.Size) string {
+	var parts []string
+	for _, name := range sorted(to) {
+		f, t := from[name], to[name]
+		limit := t.Limit != 0 && t.Limit != f.Limit
+		request := t.Request != 0 && t.Request != f.Request
+		switch {
+		case limit && request:
+			parts = append(parts, fmt.Sprintf("limit of container %s %s to %s (request %s to %s)", name, none(f.Limit), t.Limit, none(f.Request), t.Request))
+		case limit:
+			parts = append(parts, fmt.Sprintf("limit of container %s %s to %s", name, none(f.Limit), t.Limit))
+		case request:
+			parts = append(parts, fmt.Sprintf("request of container %s %s to %s", name, none(f.Request), t.Request))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func none(b memory.Bytes) string {
+	if b == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+func sorted[T any](m map[string]T) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

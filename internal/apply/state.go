@@ -1,0 +1,297 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// version of the encoding.
+const version = 1
+
+// State is what must be remembered between two looks, a restart of memfit included. The zero value remembers nothing.
+type State struct {
+	// Experiment is the change under way; nil: none.
+	Experiment *Experiment `json:"experiment,omitempty"`
+	// LastChange is when a pod was changed last.
+	LastChange time.Time `json:"lastChange,omitzero"`
+	// Reverts are the sizes that were taken back within the last week, one per container.
+	Reverts []Revert `json:"reverts,omitempty"`
+	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Foreign tells of somebody else who resizes these pods.
+	Foreign *ForeignWriter `json:"foreign,omitempty"`
+}
+
+// Experiment is one change of a workload's pods to one set of sizes.
+type Experiment struct {
+	Began time.Time `json:"began"`
+	// Previous is the last change before it, which counts again when nothing comes of this one.
+	Previous time.Time `json:"previous,omitzero"`
+	// Targets are the sizes by container; Before are those of the first pod that was changed.
+	Targets map[string]recommend.Size `json:"targets"`
+	Before  map[string]recommend.Size `json:"before"`
+	// Lowering: a limit goes down, so that pods are watched.
+	Lowering bool `json:"lowering,omitempty"`
+	// Passed is the number of pods that were changed and are done with: confirmed, and watched if the experiment lowers.
+	Passed int `json:"passed,omitempty"`
+	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one pod being changed.
+type Step struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	At  time.Time `json:"at"`
+	// Evict: the pod is evicted; its successor takes its place in the step when it is ready.
+	Evict bool `json:"evict,omitempty"`
+	// From and To are sizes by container.
+	From map[string]recommend.Size `json:"from"`
+	To   map[string]recommend.Size `json:"to"`
+	// Confirmed is when the new size was seen in force.
+	Confirmed time.Time `json:"confirmed,omitzero"`
+	// Restarts is the number of container restarts when it was.
+	Restarts int32 `json:"restarts,omitempty"`
+	// Back: the resize did not come about; From is written again.
+	Back bool `json:"back,omitempty"`
+}
+
+// Revert is a size that led to kills or restarts.
+type Revert struct {
+	Container string         `json:"container"`
+	Tried     recommend.Size `json:"tried"`
+	Restored  recommend.Size `json:"restored"`
+	At        time.Time      `json:"at"`
+	Why       string         `json:"why"`
+}
+
+// Refusal is a pod that could not be changed.
+type Refusal struct {
+	Pod   string    `json:"pod"`
+	UID   types.UID `json:"uid"`
+	Until time.Time `json:"until"`
+	// Evict: it was the eviction that was refused.
+	Evict  bool   `json:"evict,omitempty"`
+	Reason string `json:"reason"`
+	Why    string `json:"why"`
+}
+
+// ForeignWriter is somebody else who writes sizes into these pods.
+type ForeignWriter struct {
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"`
+}
+
+const (
+	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
+	RevertHold = 7 * 24 * time.Hour
+	// refusalHold is how long the API server's or the kubelet's no stands, budgetHold a PodDisruptionBudget's: replicas come and go.
+	refusalHold = time.Hour
+	budgetHold  = time.Minute
+	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
+	foreignHold = 24 * time.Hour
+	// maxRefusals and maxWatched bound the state: 200 bytes each.
+	maxRefusals = 32
+	maxWatched  = 32
+)
+
+// Standing is the size of a container that stands because a smaller one was taken back, and when that was.
+func (s *State) Standing(container string, now time.Time) (Revert, bool) {
+	for _, r := range s.Reverts {
+		if r.Container == container && now.Sub(r.At) < RevertHold {
+			return r, true
+		}
+	}
+	return Revert{}, false
+}
+
+// Instead is the recommendation while a size that was taken back must not come again: the restored size stands until the hold is over,
+// for new pods as well. A recommendation for more is left as it is.
+func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size, now time.Time) recommend.Recommendation {
+	if rec.Size == (recommend.Size{}) || rec.Size.Limit >= r.Restored.Limit {
+		return rec
+	}
+	rec.Size = highest(r.Restored, recommend.Size{Request: rec.Size.Request})
+	rec.Decision = recommend.Keep
+	if have.Limit < rec.Size.Limit {
+		rec.Decision, rec.Urgent = recommend.Raise, true
+	}
+	why := fmt.Sprintf("a limit of %s was taken back %s ago, because %s: %s stands for %s", r.Tried.Limit, recommend.Ago(now.Sub(r.At)), r.Why,
+		r.Restored.Limit, recommend.Ago(RevertHold-now.Sub(r.At)))
+	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
+	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
+	return rec
+}
+
+// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is for people's eyes, and Budget
+// for an eviction that a PodDisruptionBudget does not allow now.
+func (s *State) Refused(a Action, reason, why string, now time.Time) {
+	hold := refusalHold
+	if reason == ReasonBudget {
+		hold = budgetHold
+	}
+	s.drop(a.UID)
+	s.refuse(Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why})
+}
+
+// Gone notes that the pod of an action does not exist any more, or is another one by now.
+func (s *State) Gone(uid types.UID) { s.drop(uid) }
+
+func (s *State) refuse(r Refusal) {
+	r.Until = stamp(r.Until)
+	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict })
+	s.Refusals = append(s.Refusals, r)
+	if extra := len(s.Refusals) - maxRefusals; extra > 0 {
+		s.Refusals = s.Refusals[extra:]
+	}
+}
+
+// drop forgets a step.
+func (s *State) drop(uid types.UID) {
+	if s.Experiment == nil {
+		return
+	}
+	e := *s.Experiment
+	e.Steps = slices.DeleteFunc(slices.Clone(e.Steps), func(st Step) bool { return st.UID == uid })
+	s.Experiment = &e
+	s.abandon()
+}
+
+// abandon ends an experiment of which nothing came.
+func (s *State) abandon() {
+	if e := s.Experiment; e != nil && len(e.Steps) == 0 && e.Passed == 0 {
+		s.Experiment, s.LastChange = nil, e.Previous
+	}
+}
+
+// refusal of a pod that still stands.
+func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
+	for _, r := range s.Refusals {
+		if r.UID == uid && r.Evict == evict {
+			return r, true
+		}
+	}
+	return Refusal{}, false
+}
+
+func (s *State) step(uid types.UID) (Step, bool) {
+	if s.Experiment != nil {
+		for _, st := range s.Experiment.Steps {
+			if st.UID == uid {
+				return st, true
+			}
+		}
+	}
+	return Step{}, false
+}
+
+// clone is a copy that shares nothing that is changed in place.
+func (s *State) clone() State {
+	c := *s
+	if s.Experiment != nil {
+		e := *s.Experiment
+		e.Targets, e.Before, e.Steps = maps.Clone(e.Targets), maps.Clone(e.Before), slices.Clone(e.Steps)
+		c.Experiment = &e
+	}
+	c.Reverts, c.Refusals = slices.Clone(s.Reverts), slices.Clone(s.Refusals)
+	return c
+}
+
+// forget drops what does not matter any more.
+func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
+	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold })
+	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
+	if s.Foreign != nil && !now.Before(s.Foreign.Until) {
+		s.Foreign = nil
+	}
+}
+
+func (s *State) revert(r Revert) {
+	s.Reverts = slices.DeleteFunc(s.Reverts, func(old Revert) bool { return old.Container == r.Container })
+	s.Reverts = append(s.Reverts, r)
+}
+
+// stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+type encoded struct {
+	Version int `json:"v"`
+	plain
+}
+
+// plain is State without its methods, so that encoding it does not recur.
+type plain State
+
+// MarshalJSON is nothing (null) when there is nothing to remember.
+func (s *State) MarshalJSON() ([]byte, error) {
+	if s.Experiment == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.Foreign == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(encoded{version, plain(*s)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go on with it.
+func (s *State) UnmarshalJSON(data []byte) error {
+	var e encoded
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	if e.Version > version {
+		return fmt.Errorf("the state of resizes was written by a newer memfit (version %d, this one knows %d)", e.Version, version)
+	}
+	*s = State(e.plain)
+	return nil
+}
+
+// highest is the larger of two sizes, request and limit by themselves.
+func highest(a, b recommend.Size) recommend.Size {
+	return recommend.Size{Request: max(a.Request, b.Request), Limit: max(a.Limit, b.Limit)}
+}
+
+func (p *Pod) container(name string) (Container, bool) {
+	for _, c := range p.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+func (p *Pod) restarts() int32 {
+	var n int32
+	for _, c := range p.Containers {
+		n += c.Restarts
+	}
+	return n
+}
+
+// has reports whether the containers have the sizes, as get reads them; what a size leaves open may be anything.
+func (p *Pod) has(sizes map[string]recommend.Size, get func(Container) recommend.Size) bool {
+	for name, want := range sizes {
+		c, found := p.container(name)
+		if !found {
+			continue
+		}
+		have := get(c)
+		if want.Limit != 0 && have.Limit != want.Limit || want.Request != 0 && have.Request != want.Request {
+			return false
+		}
+	}
+	return true
+}
+
+func spec(c Container) recommend.Size   { return c.Spec }
+func actual(c Container) recommend.Size { return c.Actual }
+
+func lowers(from, to memory.Bytes) bool { return to > 0 && to < from }

@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// Pod is one running pod of a workload, as its status shows it.
+type Pod struct {
+	Name    string
+	UID     types.UID
+	Created time.Time
+	// Ready is the pod's condition; Leaving: somebody deletes or evicts it already.
+	Ready, Leaving bool
+	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
+	QoS string
+	// NodeSize is the allocatable memory of its node; 0: not known.
+	NodeSize memory.Bytes
+	// Resize is what the kubelet says about a resize that is not in force yet.
+	Resize Resize
+	// Writer is the field manager of the last resize that was not memfit's; empty: there was none.
+	Writer string
+	// Containers are those that memfit sizes.
+	Containers []Container
+}
+
+// Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
+type Resize struct {
+	// Deferred: the node has no room now, and the kubelet tries again by itself. Infeasible: it never will have.
+	Deferred, Infeasible bool
+	// InProgress: the kubelet is at it; Failed: it tried and reports an error.
+	InProgress, Failed bool
+	// Message is the kubelet's, Since when it began to say so.
+	Message string
+	Since   time.Time
+}
+
+// Container is one container of a pod, as far as its size goes.
+type Container struct {
+	Name string
+	// Spec is what the pod asks for, Actual what the kubelet has put in force.
+	Spec, Actual recommend.Size
+	Restarts     int32
+	// RSS is use now; 0: not measured.
+	RSS memory.Bytes
+	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or nobody knows.
+	FrozenHeap, Overhead memory.Bytes
+	// Literal: the cap is a number in the pod's environment, which not even a restart of the container changes.
+	Literal bool
+	// RestartsOnResize: its resizePolicy says RestartContainer.
+	RestartsOnResize bool
+}
+
+// Policy is the owner's word about changing running pods.
+type Policy struct {
+	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
+	Evict bool
+	// OnlyRaise says why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
+	OnlyRaise string
+	// NoEvict says why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
+	NoEvict string
+	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
+	MaxUnavailable int32
+	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
+	SingleReplicaMayRestart bool
+	// Watch is how long a pod whose limit was lowered is watched. 0: 10m.
+	Watch time.Duration
+}
+
+// Input is everything a decision depends on.
+type Input struct {
+	Now    time.Time
+	Policy Policy
+	// Pods are the workload's governed pods that have not ended.
+	Pods []Pod
+	// Wishes are, by container, the recommendation with what guards know of the container besides its pods. Decide fills in the rest.
+	Wishes map[string]recommend.GuardInput
+	State  State
+}
+
+// Action is one thing to do to one pod.
+type Action struct {
+	Pod string
+	UID types.UID
+	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to; 0 leaves a request or limit as it is.
+	Evict bool
+	Sizes map[string]recommend.Size
+	// Undo: a resize that did not come about is taken out of the pod's spec again.
+	Undo bool
+	// Why says it in words: "limit of container app 64Mi to 160Mi".
+	Why string
+}
+
+// Decision is what to do now, and what to say.
+type Decision struct {
+	// State is to be written before Actions are carried out.
+	State   State
+	Actions []Action
+	// UpToDate: every pod has what is recommended. Reason and Message are those of the Applied condition.
+	UpToDate        bool
+	Reason, Message string
+	// NextLook is when the answer may differ without news; 0: only with news.
+	NextLook time.Duration
+}
+
+// Reasons of a decision, besides those of the guards.
+const (
+	// ReasonUpToDate: every running pod has the recommended size.
+	ReasonUpToDate = "UpToDate"
+	// ReasonApplying: a pod is being changed now.
+	ReasonApplying = "Applying"
+	// ReasonWatching: pods whose limit was lowered are watched.
+	ReasonWatching = "Watching"
+	// ReasonDeferred, ReasonInfeasible and ReasonFailed are the kubelet's answers to a resize.
+	ReasonDeferred   = "Deferred"
+	ReasonInfeasible = "Infeasible"
+	ReasonFailed     = "ResizeFailed"
+	// ReasonNotActuated: the kubelet says nothing at all.
+	ReasonNotActuated = "NotActuated"
+	// ReasonRefused: the API server took neither the resize nor the eviction.
+	ReasonRefused = "Refused"
+	// ReasonBudget is also the guard's: a PodDisruptionBudget does not allow an eviction now.
+	ReasonBudget = "Budget"
+	// ReasonConflict is also the guard's: somebody else resizes these pods.
+	ReasonConflict = "Conflict"
+	// ReasonNoPods: no pod runs that could be changed.
+	ReasonNoPods = "WaitingForNewPods"
+	// ReasonOnlyRaise: pods of this workload are never lowered or evicted.
+	ReasonOnlyRaise = "WaitingForNewPods"
+)
+
+// Finding is something that turned out since the last look, for an event.
+type Finding struct {
+	Kind FindingKind
+	Pod  string
+	UID  types.UID
+	// Message says it in a sentence with numbers.
+	Message string
+}
+
+// FindingKind is the event's reason.
+type FindingKind string
+
+// The findings.
+const (
+	// Resized: the kubelet put the new size in force. Replaced: an evicted pod's successor runs with it.
+	Resized  FindingKind = "Resized"
+	Replaced FindingKind = "Replaced"
+	// NotResized: the resize was given up and is taken back.
+	NotResized FindingKind = "NotResized"
+	// Reverted: a lower limit led to kills or restarts and is taken back from every pod.
+	Reverted FindingKind = "Reverted"
+	// Foreign: somebody else changed a size that memfit had set.
+	Foreign FindingKind = "ForeignWriter"
+)

@@ -1,0 +1,50 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Frozen is a heap cap that a running process keeps while its limit is resized.
+type Frozen struct {
+	// Cap of the managed heap; 0: there is none that is known.
+	Cap memory.Bytes
+	// Overhead is what the runtime needs besides.
+	Overhead memory.Bytes
+	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
+	Literal bool
+}
+
+// FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is taken from the larger
+// of the limit at admission and the one in force: nobody knows under which of them the process started.
+func FrozenIn(pod *corev1.Pod, n *profile.Named, container string) Frozen {
+	plan := MakePlan(Input{Pod: pod, Profile: n})
+	growth := plan.Growth(container)
+	c := plan.of(container)
+	if c == nil || !growth.FollowsLimit || growth.HeapPercent == 0 {
+		return Frozen{}
+	}
+	atAdmission := memory.Bytes(0)
+	if rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container); rec != nil {
+		text, _, _ := strings.Cut(rec.Limit, " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
+		atAdmission = parse(text)
+	}
+	literal := slices.ContainsFunc(c.set, func(s setting) bool {
+		return s.knob.Name == c.runtime.runtime.Heap && s.knob.Follows == runtimes.Literal
+	})
+	from := max(atAdmission, c.limit.effective)
+	if literal && atAdmission > 0 {
+		from = atAdmission
+	}
+	return Frozen{Cap: from.Percent(growth.HeapPercent), Overhead: growth.Overhead, Literal: literal}
+}
