@@ -30,8 +30,8 @@ type Cluster struct {
 	Namespace string
 }
 
-// Reads of `export -A` come one for each workload. These are kubectl's own numbers, times ten: the API server's priority and fairness does
-// what client-side limits once did.
+// Reads of `export -A` come one for each workload, and client-go's default of 5 a second would make a large cluster wait. These are the numbers
+// with which kubectl asks for API groups; the API server protects itself (priority and fairness).
 const (
 	queriesPerSecond = 50
 	queriesAtOnce    = 300
@@ -127,7 +127,7 @@ func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		var item T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, &item); err != nil { //nolint:errcheck // the dynamic client lists nothing else
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, &item); err != nil {
 			return err
 		}
 		out = append(out, item)

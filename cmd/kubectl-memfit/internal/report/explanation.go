@@ -118,16 +118,16 @@ func killed(k *v1alpha1.OOMKillRecord) string {
 
 // covered is how many pods run with the profile's settings, and what is the matter with the others.
 func covered(c *v1alpha1.Coverage) string {
-	text := fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)
+	parts := []string{fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)}
 	for _, other := range []struct {
 		pods int32
 		are  string
 	}{{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"}, {c.Skipped, "are left alone for a reason (annotation " + v1alpha1.InjectedAnnotation + ")"}} {
 		if other.pods > 0 {
-			text += fmt.Sprintf(", %d %s", other.pods, other.are)
+			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 func plural(n int64, noun string) string {

@@ -45,11 +45,12 @@ func (s *Status) Write(w io.Writer, t Table) error {
 	if len(s.Problems) == 0 {
 		return nil
 	}
-	text := "\n" + t.Colours.paint(bold, "Profiles that need a look") + "\n"
+	var text strings.Builder
+	text.WriteString("\n" + t.Colours.paint(bold, "Profiles that need a look") + "\n")
 	for _, p := range s.Problems {
-		text += "  " + line(p) + "\n"
+		text.WriteString("  " + line(p) + "\n")
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
@@ -63,7 +64,7 @@ func problems(p *Profile) []string {
 			bad = metav1.ConditionTrue
 		}
 		if c.Status == bad && c.Type != v1alpha1.ConditionInjectionUpToDate {
-			texts = append(texts, fmt.Sprintf("%s: %s is %s (%s): %s", p.Named.String(), c.Type, c.Status, c.Reason, c.Message))
+			texts = append(texts, fmt.Sprintf("%s: %s is %s (%s): %s", p.String(), c.Type, c.Status, c.Reason, c.Message))
 		}
 	}
 	return texts
@@ -89,7 +90,7 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 	} else {
 		var names []string
 		for i := range profiles {
-			names = append(names, profiles[i].Named.String())
+			names = append(names, profiles[i].String())
 		}
 		fmt.Fprintf(&text, "Opt a workload in with a profile that is there (%s):\n", someOf(names))
 	}
