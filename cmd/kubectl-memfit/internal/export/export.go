@@ -142,6 +142,6 @@ func (w *workload) document(o Options) any {
 	case HelmValues:
 		return w.values()
 	default:
-		return w.manifest(o.NoNamespace && o.Format == Kustomize)
+		return w.manifest(o)
 	}
 }

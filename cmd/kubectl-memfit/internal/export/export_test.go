@@ -171,12 +171,15 @@ func TestKustomizeBuilds(t *testing.T) {
 				"CronJob/report/job":     `{"limits":{"memory":"300Mi"},"requests":{"cpu":"50m","memory":"200Mi"}}`,
 				"DaemonSet/agent/agent":  `{"limits":{"memory":"64Mi"}}`,
 			} {
-				if got := built[path]; got != want {
+				if got := built.resources[path]; got != want {
 					t.Errorf("%s has resources %s, want %s", path, got, want)
 				}
 			}
-			if len(built) != 6 {
-				t.Errorf("%d containers, want 6: the patch added or lost some: %v", len(built), built)
+			if first := slices.Index(built.paths, "Deployment/web/cache"); first < 0 || built.paths[first+1] != "Deployment/web/app" {
+				t.Errorf("containers are %v, want cache to stay before app: the first one is what kubectl logs shows", built.paths)
+			}
+			if len(built.paths) != 6 {
+				t.Errorf("%d containers, want 6: the patch added or lost some: %v", len(built.paths), built.paths)
 			}
 		})
 	}
@@ -188,7 +191,7 @@ func TestOneWorkloadIsOneDocument(t *testing.T) {
 		"kustomization.yaml": "resources: [base.yaml]\npatches: [{target: {kind: Deployment, name: web}, path: memory.yaml}]\n", "base.yaml": builtIn(t, true),
 		"memory.yaml": string(exported(t, shop(t)[:1], Options{Format: JSON6902}).Text),
 	})
-	if got, want := built["Deployment/web/app"], `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`; got != want {
+	if got, want := built.resources["Deployment/web/app"], `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`; got != want {
 		t.Errorf("the Deployment has resources %s, want %s", got, want)
 	}
 	var values map[string]any
@@ -197,8 +200,14 @@ func TestOneWorkloadIsOneDocument(t *testing.T) {
 	}
 }
 
-// build runs kustomize and returns the resources of each container, as JSON, by kind, name and container.
-func build(t *testing.T, files map[string]string) map[string]string {
+// found are containers: "Kind/name/container" in their order, and the resources of each as JSON.
+type found struct {
+	paths     []string
+	resources map[string]string
+}
+
+// build runs kustomize and returns the containers of what it built.
+func build(t *testing.T, files map[string]string) found {
 	t.Helper()
 	disk := filesys.MakeFsInMemory()
 	for name, text := range files {
@@ -210,19 +219,18 @@ func build(t *testing.T, files map[string]string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
+	out := found{resources: map[string]string{}}
 	for _, r := range result.Resources() {
 		object, err := r.Map()
 		if err != nil {
 			t.Fatal(err)
 		}
-		containers(t, &unstructured.Unstructured{Object: object}, out)
+		out.add(t, &unstructured.Unstructured{Object: object})
 	}
 	return out
 }
 
-// containers adds the resources of an object's containers to out.
-func containers(t *testing.T, u *unstructured.Unstructured, out map[string]string) {
+func (f *found) add(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	path := []string{"spec", "template", "spec"}
 	if u.GetKind() == "CronJob" {
@@ -238,7 +246,8 @@ func containers(t *testing.T, u *unstructured.Unstructured, out map[string]strin
 			if err != nil {
 				t.Fatal(err)
 			}
-			out[u.GetKind()+"/"+u.GetName()+"/"+c.(map[string]any)["name"].(string)] = string(resources)
+			path := u.GetKind() + "/" + u.GetName() + "/" + c.(map[string]any)["name"].(string)
+			f.paths, f.resources[path] = append(f.paths, path), string(resources)
 		}
 	}
 }
@@ -262,7 +271,7 @@ func operations(t *testing.T) map[string][]byte {
 }
 
 func TestJSONPatchesApply(t *testing.T) {
-	patches, got := operations(t), map[string]string{}
+	patches, got := operations(t), found{resources: map[string]string{}}
 	if len(patches) != 4 {
 		t.Errorf("patches for %d workloads, want 4: the Deployment, the StatefulSet, the CronJob and the Rollout", len(patches))
 	}
@@ -286,7 +295,7 @@ func TestJSONPatchesApply(t *testing.T) {
 		if err := u.UnmarshalJSON(after); err != nil {
 			t.Fatal(err)
 		}
-		containers(t, &u, got)
+		got.add(t, &u)
 	}
 	want := map[string]string{
 		"Deployment/web/app":     `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`,
@@ -296,7 +305,7 @@ func TestJSONPatchesApply(t *testing.T) {
 		"CronJob/report/upload":  "null",
 		"Rollout/web/app":        `{"limits":{"memory":"300Mi"},"requests":{"memory":"220Mi"}}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.resources); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }

@@ -46,7 +46,7 @@ func (w *workload) header() string {
 			c.say("    - %s", reason)
 		}
 	}
-	for _, text := range w.leftOut {
+	for _, text := range w.unsized {
 		c.say("  %s", text)
 	}
 	if applied := meta.FindStatusCondition(w.rec.Status.Conditions, v1alpha1.ConditionApplied); applied != nil {
@@ -62,7 +62,7 @@ func (w *workload) header() string {
 func (w *workload) refusal() string {
 	var c comment
 	c.say("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))
-	for _, text := range w.leftOut {
+	for _, text := range w.unsized {
 		c.say("  %s", text)
 	}
 	return c.String()

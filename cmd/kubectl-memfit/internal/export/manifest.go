@@ -9,16 +9,19 @@ import "k8s.io/apimachinery/pkg/api/resource"
 type tree = map[string]any
 
 // manifest is the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
-func (w *workload) manifest(noNamespace bool) tree {
+func (w *workload) manifest(o Options) tree {
 	ref := w.rec.Spec.Workload
 	metadata := tree{"name": ref.Name}
-	if !noNamespace {
+	if !o.NoNamespace || o.Format != Kustomize {
 		metadata["namespace"] = w.rec.Namespace
 	}
 	spec := tree{}
 	for i := range w.sized {
 		c := &w.sized[i]
 		list, _ := spec[c.list].([]tree)
+		if o.Format == Kustomize {
+			list = w.keepingOrder(list, c)
+		}
 		spec[c.list] = append(list, tree{"name": c.name, "resources": c.wanted()})
 	}
 	out := tree{"apiVersion": ref.APIVersion, "kind": ref.Kind, "metadata": metadata}
@@ -29,6 +32,15 @@ func (w *workload) manifest(noNamespace bool) tree {
 	}
 	inner["spec"] = spec
 	return out
+}
+
+// keepingOrder names the containers before c that are not sized, and says nothing of them. kustomize puts what a patch names first, and the
+// first container is the one that kubectl logs and kubectl exec are about.
+func (w *workload) keepingOrder(list []tree, c *container) []tree {
+	for _, name := range w.names[c.list][len(list):c.index] {
+		list = append(list, tree{"name": name})
+	}
+	return list
 }
 
 // wanted is the container's resources with memory only.

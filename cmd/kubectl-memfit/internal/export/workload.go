@@ -30,8 +30,10 @@ type workload struct {
 	kind kinds.Kind
 	// sized are the containers to write, in the order of the template.
 	sized []container
-	// leftOut says of the others why they are not written.
-	leftOut []string
+	// names are all containers of each list, in the order of the template.
+	names map[string][]string
+	// unsized says of the others why they have no size here.
+	unsized []string
 	// refused says why nothing is written at all.
 	refused string
 }
@@ -106,18 +108,18 @@ func templateOf(object *unstructured.Unstructured, kind kinds.Kind) (*corev1.Pod
 
 // find matches what is recommended with the containers of the template.
 func (w *workload) find(template *corev1.PodTemplateSpec) {
-	var inTemplate []string
+	w.names = map[string][]string{}
 	look := func(list string, containers []corev1.Container) {
 		for i := range containers {
 			c := container{name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0, resources: containers[i].Resources}
-			inTemplate = append(inTemplate, c.name)
+			w.names[list] = append(w.names[list], c.name)
 			c.rec = w.recommended(c.name)
 			switch {
 			case c.rec == nil && list == "containers":
-				w.leftOut = append(w.leftOut, c.name+" is left out: memfit does not size it")
+				w.unsized = append(w.unsized, c.name+" stays as it is: memfit does not size it")
 			case c.rec == nil:
 			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
-				w.leftOut = append(w.leftOut, fmt.Sprintf("%s is left out: %s", c.name, noNumber(c.rec)))
+				w.unsized = append(w.unsized, fmt.Sprintf("%s stays as it is: %s", c.name, noNumber(c.rec)))
 			default:
 				w.sized = append(w.sized, c)
 			}
@@ -125,9 +127,10 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 	}
 	look("containers", template.Spec.Containers)
 	look("initContainers", template.Spec.InitContainers)
+	inTemplate := slices.Concat(w.names["containers"], w.names["initContainers"])
 	for i := range w.rec.Status.Containers {
 		if name := w.rec.Status.Containers[i].Container; !slices.Contains(inTemplate, name) {
-			w.leftOut = append(w.leftOut, name+" is left out: it is not in the template; something adds it to the pods")
+			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
 		}
 	}
 }
