@@ -72,14 +72,11 @@ func (q *question) shape() signals.Shape {
 	if growth.FollowsLimit && growth.HeapPercent > 0 {
 		in.Cap = in.Limit.Percent(growth.HeapPercent)
 	}
-	for i := range q.kills {
-		in.Ended = append(in.Ended, q.kills[i].Time)
-	}
 	s := signals.Classify(in)
 	if len(q.urgent) == 0 || drifts(s) {
 		return s
 	}
-	in.Instances, in.Hours, in.Ended, in.Regimes = q.urgent, nil, nil, nil
+	in.Instances, in.Past, in.Regimes = q.urgent, nil, nil
 	if soon := signals.Classify(in); soon.Kind == signals.Climb && drifts(soon) {
 		return soon
 	}

@@ -19,8 +19,9 @@ const (
 	// lowHours is the number of hours whose low points are kept.
 	lowHours = 24
 	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas or a faster
-	// source than fits: points of one instance are then thinned, each kept one being the highest since the one before.
-	PointsKept = 140
+	// source than fits: points of one instance are then thinned, each kept one being the highest since the one before. What lies further
+	// back is in the timeline.
+	PointsKept = 72
 	RecentSpan = 2 * time.Hour
 	// slots is the number of instances followed one by one. Peaks of all replicas count; low points are taken from these.
 	slots = 6
@@ -54,6 +55,7 @@ type Container struct {
 	noRSS     bool      // some samples had the working set only
 	regime    regime    // under the limit in force
 	before    regime    // under the limit before it
+	past      timeline
 	recent    ring
 }
 
@@ -66,9 +68,13 @@ type slot struct {
 	low     code   // lowest demand in this hour; 0: none yet, or still warming up
 	full    bool   // it was up and warm when the hour began
 	number  uint8
-	last    int64
-	started int64 // when it started, or when it was first seen
+	open    tally // what it used in the span that is not over yet
+	last    stamp
+	started stamp // when it started, or when it was first seen
 }
+
+// stamp is a time in Unix seconds, good until 2106.
+type stamp uint32
 
 // regime is what was seen under one limit: it tells use that follows the limit from demand that does not care.
 type regime struct {
@@ -87,7 +93,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	if s.HasRSS {
 		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all is none
 	}
-	if demand <= 0 || at <= 0 {
+	if demand <= 0 || at <= 0 || at > math.MaxUint32 {
 		return
 	}
 	hour, day := int32(at/3600), uint16(at/86400)
@@ -96,7 +102,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	}
 	c.advance(hour, day)
 	sl, fresh := c.slotFor(s, at)
-	if sl != nil && !fresh && sl.last == at {
+	if sl != nil && !fresh && int64(sl.last) == at {
 		return
 	}
 	v := encode(demand)
@@ -105,14 +111,16 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.markDay(v, day)
 	c.markPeaks(s, day)
 	c.noRSS = c.noRSS || !s.HasRSS
-	if sl == nil || at < sl.last {
+	if sl == nil || at < int64(sl.last) {
 		return
 	}
-	sl.last = at
+	sl.last = stamp(at)
 	c.markRegime(v, limit)
 	if hour == c.hour && (sl.full || sl.warm()) && (sl.low == 0 || v < sl.low) {
 		sl.low = v
 	}
+	c.turn(at)
+	sl.open.add(v, sl.number)
 	c.recent.add(v, at, sl.number, c.spacing())
 }
 
@@ -150,6 +158,7 @@ func (c *Container) advance(hour int32, day uint16) {
 
 // closeHour moves the finished hour into the histogram, and the low points of its instances into the day.
 func (c *Container) closeHour() {
+	c.followFullest()
 	c.peaks.add(c.now, c.hour)
 	c.replicas = c.countSeen()
 	c.seen = [32]uint8{}
@@ -160,7 +169,7 @@ func (c *Container) closeHour() {
 			low = max(low, sl.low)
 		}
 		sl.low = 0
-		sl.full = sl.id != 0 && sl.last/3600 == int64(c.hour) && (sl.full || sl.warm())
+		sl.full = sl.id != 0 && int32(sl.last/3600) == c.hour && (sl.full || sl.warm())
 	}
 	c.lows[c.hour%lowHours] = low
 	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
@@ -177,12 +186,12 @@ func (c *Container) slotFor(s memory.Sample, at int64) (sl *slot, fresh bool) {
 		sl := &c.slot[i]
 		switch {
 		case sl.id == id:
-			if started := s.Started.Unix(); !s.Started.IsZero() && started > sl.last {
+			if started := s.Started.Unix(); !s.Started.IsZero() && started > int64(sl.last) && started <= math.MaxUint32 {
 				c.occupy(sl, id, started)
 				return sl, true
 			}
 			return sl, false
-		case free == nil && (sl.id == 0 || at-sl.last > 2*3600):
+		case free == nil && (sl.id == 0 || at-int64(sl.last) > 2*3600):
 			free = sl
 		}
 	}
@@ -197,7 +206,7 @@ func (c *Container) slotFor(s memory.Sample, at int64) (sl *slot, fresh bool) {
 	return free, true
 }
 
-func (s *slot) warm() bool { return s.last-s.started >= int64(warmUp/time.Second) }
+func (s *slot) warm() bool { return s.last-s.started >= stamp(warmUp/time.Second) }
 
 // markRegime starts a new regime when the limit changes by more than a twentieth; smaller steps teach nothing.
 func (c *Container) markRegime(v code, limit memory.Bytes) {
@@ -233,7 +242,7 @@ func (c *Container) lowSince(since int32) code {
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
 	for i := range c.slot {
-		if sl := &c.slot[i]; sl.id == id && at.Unix() > sl.started {
+		if sl := &c.slot[i]; sl.id == id && at.Unix() > int64(sl.started) && at.Unix() <= math.MaxUint32 {
 			c.occupy(sl, id, at.Unix())
 		}
 	}
@@ -241,7 +250,11 @@ func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 
 func (c *Container) occupy(sl *slot, id uint32, started int64) {
 	c.instances++
-	*sl = slot{id: id, started: started, number: c.instances, last: started - 1}
+	var open tally
+	if sl.id == id {
+		open = sl.open // the span is still that of the one before
+	}
+	*sl = slot{open: open, id: id, started: stamp(started), number: c.instances, last: stamp(started - 1)}
 }
 
 func (c *Container) count(at int64) {
@@ -288,7 +301,7 @@ func mark(peak *code, on *uint16, v code, day uint16) {
 func (c *Container) spacing() int64 {
 	var busy int64
 	for i := range c.slot {
-		if c.slot[i].id != 0 && c.last-c.slot[i].last <= 3600 {
+		if c.slot[i].id != 0 && c.last-int64(c.slot[i].last) <= 3600 {
 			busy++
 		}
 	}

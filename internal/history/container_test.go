@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -148,7 +149,7 @@ func TestOneHighReplicaAmongManyIsThePeak(t *testing.T) {
 
 func TestRecentKeepsSampleResolution(t *testing.T) {
 	c := New()
-	for m := range 300 {
+	for m := 0; m < 300; m += 2 {
 		c.Add(sampleOf("web-1", start.Add(time.Duration(m)*time.Minute), memory.Bytes(100+m)*mib), 0)
 	}
 	points := c.Recent()
@@ -156,7 +157,7 @@ func TestRecentKeepsSampleResolution(t *testing.T) {
 		t.Fatalf("%d points, want %d", len(points), PointsKept)
 	}
 	for i, p := range points {
-		m := 300 - PointsKept + i
+		m := 300 - 2*(PointsKept-i)
 		if want := start.Add(time.Duration(m) * time.Minute); p.Time != want || !near(p.Demand, memory.Bytes(100+m)*mib) {
 			t.Fatalf("point %d: %v, want %s at %s", i, p, memory.Bytes(100+m)*mib, want)
 		}
@@ -193,8 +194,11 @@ func TestUnmarshalRefusesWhatItDoesNotKnow(t *testing.T) {
 	good := encoded(t, busy(1, 2, 3))
 	c := busy(2, 1, 2)
 	before := encoded(t, c)
+	impossible := busy(1, 1, 1)
+	impossible.past.width = 0
 	for name, data := range map[string][]byte{
-		"empty": {}, "version 9": append([]byte{9}, good[1:]...), "cut": good[:len(good)/2], "longer": append(bytes.Clone(good), 0),
+		"spans without a length": encoded(t, impossible),
+		"empty":                  {}, "version 9": append([]byte{9}, good[1:]...), "cut": good[:len(good)/2], "longer": append(bytes.Clone(good), 0),
 	} {
 		if err := c.UnmarshalBinary(data); err == nil {
 			t.Errorf("%s: no error", name)
@@ -213,6 +217,7 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add(version1(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := New()
 		if c.UnmarshalBinary(data) != nil {
@@ -230,6 +235,7 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		c.Recent()
 		c.Days()
 		c.AppendHours(nil)
+		c.AppendSpans(nil)
 		c.Regimes()
 		c.Replicas()
 		c.Quantile(0.9)
@@ -237,6 +243,38 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		c.Add(sampleOf("web-1", start, mib), mib)
 		c.Trough()
 	})
+}
+
+// version1 was written by the version before: two pods at 100 to 196 MiB, looked at every minute for three days.
+func version1(t testing.TB) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/version1.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestTheVersionBeforeIsStillRead: an upgrade of memfit forgets no size.
+func TestTheVersionBeforeIsStillRead(t *testing.T) {
+	c := New()
+	if err := c.UnmarshalBinary(version1(t)); err != nil {
+		t.Fatal(err)
+	}
+	if c.Samples() != 2*3*24*60 || len(c.Days()) != 3 || !near(c.HighestDay(), 196*mib) || c.Replicas() != 2 || len(c.AppendHours(nil)) != HoursKept {
+		t.Errorf("%d samples, %d days, highest %s, %d replicas, %d hours", c.Samples(), len(c.Days()), c.HighestDay(), c.Replicas(), len(c.AppendHours(nil)))
+	}
+	last := start.AddDate(0, 0, 3).Add(-time.Minute)
+	if points := c.Recent(); len(points) != PointsKept || last.Sub(points[len(points)-1].Time) > 2*time.Minute {
+		t.Errorf("%d recent points, the newest %v; want the newest %d", len(points), points[len(points)-1], PointsKept)
+	}
+	if spans := c.AppendSpans(nil); len(spans) != 0 {
+		t.Errorf("%d spans out of nowhere", len(spans))
+	}
+	c.Add(sampleOf("pod-0", last.Add(time.Minute), 150*mib), 512*mib)
+	if spans := c.AppendSpans(nil); len(spans) != 1 || !near(spans[0].Peak, 150*mib) {
+		t.Errorf("the timeline does not begin: %v", spans)
+	}
 }
 
 func encoded(t *testing.T, c *Container) []byte {
@@ -249,7 +287,7 @@ func encoded(t *testing.T, c *Container) []byte {
 }
 
 func TestEncodingStaysSmall(t *testing.T) {
-	for _, c := range []struct{ replicas, days, most int }{{1, 1, 1200}, {3, 9, 1200}, {30, 40, 1500}} {
+	for _, c := range []struct{ replicas, days, most int }{{1, 1, 1200}, {3, 9, 1300}, {30, 40, 1536}} {
 		if got := len(encoded(t, busy(3, c.replicas, c.days))); got < 100 || got > c.most {
 			t.Errorf("%d replicas, %d days of noise: %d bytes, want up to %d", c.replicas, c.days, got, c.most)
 		}

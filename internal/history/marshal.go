@@ -10,8 +10,12 @@ import (
 	"math"
 )
 
-// version is the first byte of the encoding. A reader refuses versions it does not know: the history then starts anew.
-const version = 1
+const (
+	// version is the first byte of the encoding. A reader refuses versions it does not know: the history then starts anew.
+	version = 2
+	// withoutTimeline is the version before, which is still read: its timeline begins empty.
+	withoutTimeline = 1
+)
 
 // MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours are alike.
 // The current window is part of it, so that a restart forgets nothing.
@@ -27,11 +31,11 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("history: empty input")
 	}
-	if data[0] != version {
-		return fmt.Errorf("history: version %d is not known, want %d", data[0], version)
+	if data[0] != version && data[0] != withoutTimeline {
+		return fmt.Errorf("history: version %d is not known, want %d or %d", data[0], withoutTimeline, version)
 	}
 	var read Container
-	r := reader{buf: data[1:]}
+	r := reader{buf: data[1:], old: data[0] == withoutTimeline}
 	read.code(&r)
 	if r.err == nil && len(r.buf) != 0 {
 		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
@@ -49,6 +53,8 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 // coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.
 type coder interface {
 	int(v *int64)
+	// timeline is false in an encoding that has none.
+	timeline() bool
 }
 
 // code visits every field in a fixed order.
@@ -75,6 +81,9 @@ func (c *Container) code(w coder) {
 	}
 	sparse(w, c.seen[:])
 	c.recent.code(w)
+	if w.timeline() {
+		c.past.code(w)
+	}
 }
 
 // codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
@@ -114,22 +123,58 @@ func (s *slot) code(w coder, last int64) {
 	flag(w, &s.full)
 	num(w, &s.number)
 	since(w, &s.last, last)
-	since(w, &s.started, s.last)
+	since(w, &s.started, int64(s.last))
+	if w.timeline() {
+		s.open.code(w)
+	}
+}
+
+func (t *tally) code(w coder) {
+	num(w, &t.count)
+	if t.count == 0 {
+		return
+	}
+	bits := math.Float32bits(t.sum)
+	num(w, &bits)
+	t.sum = math.Float32frombits(bits)
+	num(w, &t.low)
+	num(w, &t.high)
+	num(w, &t.number)
+}
+
+func (t *timeline) code(w coder) {
+	w.int(&t.begin)
+	num(w, &t.width)
+	num(w, &t.n)
+	num(w, &t.follows)
+	t.n = min(t.n, SpansKept)
+	var high code
+	for i := range t.span[:t.n] {
+		s := &t.span[i]
+		delta(w, &s.high, &high)
+		below := math.MaxUint8 - s.low // most spans are narrow
+		num(w, &below)
+		s.low = math.MaxUint8 - below
+		num(w, &s.mean)
+	}
 }
 
 func (r *ring) code(w coder) {
 	w.int(&r.newest)
-	num(w, &r.n)
-	r.n = min(r.n, PointsKept)
-	var value code
+	n := r.n
+	num(w, &n)
+	var before code
 	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
-	o := ring{newest: r.newest, n: r.n}
-	for i := range int(r.n) {
+	o := ring{newest: r.newest, n: min(n, PointsKept)}
+	for i := range int(n) {
 		j := r.index(i)
-		o.gap[i], o.value[i], o.number[i] = r.gap[j], r.value[j], r.number[j]
-		num(w, &o.gap[i])
-		delta(w, &o.value[i], &value)
-		num(w, &o.number[i])
+		gap, value, number := r.gap[j], r.value[j], r.number[j]
+		num(w, &gap)
+		delta(w, &value, &before)
+		num(w, &number)
+		if at := i - int(n) + int(o.n); at >= 0 { // the version before kept more of them
+			o.gap[at], o.value[at], o.number[at] = gap, value, number
+		}
 	}
 	if _, reading := w.(*reader); reading {
 		*r = o
@@ -148,6 +193,14 @@ func (c *Container) valid() error {
 		if w := c.peaks.weight[i]; !(w >= 0 && w <= math.MaxFloat32/maxBuckets) || i > 0 && c.peaks.upper[i] <= c.peaks.upper[i-1] {
 			return errors.New("history: histogram out of order")
 		}
+	}
+	for i := range c.slot {
+		if t := c.slot[i].open; t.count > 0 && (t.high == 0 || !(t.sum >= 0 && t.sum <= math.MaxFloat32)) {
+			return errors.New("history: a span without a highest point or a mean")
+		}
+	}
+	if t := c.past; t.begin < 0 || t.begin > math.MaxUint32 || t.width == 0 && t.n > 0 || t.width > widestSpan {
+		return errors.New("history: timeline out of range")
 	}
 	return nil
 }
@@ -181,10 +234,15 @@ func delta[T integer](w coder, v, before *T) {
 }
 
 // since writes a time as seconds before another: three bytes instead of five.
-func since(w coder, v *int64, ref int64) {
-	d := ref - *v
+func since(w coder, v *stamp, ref int64) {
+	d := ref - int64(*v)
 	w.int(&d)
-	*v = ref - d
+	*v = stamp(ref - d)
+	if int64(*v) != ref-d {
+		if r, ok := w.(*reader); ok {
+			r.fail("a time does not fit its field")
+		}
+	}
 }
 
 func flag(w coder, v *bool) {
@@ -214,12 +272,16 @@ func sparse(w coder, cells []uint8) {
 
 type writer struct{ buf []byte }
 
-func (w *writer) int(v *int64) { w.buf = binary.AppendVarint(w.buf, *v) }
+func (w *writer) int(v *int64)   { w.buf = binary.AppendVarint(w.buf, *v) }
+func (w *writer) timeline() bool { return true }
 
 type reader struct {
 	buf []byte
 	err error
+	old bool // written by the version before
 }
+
+func (r *reader) timeline() bool { return !r.old }
 
 func (r *reader) int(v *int64) {
 	*v = 0

@@ -37,7 +37,17 @@ type Hour struct {
 	Peak  memory.Bytes
 }
 
-// Recent is the last hours at the resolution the samples came in (see [RecentSpan]), oldest first.
+// Span is a piece of time in which one instance was followed: the one that held most (see timeline).
+type Span struct {
+	Start  time.Time
+	Length time.Duration
+	// Low and Peak are the lowest and the highest demand, Usual is the mean.
+	Low, Usual, Peak memory.Bytes
+	// Another is true when it is not the instance of the span before, which ended.
+	Another bool
+}
+
+// Recent is the last two hours in points, those of a slow source in all of them (see [RecentSpan]), oldest first.
 func (c *Container) Recent() []Point {
 	r := &c.recent
 	points := make([]Point, r.n)
@@ -83,6 +93,17 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 		}
 	}
 	return hours
+}
+
+// AppendSpans appends the spans of the last half day to two days that have samples, oldest first: the longer the workload is known, the
+// longer they are (see [SpansKept]). The newest is not over yet.
+func (c *Container) AppendSpans(spans []Span) []Span {
+	t := &c.past
+	for i, s := range t.span[:t.n] {
+		spans = c.appendSpan(spans, s, t.begin+int64(i)*int64(t.width))
+	}
+	open, _ := c.openSpan()
+	return c.appendSpan(spans, open, t.open())
 }
 
 // Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 when there is none.
@@ -153,7 +174,7 @@ func (c *Container) countSeen() uint16 {
 		used += bits.OnesCount8(b)
 	}
 	for i := range c.slot {
-		if c.slot[i].id != 0 && c.slot[i].last/3600 == int64(c.hour) {
+		if c.slot[i].id != 0 && int32(c.slot[i].last/3600) == c.hour {
 			active++
 		}
 	}

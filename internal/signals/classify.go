@@ -20,8 +20,8 @@ type judged struct {
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A history keeps
-	// sixteen points of each of six replicas for its 90 minutes, and of a single one within a quarter of an hour.
+	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A history has
+	// that many of a single instance within half an hour, and of each of four within its two hours.
 	urgentPercent = 70
 	urgentPoints  = 16
 )
@@ -103,7 +103,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	for _, up := range g.returned {
 		total += up
 	}
-	if g.all.endless() || len(g.returned) < 4 || l.still() || l.idle < burstIdle || l.sudden < burstSudden || total < 4*g.gained() {
+	if g.all.endless() || len(g.returned) < 4 || l.still() || !l.peaked() || total < 4*g.gained() {
 		return "", false
 	}
 	return memory.Medium, true
@@ -181,7 +181,7 @@ func standsStill(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	l := j.level
-	if l.duty > burstDuty || l.idle < burstIdle || l.sudden < burstSudden {
+	if l.duty > burstDuty || !l.peaked() {
 		return "", false
 	}
 	if len(j.growth.returned) < 2 {

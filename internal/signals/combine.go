@@ -20,13 +20,12 @@ var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Bu
 // Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the hours of
 // the whole workload where they reach further back; then the instances vote, and replicas are compared.
 func Classify(in ShapeInput) Shape {
-	recent := judgeAll(in.Instances, in)
-	past := lives(in.Hours, in.Ended)
-	long := judgeAll(past, in)
-	if died := diedClimbing(past, float64(in.Limit)); len(died) > 0 && len(in.Ended) > 0 {
+	points, past := allSeries(in.Instances), lives(in.Past)
+	recent, long := judgeAll(points, in), judgeAll(past, in)
+	if died := diedClimbing(past, float64(in.Limit)); len(died) > 0 {
 		long = died
 	}
-	if died := diedClimbing(in.Instances, float64(in.Limit)); len(died) > 0 {
+	if died := diedClimbing(points, float64(in.Limit)); len(died) > 0 {
 		recent = died
 	}
 	sick := sickReplicas(in)
@@ -35,7 +34,7 @@ func Classify(in ShapeInput) Shape {
 		return Shape{Kind: Unknown, Confidence: memory.Low, Sick: sick, Summary: tooLittle(in)}
 	}
 	s := Shape{Kind: winner.kind, Confidence: winner.sure, Sick: sick, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
-	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(resized(in.Instances), in)...), in.Regimes) {
+	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(allSeries(resized(in.Instances)), in)...), in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
 	if s.Kind == Climb {
@@ -50,10 +49,18 @@ func Classify(in ShapeInput) Shape {
 	return s
 }
 
-func judgeAll(instances []Instance, in ShapeInput) []judged {
-	var all []judged
+func allSeries(instances []Instance) []series {
+	var all []series
 	for _, instance := range instances {
-		if j, ok := judgeSeries(newSeries(instance), in); ok {
+		all = append(all, newSeries(instance))
+	}
+	return all
+}
+
+func judgeAll(lives []series, in ShapeInput) []judged {
+	var all []judged
+	for _, s := range lives {
+		if j, ok := judgeSeries(s, in); ok {
 			all = append(all, j)
 		}
 	}
@@ -80,31 +87,25 @@ func resized(instances []Instance) []Instance {
 	return parts
 }
 
-// lives cuts the hours where demand fell by more than a quarter because an instance ended, or fell and stayed down: a restart or a new
-// release. What follows is a new life.
-func lives(hours []Hour, ended []time.Time) []Instance {
-	var out []Instance
-	for i, h := range hours {
-		fell := i > 0 && h.Peak < hours[i-1].Peak.Percent(75)
-		known := slices.ContainsFunc(ended, func(t time.Time) bool {
-			return !t.Before(h.Start.Add(-time.Hour)) && t.Before(h.Start.Add(time.Hour))
-		})
-		if len(out) == 0 || fell && (known || !regains(hours[i:], hours[i-1].Peak)) {
-			out = append(out, Instance{})
+// lives cuts the past where an instance ended. What follows is a new life.
+func lives(past []Span) []series {
+	var out []series
+	from := 0
+	for i := 1; i <= len(past); i++ {
+		if i == len(past) || past[i].Another {
+			out = append(out, pastSeries(past[from:i]))
+			from = i
 		}
-		l := &out[len(out)-1]
-		l.Points = append(l.Points, Point{Time: h.Start.Add(30 * time.Minute), RSS: h.Peak, Load: -1})
 	}
 	return out
 }
 
 // diedClimbing are the lives that tell a story together, whatever each looks like by itself: at least half of those that were more than
 // a start, two or more, rose for hours; one at least reached the limit and ended there, and the others did so or are on their way.
-func diedClimbing(lives []Instance, limit float64) []judged {
+func diedClimbing(lives []series, limit float64) []judged {
 	var climbed []judged
 	whole, died := 0, 0
-	for i, life := range lives {
-		s := newSeries(life)
+	for i, s := range lives {
 		if len(s.cells) < fewest/2 || s.span < leastClimb {
 			continue
 		}
@@ -129,18 +130,8 @@ func diedClimbing(lives []Instance, limit float64) []judged {
 }
 
 // replaced is true when a later instance of the first one's pod exists: the first one ended.
-func replaced(lives []Instance) bool {
-	return slices.ContainsFunc(lives[1:], func(l Instance) bool { return l.Container == lives[0].Container })
-}
-
-// regains is true when demand is back at its height within six hours: then the fall was the end of a burst, not of a process.
-func regains(hours []Hour, height memory.Bytes) bool {
-	for _, h := range hours[:min(len(hours), 6)] {
-		if h.Peak >= height.Percent(90) {
-			return true
-		}
-	}
-	return false
+func replaced(lives []series) bool {
+	return slices.ContainsFunc(lives[1:], func(l series) bool { return l.pod == lives[0].pod })
 }
 
 // elect finds the instance that speaks for all: of the shape most of them have, the one with the highest memory.
@@ -173,51 +164,37 @@ func elect(recent, long []judged, sick []string) (judged, []judged, bool) {
 	return slices.MaxFunc(votes, func(a, b judged) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther weighs what the last minutes show against what the hours before them show. Growth is the hours' to tell: a rise within an
-// hour that only repeats yesterday's is none. What moves within an hour is the minutes' to tell.
+// farther weighs what the last minutes show against what the past before them shows. As long as the past tells of the same life, and of
+// more of it, it knows better: a rise within an hour may only repeat yesterday's. A life that has only begun does not take back what the
+// ones before it showed.
 func farther(recent, long []judged) []judged {
 	if slices.ContainsFunc(recent, func(j judged) bool { return j.urgent }) {
 		return recent
 	}
-	if len(recent) == 0 {
+	if newest := long[len(long)-1:]; reachesFarther(newest[0], recent) {
+		return newest
+	}
+	if slices.ContainsFunc(long, func(j judged) bool { return j.kind == Climb }) {
 		return long
 	}
-	last := long[len(long)-1]
-	if slices.ContainsFunc(long, func(j judged) bool { return j.kind == Climb || j.kind == StepRetention }) {
-		if heldNow(recent, last) {
-			return long
-		}
-		last.kind, last.sure = Burst, memory.Low
-	}
-	var out []judged
+	return recent
+}
+
+// reachesFarther is true when the past tells of the life that goes on, and of more of it than the last minutes do.
+func reachesFarther(past judged, recent []judged) bool {
 	for _, j := range recent {
-		still := j.kind == Flat || j.kind == FollowsLimit
-		if j.kind == Climb || j.kind == StepRetention || j.kind == Unknown || still && last.moves() {
-			j = last
+		if past.newest.Before(j.newest) || past.span < 2*j.span {
+			return false
 		}
-		out = append(out, j)
 	}
-	return out
-}
-
-// moves is true when it rose and came down again at least once.
-func (j judged) moves() bool {
-	return severity[j.kind] > severity[Flat] && len(j.growth.returned) > 0
-}
-
-// heldNow is true when memory is still about where the hours say it grew to, or when what climbed ended and another life has begun since.
-// Hours know peaks only: what is far below them now came down.
-func heldNow(recent []judged, last judged) bool {
-	return slices.ContainsFunc(recent, func(j judged) bool {
-		return j.level.usual >= 0.75*last.growth.to || last.kind == Climb && j.newest.Sub(last.newest) > time.Hour+time.Minute
-	})
+	return true
 }
 
 func peak(all ...[]judged) memory.Bytes {
 	var top float64
 	for _, some := range all {
 		for _, j := range some {
-			top = max(top, j.sorted[len(j.sorted)-1])
+			top = max(top, j.top)
 		}
 	}
 	return toBytes(top)

@@ -52,8 +52,8 @@ const (
 	trendZ = 3.0
 	// changeP is the Pettitt p a step needs; a window of few cells cannot give a small one.
 	changeP, changePFew = 0.02, 0.25
-	// fewCells is where a window counts as one of few cells.
-	fewCells = 48
+	// fewCells is where a window counts as one of few cells: the first hours of a life.
+	fewCells = 32
 )
 
 // growth says how the floor of a series rose.

@@ -13,6 +13,8 @@ const (
 	burstDuty = 0.4
 	// burstIdle is the least share of time a bursting process spends on its floor.
 	burstIdle = 0.4
+	// burstPercent of its floor is the least a burst is high; a collector's teeth come and go below that.
+	burstPercent = 25
 	// burstSudden is the share of its height a burst rises by within a cell, a hundredth of the window; garbage piles up more slowly.
 	burstSudden = 0.5
 	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so the upper end
@@ -31,6 +33,11 @@ type level struct {
 func (l level) height() float64 { return l.top - l.base }
 
 func (l level) still() bool { return l.height() <= max(stillBytes, l.usual*stillPercent/100) }
+
+// peaked is true when it stays on its floor most of the time, and leaves it suddenly and far.
+func (l level) peaked() bool {
+	return l.height() >= l.base*burstPercent/100 && l.idle >= burstIdle && l.sudden >= burstSudden
+}
 
 // levels measures the cells after warm-up.
 func levels(s series, g growth) level {

@@ -15,6 +15,8 @@ const (
 	cells = 96
 	// fewest is the number of cells with points below which nothing is said.
 	fewest = 8
+	// pointsOfSpan is what a span says.
+	pointsOfSpan = 3
 )
 
 // cell is a piece of time of one instance: what was low, usual and high in it.
@@ -33,10 +35,9 @@ type series struct {
 	limit   float64 // of the newest point that has one
 	resized bool    // the limit changed within the series
 	cells   []cell
-	// sorted are all values, lowest first.
-	sorted []float64
-	newest time.Time
-	last   float64
+	top     float64 // the highest point
+	newest  time.Time
+	last    float64
 }
 
 // newSeries sorts the points, drops duplicates and empty ones, and cuts.
@@ -56,14 +57,31 @@ func newSeries(in Instance) series {
 		s.age = s.began.Sub(in.Started)
 	}
 	for _, p := range points {
-		s.sorted = append(s.sorted, float64(p.RSS))
+		s.top = max(s.top, float64(p.RSS))
 		if l := float64(p.Limit); l > 0 {
 			s.resized = s.resized || s.limit != 0 && l != s.limit
 			s.limit = l
 		}
 	}
-	slices.Sort(s.sorted)
 	s.cut(points)
+	return s
+}
+
+// pastSeries is the same of spans, which are cells already.
+func pastSeries(spans []Span) series {
+	s := series{points: pointsOfSpan * len(spans), age: -1}
+	if len(spans) == 0 {
+		return s
+	}
+	newest := spans[len(spans)-1]
+	s.began, s.newest, s.last = spans[0].Start, newest.Start.Add(newest.Length), float64(newest.Peak)
+	s.span = s.newest.Sub(s.began)
+	for _, p := range spans {
+		s.top = max(s.top, float64(p.Peak))
+		s.cells = append(s.cells, cell{
+			hours: (p.Start.Sub(s.began) + p.Length/2).Hours(), low: float64(p.Low), mid: float64(p.Usual), high: float64(p.Peak),
+		})
+	}
 	return s
 }
 

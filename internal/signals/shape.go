@@ -49,10 +49,13 @@ type Instance struct {
 	Points []Point
 }
 
-// Hour is the highest demand seen in any replica during one hour.
-type Hour struct {
-	Start time.Time
-	Peak  memory.Bytes
+// Span is a piece of time of one instance: its lowest, its mean and its highest memory.
+type Span struct {
+	Start            time.Time
+	Length           time.Duration
+	Low, Usual, Peak memory.Bytes
+	// Another is true when the instance of the span before ended: this is another life.
+	Another bool
 }
 
 // Regime is the highest demand seen under one limit.
@@ -67,10 +70,8 @@ type Replica struct {
 // ShapeInput is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be missing.
 type ShapeInput struct {
 	Instances []Instance
-	// Hours reach further back than Instances, oldest first.
-	Hours []Hour
-	// Ended is when instances are known to have ended (the kills on file are enough): a fall of the hours at such a time is a new life.
-	Ended []time.Time
+	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
+	Past []Span
 	// Regimes are what was seen under the limit of now and under those before.
 	Regimes []Regime
 	// Replicas are all running pods, for finding one that stands out.

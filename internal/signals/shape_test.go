@@ -334,11 +334,21 @@ func TestDiedClimbing(t *testing.T) {
 	}
 }
 
-func TestHoursRememberWhatMinutesForgot(t *testing.T) {
-	var in ShapeInput
-	for h := range 100 {
-		in.Hours = append(in.Hours, Hour{t0.Add(time.Duration(h) * time.Hour), toBytes((200 + 2*float64(h) + 5*float64(h%3)) * mib)})
+// spans are the past as a history tells it: f is what was used, in MiB, h hours after t0.
+func spans(n int, length time.Duration, f func(h float64) float64) []Span {
+	var past []Span
+	for i := range n {
+		start := time.Duration(i) * length
+		from, to := f(start.Hours()), f((start + length).Hours())
+		past = append(past, Span{
+			Start: t0.Add(start), Length: length, Low: toBytes(min(from, to) * mib), Usual: toBytes((from + to) / 2 * mib), Peak: toBytes(max(from, to) * mib),
+		})
 	}
+	return past
+}
+
+func TestThePastRemembersWhatMinutesForgot(t *testing.T) {
+	in := ShapeInput{Past: spans(96, time.Hour, func(h float64) float64 { return 200 + 2*h + 5*float64(int(h)%3) })}
 	in.Instances = []Instance{{Points: sampled("", time.Hour, time.Minute, leaks(400, 2)).Points}}
 	got := Classify(in)
 	if got.Kind != Climb || got.Confidence != memory.High {
@@ -351,11 +361,50 @@ func TestHoursRememberWhatMinutesForgot(t *testing.T) {
 
 func TestAMorningsRiseIsNoClimbWhenYesterdayHadOne(t *testing.T) {
 	day := func(h float64) float64 { return 300 - 150*math.Cos(h*math.Pi/12) }
-	var in ShapeInput
-	for h := range 60 {
-		in.Hours = append(in.Hours, Hour{t0.Add(time.Duration(h) * time.Hour), toBytes(day(float64(h)) * mib)})
-	}
+	in := ShapeInput{Past: spans(60, time.Hour, day)}
 	if got := Classify(in); got.Kind == Climb || got.Kind == StepRetention {
+		t.Errorf("got %s: %s", got.Kind, got.Summary)
+	}
+}
+
+func TestALeakThatWasMendedIsToldUntilTheNewReleaseIsKnown(t *testing.T) {
+	const released = 60 // spans, a day
+	past := spans(released, 24*time.Minute, leaks(200, 10))
+	for i, s := range spans(30, 24*time.Minute, func(float64) float64 { return 200 }) {
+		s.Start, s.Another = s.Start.Add(24*time.Hour), i == 0
+		past = append(past, s)
+	}
+	for _, tc := range []struct {
+		after time.Duration
+		want  ShapeKind
+	}{{2 * time.Hour, Climb}, {6 * time.Hour, Flat}} {
+		known := past[:released+int(tc.after/(24*time.Minute))]
+		end := known[len(known)-1].Start
+		minutes := sampled("", min(tc.after, 2*time.Hour), time.Minute, func(float64) float64 { return 200 })
+		for i := range minutes.Points {
+			minutes.Points[i].Time = end.Add(-2*time.Hour + time.Duration(i)*time.Minute)
+		}
+		if got := Classify(ShapeInput{Past: known, Instances: []Instance{minutes}}); got.Kind != tc.want {
+			t.Errorf("%s after the release: %s, want %s (%s)", tc.after, got.Kind, tc.want, got.Summary)
+		}
+	}
+}
+
+func TestWhatFillsEverMoreSlowlyDoesNotJump(t *testing.T) {
+	fills := func(h float64) float64 { return 30 + 80*(1-math.Exp(-h/1.5)) }
+	if got := Classify(ShapeInput{Past: spans(48, 15*time.Minute, fills)}); got.Kind != Flat {
+		t.Errorf("got %s: %s", got.Kind, got.Summary)
+	}
+}
+
+func TestASmallWobbleIsNoBurst(t *testing.T) {
+	wobbles := func(h float64) float64 {
+		if int(h*4)%16 == 7 {
+			return 121
+		}
+		return 105
+	}
+	if got := Classify(ShapeInput{Past: spans(64, 15*time.Minute, wobbles)}); got.Kind != Flat && got.Kind != Sawtooth {
 		t.Errorf("got %s: %s", got.Kind, got.Summary)
 	}
 }
@@ -378,7 +427,10 @@ func FuzzClassify(f *testing.F) {
 		for i, v := range values {
 			at := t0.Add(time.Duration(i*int(interval)) * time.Second)
 			one.Points = append(one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit), Load: float64(v) - 100})
-			in.Hours = append(in.Hours, Hour{at, memory.Bytes(v) << 20})
+			in.Past = append(in.Past, Span{
+				Start: at, Length: time.Duration(interval) * time.Second, Low: memory.Bytes(v/2) << 20, Usual: memory.Bytes(v) << 20,
+				Peak: memory.Bytes(v) << 21, Another: v == 0,
+			})
 		}
 		in.Instances = []Instance{one, one}
 		got := Classify(in)

@@ -57,10 +57,7 @@ func proven(f []float64, came []excursion) int {
 // jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and that stick out
 // of what the floor rises all the time.
 func jumps(f []float64, gained, tooth float64) []jump {
-	width := 3
-	if len(f) < fewCells {
-		width = 1
-	}
+	width := max(1, (len(f)+14)/28) // of a step: 3 of the cells that a full window leaves for the floor
 	rises := make([]float64, 0, len(f))
 	for i := 1; i < len(f); i++ {
 		rises = append(rises, f[i]-f[i-1])
@@ -77,10 +74,19 @@ func jumps(f []float64, gained, tooth float64) []jump {
 		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*median(rises)) {
 			end++ // loading takes its time
 		}
-		out = append(out, jump{at: i, until: end, by: f[end-1] - f[i-1]})
+		if j := (jump{at: i, until: end, by: f[end-1] - f[i-1]}); !slowsDown(f, j) {
+			out = append(out, j)
+		}
 		i = end
 	}
 	return out
+}
+
+// slowsDown is true when the floor rose nearly as much in the same time before: what fills ever more slowly rises steeply at first, but
+// there is no plateau to jump from.
+func slowsDown(f []float64, j jump) bool {
+	from := max(j.at-1-(j.until-j.at), 0)
+	return f[j.at-1]-f[from] > 0.6*j.by
 }
 
 // changed is true when ranks, too, say that the level changed once at least.

@@ -115,7 +115,7 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 func perDay(bytesPerHour float64) memory.Bytes { return toBytes(bytesPerHour * 24) }
 
 func tooLittle(in ShapeInput) string {
-	points := len(in.Hours)
+	points := pointsOfSpan * len(in.Past)
 	for _, i := range in.Instances {
 		points += len(i.Points)
 	}
