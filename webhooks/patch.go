@@ -46,9 +46,6 @@ func (p *patch) remove(path ...string) {
 }
 
 func (p *patch) at(op string, path []string) {
-	if p.text == nil {
-		p.text = make([]byte, 0, 2<<10)
-	}
 	p.text = append(p.text, separator(len(p.text)))
 	p.text = append(append(append(p.text, `{"op":"`...), op...), `","path":"`...)
 	for _, part := range path {
@@ -59,7 +56,7 @@ func (p *patch) at(op string, path []string) {
 
 func (p *patch) done() []byte {
 	if len(p.text) == 0 {
-		return nil
+		return p.text
 	}
 	return append(p.text, ']')
 }
@@ -152,9 +149,9 @@ func outlineOf(raw []byte) (review.Outline, error) {
 
 // podPatch is the smallest JSON patch from before to after, in the fields memfit writes: annotations, and per container env,
 // resizePolicy, and the memory request and limit; empty when they do not differ. Fields of newer Kubernetes versions that our Go
-// types do not know stay as they are: list items that did not change are never rewritten.
-func podPatch(outline review.Outline, before, after *corev1.Pod) ([]byte, error) {
-	var p patch
+// types do not know stay as they are: list items that did not change are never rewritten. The text is written into the memory of out.
+func podPatch(out []byte, outline review.Outline, before, after *corev1.Pod) ([]byte, error) {
+	p := patch{text: out[:0]}
 	p.annotations(before.Annotations, after.Annotations, outline.Annotations)
 	if err := p.containers("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, outline.InitContainers); err != nil {
 		return nil, err
@@ -266,10 +263,10 @@ func listPatch[T any](p *patch, path string, before, after []T, same func(a, b *
 		switch {
 		case i < len(before) && j < len(after) && same(&before[i], &after[j]):
 			i, j, position = i+1, j+1, position+1
-		case i < len(before) && j < len(after) && common[i+1][j+1] >= max(common[i+1][j], common[i][j+1]):
+		case i < len(before) && j < len(after) && common.at(i+1, j+1) >= max(common.at(i+1, j), common.at(i, j+1)):
 			put("replace", &after[j])
 			i, j, position = i+1, j+1, position+1
-		case j < len(after) && (i == len(before) || common[i][j+1] >= common[i+1][j]):
+		case j < len(after) && (i == len(before) || common.at(i, j+1) >= common.at(i+1, j)):
 			put("add", &after[j])
 			j, position = j+1, position+1
 		default:
@@ -279,23 +276,28 @@ func listPatch[T any](p *patch, path string, before, after []T, same func(a, b *
 	}
 }
 
-// commonLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
-func commonLengths[T any](before, after []T, same func(a, b *T) bool) [][]int {
-	if len(before) == 0 && len(after) == 0 {
-		return nil
+// commonLengths has at (i, j) the length of the longest common subsequence of before[i:] and after[j:].
+func commonLengths[T any](before, after []T, same func(a, b *T) bool) lengths {
+	if len(before) == 0 || len(after) == 0 {
+		return lengths{} // nobody asks
 	}
-	table := make([][]int, len(before)+1)
-	for i := range table {
-		table[i] = make([]int, len(after)+1)
-	}
+	table := lengths{width: len(after) + 1, cells: make([]int32, (len(before)+1)*(len(after)+1))}
 	for i := len(before) - 1; i >= 0; i-- {
 		for j := len(after) - 1; j >= 0; j-- {
+			longest := max(table.at(i+1, j), table.at(i, j+1))
 			if same(&before[i], &after[j]) {
-				table[i][j] = table[i+1][j+1] + 1
-			} else {
-				table[i][j] = max(table[i+1][j], table[i][j+1])
+				longest = table.at(i+1, j+1) + 1
 			}
+			table.cells[i*table.width+j] = longest
 		}
 	}
 	return table
 }
+
+// lengths is a table in one piece.
+type lengths struct {
+	width int
+	cells []int32
+}
+
+func (l lengths) at(i, j int) int32 { return l.cells[i*l.width+j] }

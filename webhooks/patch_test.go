@@ -253,5 +253,5 @@ func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error
 	if quick, _, ok := request.Rest(new(corev1.Pod)); !ok || cmp.Diff(outline, quick, cmpopts.EquateEmpty()) != "" {
 		t.Errorf("outline %+v (%t), the usual way %+v", quick, ok, outline)
 	}
-	return podPatch(outline, before, after)
+	return podPatch(nil, outline, before, after)
 }

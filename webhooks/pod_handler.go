@@ -6,9 +6,11 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -34,53 +36,58 @@ const maxKept = 64 << 10
 type podHandler struct {
 	injector *PodInjector
 	usual    http.Handler
-	buffers  sync.Pool // of *buffers
+	// used are *encoded to use again, because of what garbage costs here: for every few hundred megabytes of it, the collector
+	// walks the whole cache of a large cluster.
+	used sync.Pool
 }
-
-// buffers are the texts of one request. They are used again because of what garbage costs here: every few hundred megabytes of it
-// the collector walks the whole cache of a large cluster.
-type buffers struct{ body, answer []byte }
 
 func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength <= 0 || r.ContentLength > maxReview || r.Header.Get("Content-Type") != "application/json" {
 		h.usual.ServeHTTP(w, r)
 		return
 	}
-	b, _ := h.buffers.Get().(*buffers)
-	if b == nil {
-		b = &buffers{}
+	e, _ := h.used.Get().(*encoded)
+	if e == nil {
+		e = &encoded{}
 	}
 	defer func() {
-		if max(cap(b.body), cap(b.answer)) <= maxKept {
-			h.buffers.Put(b)
+		if e.reset() {
+			h.used.Put(e)
 		}
 	}()
-	if int64(cap(b.body)) < r.ContentLength {
-		b.body = make([]byte, max(r.ContentLength, 8<<10))
-	}
-	b.body = b.body[:r.ContentLength]
-	if _, err := io.ReadFull(r.Body, b.body); err != nil {
+	e.body = slices.Grow(e.body[:0], int(r.ContentLength))[:r.ContentLength]
+	if _, err := io.ReadFull(r.Body, e.body); err != nil {
 		http.Error(w, "the request ends early", http.StatusBadRequest)
 		return
 	}
-	request := encoded{body: b.body}
-	if !request.read() {
-		r.Body = io.NopCloser(bytes.NewReader(b.body))
+	if !e.read() {
+		r.Body = io.NopCloser(bytes.NewReader(e.body))
 		h.usual.ServeHTTP(w, r)
 		return
 	}
-	a := h.injector.answer(r.Context(), &request)
-	b.answer = review.AppendAllowed(b.answer[:0], request.review.UID, a.patch, a.warnings)
+	a := h.injector.answer(r.Context(), e)
+	e.answer = review.AppendAllowed(e.answer[:0], e.review.UID, a.patch, a.warnings)
+	if cap(a.patch) > cap(e.patch) {
+		e.patch = a.patch
+	}
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(b.answer))) // one write instead of chunks
-	_, _ = w.Write(b.answer)
+	header.Set("Content-Length", strconv.Itoa(len(e.answer))) // one write instead of chunks
+	_, _ = w.Write(e.answer)
 }
 
-// encoded is a pod in the bytes of a request.
+// encoded is a pod in the bytes of a request, and room for what is made of it.
 type encoded struct {
-	body   []byte
-	review review.Review
+	body, patch, answer []byte
+
+	review  review.Review
+	decoded corev1.Pod
+}
+
+// reset forgets the request; false when the buffers have grown too large to keep.
+func (e *encoded) reset() bool {
+	e.review, e.decoded = review.Review{}, corev1.Pod{}
+	return max(cap(e.body), cap(e.patch), cap(e.answer)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {
@@ -91,19 +98,26 @@ func (e *encoded) read() (ok bool) {
 
 func (e *encoded) metadata() (*metav1.ObjectMeta, error) { return &e.review.Meta, nil }
 
-func (e *encoded) rest(into *corev1.Pod) (outline review.Outline, dryRun bool, err error) {
-	outline, dryRun, ok := e.review.Rest(into)
+func (e *encoded) pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error) {
+	outline, dryRun, ok := e.review.Rest(&e.decoded)
 	if ok {
-		return outline, dryRun, nil
+		return &e.decoded, outline, dryRun, nil
 	}
 	var whole admissionv1.AdmissionReview
 	if err := json.UnmarshalCaseSensitivePreserveInts(e.body, &whole); err != nil {
-		return outline, false, fmt.Errorf("decoding the request: %w", err)
+		return nil, outline, false, fmt.Errorf("decoding the request: %w", err)
 	}
 	if whole.Request == nil {
-		return outline, false, fmt.Errorf("decoding the request: there is none")
+		return nil, outline, false, errors.New("decoding the request: there is none")
 	}
-	return (*decoded)(&admission.Request{AdmissionRequest: *whole.Request}).rest(into)
+	return (*decoded)(&admission.Request{AdmissionRequest: *whole.Request}).pod()
+}
+
+func (e *encoded) scratch() []byte {
+	if e.patch == nil {
+		e.patch = make([]byte, 0, 4<<10) // most patches have 1 to 3 KB
+	}
+	return e.patch
 }
 
 func (e *encoded) logger(ctx context.Context) logr.Logger {
@@ -122,14 +136,16 @@ func (d *decoded) metadata() (*metav1.ObjectMeta, error) {
 	return &meta.ObjectMeta, nil
 }
 
-func (d *decoded) rest(into *corev1.Pod) (outline review.Outline, dryRun bool, err error) {
-	*into = corev1.Pod{}
-	if err := json.UnmarshalCaseSensitivePreserveInts(d.Object.Raw, into); err != nil {
-		return outline, false, fmt.Errorf("decoding the pod: %w", err)
+func (d *decoded) pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error) {
+	pod = &corev1.Pod{}
+	if err := json.UnmarshalCaseSensitivePreserveInts(d.Object.Raw, pod); err != nil {
+		return nil, outline, false, fmt.Errorf("decoding the pod: %w", err)
 	}
-	into.Namespace = d.Namespace
+	pod.Namespace = d.Namespace
 	outline, err = outlineOf(d.Object.Raw)
-	return outline, d.DryRun != nil && *d.DryRun, err
+	return pod, outline, d.DryRun != nil && *d.DryRun, err
 }
+
+func (d *decoded) scratch() []byte { return nil }
 
 func (d *decoded) logger(ctx context.Context) logr.Logger { return logf.FromContext(ctx) }

@@ -60,8 +60,10 @@ type PodInjector struct {
 type subject interface {
 	// metadata is what decides who governs the pod, with the namespace of the request.
 	metadata() (*metav1.ObjectMeta, error)
-	// rest is all that a plan is made from besides, what is there to patch, and whether the request is a dry run.
-	rest(into *corev1.Pod) (outline review.Outline, dryRun bool, err error)
+	// pod is all that a plan is made from, with what is there to patch, and whether the request is a dry run.
+	pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error)
+	// scratch is memory for the patch.
+	scratch() []byte
 	// logger says which request it speaks of.
 	logger(ctx context.Context) logr.Logger
 }
@@ -123,7 +125,7 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		return a
 	}
 	if !p.dryRun {
-		h.count(p)
+		h.count(&p)
 	}
 	for _, w := range p.plan.Warnings() {
 		a.warnings = append(a.warnings, "memfit: "+w)
@@ -133,7 +135,7 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 
 // planned is a pod, what is to become of it, and the patch that does it.
 type planned struct {
-	pod    corev1.Pod
+	pod    *corev1.Pod
 	dryRun bool
 	plan   inject.Plan
 	patch  []byte
@@ -146,20 +148,18 @@ func (p *planned) again() bool {
 }
 
 // plan makes the plan and the patch that carries it out.
-func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling) (*planned, error) {
-	var p planned
-	outline, dryRun, err := s.rest(&p.pod)
+func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling) (planned, error) {
+	pod, outline, dryRun, err := s.pod()
 	if err != nil {
-		return nil, err
+		return planned{}, err
 	}
-	p.dryRun = dryRun
 	sizes, err := h.sizes(ctx, ruling)
 	if err != nil {
-		return nil, err
+		return planned{}, err
 	}
-	p.plan = inject.MakePlan(inject.Input{Pod: &p.pod, Profile: ruling.Profile, Sizes: sizes})
-	p.patch, err = podPatch(outline, &p.pod, p.plan.Applied(&p.pod))
-	return &p, err
+	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Sizes: sizes})
+	patch, err := podPatch(s.scratch(), outline, pod, plan.Applied(pod))
+	return planned{pod: pod, dryRun: dryRun, plan: plan, patch: patch}, err
 }
 
 // sizes are the recommended sizes for new pods, if the profile's mode asks for them and there are any.

@@ -165,9 +165,8 @@ func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpe
 
 // namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted in by it.
 func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
-	var ns metav1.PartialObjectMetadata
-	ns.SetGroupVersionKind(namespaceKind)
-	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, &ns)
+	ns := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind}}
+	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, &ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
 	}

@@ -28,8 +28,8 @@ func (c *containerPlan) finish(have *corev1.Container, w *working) {
 	if !slices.Equal(w.resize, have.ResizePolicy) {
 		c.resize = &w.resize
 	}
-	if memoryOf(w.resources.Limits) != memoryOf(have.Resources.Limits) || memoryOf(w.resources.Requests) != memoryOf(have.Resources.Requests) {
-		c.resources = &w.resources
+	if w.memory != sizeOf(&have.Resources) {
+		c.memory = &w.memory
 	}
 }
 
@@ -85,9 +85,9 @@ func (c *containerPlan) apply(have *corev1.Container) {
 	if c.resize != nil {
 		have.ResizePolicy = slices.Clone(*c.resize)
 	}
-	if c.resources != nil {
-		setMemory(&have.Resources.Limits, memoryOf(c.resources.Limits))
-		setMemory(&have.Resources.Requests, memoryOf(c.resources.Requests))
+	if c.memory != nil {
+		setMemory(&have.Resources.Limits, c.memory.Limit)
+		setMemory(&have.Resources.Requests, c.memory.Request)
 	}
 }
 
@@ -112,6 +112,6 @@ func container(pod *corev1.Pod, name string) *corev1.Container {
 // Changes reports whether Apply would change the pod it was made for.
 func (p Plan) Changes() bool {
 	return p.annotated || slices.ContainsFunc(p.containers, func(c containerPlan) bool {
-		return c.env != nil || c.resize != nil || c.resources != nil
+		return c.env != nil || c.resize != nil || c.memory != nil
 	})
 }

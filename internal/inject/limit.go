@@ -22,10 +22,10 @@ type limit struct {
 	text string
 }
 
-// effectiveLimit is the smaller of the container's and the pod's memory limit, less what the container's memory-backed volumes
+// effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's memory-backed volumes
 // may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
-func effectiveLimit(pod *corev1.Pod, c *corev1.Container, resources corev1.ResourceRequirements) limit {
-	l := limit{cgroup: memoryOf(resources.Limits)}
+func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limit {
+	l := limit{cgroup: own}
 	l.text = l.cgroup.String()
 	if pod.Spec.Resources != nil {
 		if whole := memoryOf(pod.Spec.Resources.Limits); whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {

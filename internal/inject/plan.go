@@ -52,12 +52,12 @@ type containerPlan struct {
 	skips  []skip
 	advice []string
 
-	// env, resources and resize are what the container becomes; nil: as it is.
-	env       []corev1.EnvVar
-	resources *corev1.ResourceRequirements
-	resize    *[]corev1.ContainerResizePolicy
-	sized     *sizeRecord
-	policy    string // the memory resizePolicy that memfit set; empty: none
+	// env, memory and resize are what the container becomes; nil: as it is.
+	env    []corev1.EnvVar
+	memory *Size
+	resize *[]corev1.ContainerResizePolicy
+	sized  *sizeRecord
+	policy string // the memory resizePolicy that memfit set; empty: none
 }
 
 // setting is one knob that is set.
@@ -105,7 +105,9 @@ func MakePlan(in Input) Plan {
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
 	var p Plan
-	for _, t := range targets(in.Pod, in.Profile) {
+	managed := targets(in.Pod, in.Profile)
+	p.containers = make([]containerPlan, 0, len(managed))
+	for _, t := range managed {
 		c, rec := planContainer(in, t, in.before.of(t.container.Name))
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
@@ -123,7 +125,7 @@ func planContainer(in Input, t target, before *containerRecord) (containerPlan, 
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(in, t, w)
 	}
-	c.limit = effectiveLimit(in.Pod, t.container, w.resources)
+	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit)
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)

@@ -24,11 +24,11 @@ func (c *containerPlan) size(in Input, t target, w *working) {
 		}
 		return
 	}
-	base := w.resources
+	base := w.memory
 	if before != nil {
 		if !before.stands(base) {
 			c.skips = append(c.skips, skip{name: sizeName, why: fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again",
-				sizeText(base), before.text())})
+				base, before.text())})
 			return
 		}
 		base = before.takeBack(base)
@@ -37,52 +37,49 @@ func (c *containerPlan) size(in Input, t target, w *working) {
 		c.skips = append(c.skips, skip{name: sizeName, why: "the pod sets memory for all containers together (spec.resources): size it there"})
 		return
 	}
-	w.resources, c.sized = resize(base, want, guaranteed(in.Pod, in.before))
+	w.memory, c.sized = resize(base, want, guaranteed(in.Pod, in.before))
 }
 
 // sizeName is what skips about sizes are called in the record.
 const sizeName = "memory size"
 
 // resize is base with the wanted memory, and the record of it; nil when nothing changes.
-func resize(base corev1.ResourceRequirements, want Size, guaranteed bool) (corev1.ResourceRequirements, *sizeRecord) {
-	limit, request := memoryOf(base.Limits), memoryOf(base.Requests)
-	newLimit, newRequest := limit, request
+func resize(base, want Size, guaranteed bool) (Size, *sizeRecord) {
+	next := base
 	if want.Limit > 0 {
-		newLimit = want.Limit
+		next.Limit = want.Limit
 	}
 	if want.Request > 0 {
-		newRequest = want.Request
+		next.Request = want.Request
 	}
-	if newLimit > 0 && (newRequest > newLimit || guaranteed) {
-		newRequest = newLimit
+	if next.Limit > 0 && (next.Request > next.Limit || guaranteed) {
+		next.Request = next.Limit
 	}
-	if newLimit == limit && newRequest == request {
+	if next == base {
 		return base, nil
 	}
 	rec := &sizeRecord{}
-	if newLimit != limit {
-		rec.Limit, rec.WasLimit = text(newLimit), text(limit)
-		base.Limits = with(base.Limits, newLimit)
+	if next.Limit != base.Limit {
+		rec.Limit, rec.WasLimit = text(next.Limit), text(base.Limit)
 	}
-	if newRequest != request {
-		rec.Request, rec.WasRequest = text(newRequest), text(request)
-		base.Requests = with(base.Requests, newRequest)
+	if next.Request != base.Request {
+		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
 	}
-	return base, rec
+	return next, rec
 }
 
-// stands reports whether resources still have what the record says memfit wrote.
-func (r *sizeRecord) stands(have corev1.ResourceRequirements) bool {
-	return (r.Limit == "" || r.Limit == text(memoryOf(have.Limits))) && (r.Request == "" || r.Request == text(memoryOf(have.Requests)))
+// stands reports whether a container still has what the record says memfit wrote.
+func (r *sizeRecord) stands(have Size) bool {
+	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
 }
 
-// takeBack is resources as they were before memfit sized them.
-func (r *sizeRecord) takeBack(have corev1.ResourceRequirements) corev1.ResourceRequirements {
+// takeBack is the size as it was before memfit set it.
+func (r *sizeRecord) takeBack(have Size) Size {
 	if r.Limit != "" {
-		have.Limits = with(have.Limits, parse(r.WasLimit))
+		have.Limit = parse(r.WasLimit)
 	}
 	if r.Request != "" {
-		have.Requests = with(have.Requests, parse(r.WasRequest))
+		have.Request = parse(r.WasRequest)
 	}
 	return have
 }
@@ -97,8 +94,11 @@ func (r *sizeRecord) text() string {
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
 }
 
-func sizeText(have corev1.ResourceRequirements) string {
-	return fmt.Sprintf("request %s, limit %s", memoryOf(have.Requests), memoryOf(have.Limits))
+// String is the size as reasons say it.
+func (s Size) String() string { return fmt.Sprintf("request %s, limit %s", s.Request, s.Limit) }
+
+func sizeOf(r *corev1.ResourceRequirements) Size {
+	return Size{Request: memoryOf(r.Requests), Limit: memoryOf(r.Limits)}
 }
 
 // with is list with its memory set, or removed when it is 0, in a map of its own.
@@ -137,11 +137,8 @@ func parse(s string) memory.Bytes {
 func guaranteed(pod *corev1.Pod, before *record) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {
-			have := containers[i].Resources
-			if rec := before.of(containers[i].Name); rec != nil && rec.Size != nil && rec.Size.stands(have) {
-				have = rec.Size.takeBack(have)
-			}
-			if !fixed(have, corev1.ResourceCPU) || !fixed(have, corev1.ResourceMemory) {
+			c := &containers[i]
+			if !fixedCPU(&c.Resources) || !fixedMemory(&c.Resources, before.of(c.Name)) {
 				return false
 			}
 		}
@@ -150,9 +147,22 @@ func guaranteed(pod *corev1.Pod, before *record) bool {
 	return len(pod.Spec.Containers) > 0 && every(pod.Spec.Containers) && every(pod.Spec.InitContainers)
 }
 
-// fixed reports whether the resource has a limit and no other request.
-func fixed(r corev1.ResourceRequirements, name corev1.ResourceName) bool {
-	limit, hasLimit := r.Limits[name]
-	request, hasRequest := r.Requests[name]
+// fixedCPU reports whether there is a CPU limit and no other request.
+func fixedCPU(r *corev1.ResourceRequirements) bool {
+	limit, hasLimit := r.Limits[corev1.ResourceCPU]
+	request, hasRequest := r.Requests[corev1.ResourceCPU]
 	return hasLimit && !limit.IsZero() && (!hasRequest || request.Cmp(limit) == 0)
+}
+
+// fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one, too.
+func fixedMemory(r *corev1.ResourceRequirements, rec *containerRecord) bool {
+	have := sizeOf(r)
+	_, hasRequest := r.Requests[corev1.ResourceMemory]
+	if rec != nil && rec.Size != nil && rec.Size.stands(have) {
+		have = rec.Size.takeBack(have)
+		if rec.Size.Request != "" {
+			hasRequest = rec.Size.WasRequest != ""
+		}
+	}
+	return have.Limit > 0 && (!hasRequest || have.Request == have.Limit)
 }

@@ -16,10 +16,10 @@ import (
 
 // working is a container as it would be without memfit, on which a plan is drawn up. The pod's own is never written.
 type working struct {
-	env       []variable
-	resources corev1.ResourceRequirements
-	resize    []corev1.ContainerResizePolicy
-	commands  []string // command and args
+	env      []variable
+	memory   Size
+	resize   []corev1.ContainerResizePolicy
+	commands []string // command and args
 
 	// before is what an earlier plan wrote; never nil. taken are variables of it that somebody removed or changed since.
 	before *containerRecord
@@ -43,7 +43,7 @@ type variable struct {
 // takeBack undoes what the record says memfit wrote into c, as far as it is still there word for word.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
-		env: make([]variable, len(c.Env), len(c.Env)+4), resources: c.Resources, resize: c.ResizePolicy,
+		env: make([]variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: c.ResizePolicy,
 		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
 	}
 	for i := range c.Env {

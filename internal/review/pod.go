@@ -21,13 +21,14 @@ type Resources struct{ Present, Limits, Requests bool }
 // Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides, and whether the
 // request is a dry run. ok is false when anything of it is unusual.
 //
-// A plan is made from the containers' names, commands, variables, resources, resize and restart policies and the names of their
-// mounts, the volumes in memory, and the pod's own resources, OS and restart policy.
+// A plan is made from the containers' names, commands, variables, resources, resize and restart policies, the volumes in memory and
+// the names of the mounts of a pod that has such, and the pod's own resources, OS and restart policy.
 func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 	c := r.spec
 	into.ObjectMeta = r.Meta
 	outline.Annotations = r.Meta.Annotations != nil
-	podSpec(&c, &into.Spec, &outline)
+	s := spec{c: &c, inMemory: true}
+	s.read(&into.Spec, &outline)
 	for _, more := c.member(); more; _, more = c.member() { // of the pod: its status says nothing yet
 		c.skip()
 	}
@@ -44,16 +45,25 @@ func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 	return outline, dryRun, !c.odd
 }
 
-func podSpec(c *cursor, into *corev1.PodSpec, outline *Outline) {
+// spec is a pod's spec as it is read.
+type spec struct {
+	c *cursor
+	// inMemory is false once it is known that no volume is in memory, so that mounts mean nothing.
+	inMemory bool
+}
+
+func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
+	c := s.c
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "containers":
-			into.Containers, outline.Containers = containers(c)
+			into.Containers, outline.Containers = s.containers()
 		case "initContainers":
-			into.InitContainers, outline.InitContainers = containers(c)
+			into.InitContainers, outline.InitContainers = s.containers()
 		case "volumes":
 			into.Volumes = volumes(c)
+			s.inMemory = len(into.Volumes) > 0
 		case "os":
 			c.decode(&into.OS)
 		case "resources":
@@ -66,7 +76,8 @@ func podSpec(c *cursor, into *corev1.PodSpec, outline *Outline) {
 	}
 }
 
-func containers(c *cursor) (out []corev1.Container, resources []Resources) {
+func (s *spec) containers() (out []corev1.Container, resources []Resources) {
+	c := s.c
 	if c.null() {
 		return nil, nil
 	}
@@ -74,12 +85,13 @@ func containers(c *cursor) (out []corev1.Container, resources []Resources) {
 	c.array()
 	for c.item() {
 		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
-		container(c, &out[len(out)-1], &resources[len(resources)-1])
+		s.container(&out[len(out)-1], &resources[len(resources)-1])
 	}
 	return out, resources
 }
 
-func container(c *cursor, into *corev1.Container, have *Resources) {
+func (s *spec) container(into *corev1.Container, have *Resources) {
+	c := s.c
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
@@ -104,6 +116,10 @@ func container(c *cursor, into *corev1.Container, have *Resources) {
 		case "restartPolicy":
 			c.decode(&into.RestartPolicy)
 		case "volumeMounts":
+			if !s.inMemory {
+				c.skip()
+				continue
+			}
 			into.VolumeMounts = mounts(c)
 		default:
 			c.skip()
