@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -140,6 +142,48 @@ var _ = Describe("The neighbourhood", func() {
 
 		expect.Deleted(w.ctx, w.client, node)
 		Eventually(func(g Gomega) map[string]memory.Bytes { return s.facts(g, w.deployment()).NodeSize }).ShouldNot(HaveKey(w.namespace))
+	})
+
+	It("agrees with the API server about what a LimitRange refuses", func() {
+		amount := func(q string) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(q)}
+		}
+		ranges := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "bounds"}}
+		ranges.Spec.Limits = []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, Min: amount("64Mi"), Max: amount("512Mi"), MaxLimitRequestRatio: amount("2")},
+			{Type: corev1.LimitTypePod, Max: amount("600Mi")},
+		}
+		expect.Applied(w.ctx, w.client, ranges)
+		pod := build.Pod(w.namespace, "web").Container("app", build.Request("128Mi"), build.Limit("256Mi")).
+			InitContainer("proxy", build.Sidecar(), build.Request("64Mi"), build.Limit("128Mi")).
+			InitContainer("setup", build.Request("200Mi"), build.Limit("256Mi")).Obj()
+		Expect(w.client.Create(w.ctx, pod.DeepCopy(), client.DryRunAll)).To(Succeed())
+
+		facts := neighbours.About(w.alone("web"), []string{"app"}, pod, neighbours.Objects{LimitRanges: []corev1.LimitRange{*ranges}})
+		admitted, refused := 0, 0
+		for _, request := range []memory.Bytes{0, 32, 64, 200, 256, 300, 472, 513} {
+			for _, limit := range []memory.Bytes{64, 128, 256, 400, 472, 473, 512, 600} {
+				size := neighbours.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
+				if size.Request > size.Limit {
+					continue // refused by everybody
+				}
+				changed := pod.DeepCopy()
+				changed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}}
+				if size.Request > 0 {
+					changed.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
+				}
+				err := w.client.Create(w.ctx, changed, client.DryRunAll)
+				if err == nil {
+					admitted++
+				} else {
+					Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+					refused++
+				}
+				why := facts.Refusal(pod, map[string]neighbours.Size{"app": size})
+				Expect(why != "").To(Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why, err)
+			}
+		}
+		Expect(min(admitted, refused)).To(BeNumerically(">", 5), "%d admitted, %d refused", admitted, refused)
 	})
 
 	It("looks at a workload again when an autoscaler begins to scale on its memory, and when it ends", func() {

@@ -53,7 +53,10 @@ type GuardInput struct {
 	// RangeMin and RangeMax are the LimitRange's for a container's limit; RangeName names it.
 	RangeName          string
 	RangeMin, RangeMax memory.Bytes
-	// QuotaName names a ResourceQuota; QuotaLimits and QuotaRequests are what it leaves for this workload, for all replicas together.
+	// RangeRefusal is why the LimitRanges would not admit the pod as a whole with the new size: its sum, or a ratio of limit to request.
+	RangeRefusal string
+	// QuotaName names a ResourceQuota; QuotaLimits and QuotaRequests are what it leaves for this workload, for all replicas together:
+	// one byte when it leaves nothing.
 	QuotaName                  string
 	QuotaLimits, QuotaRequests memory.Bytes
 	// NodeFree is the request the node can still take; NodeSize is its allocatable memory.
@@ -193,6 +196,8 @@ func WithinRange(in GuardInput) (string, string, bool) {
 		return refuse("LimitRange", "limit %s is above the maximum of %s in LimitRange %s", limit, in.RangeMax, in.RangeName)
 	case in.RangeMin > 0 && limit < in.RangeMin:
 		return refuse("LimitRange", "limit %s is below the minimum of %s in LimitRange %s", limit, in.RangeMin, in.RangeName)
+	case in.RangeRefusal != "":
+		return refuse("LimitRange", "%s", in.RangeRefusal)
 	}
 	return pass()
 }
@@ -203,12 +208,20 @@ func WithinQuota(in GuardInput) (string, string, bool) {
 	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * replicas }
 	size := in.Recommendation.Size
 	if need := more(size.Limit, in.Current.Limit); in.QuotaLimits > 0 && need > in.QuotaLimits {
-		return refuse("ResourceQuota", "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, in.QuotaLimits)
+		return refuse("ResourceQuota", "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaLimits))
 	}
 	if need := more(size.Request, in.Current.Request); in.QuotaRequests > 0 && need > in.QuotaRequests {
-		return refuse("ResourceQuota", "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, in.QuotaRequests)
+		return refuse("ResourceQuota", "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaRequests))
 	}
 	return pass()
+}
+
+// orNothing: what a quota leaves below a Ki is the byte that stands for nothing.
+func orNothing(left memory.Bytes) string {
+	if left < memory.KiB {
+		return "nothing"
+	}
+	return left.String()
 }
 
 // RoomToLower refuses to lower a limit onto what is used now or was used within the last day.
