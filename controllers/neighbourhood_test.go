@@ -180,7 +180,8 @@ var _ = Describe("The neighbourhood", func() {
 					refused++
 				}
 				why := facts.Refusal(pod, map[string]neighbours.Size{"app": size})
-				Expect(why != "").To(Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why, err)
+				refuses := why != ""
+				Expect(refuses).To(Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why, err)
 			}
 		}
 		Expect(min(admitted, refused)).To(BeNumerically(">", 5), "%d admitted, %d refused", admitted, refused)
