@@ -26,6 +26,8 @@ type verdict struct {
 	coverage coverage
 	// shapes are what memory does, by container.
 	shapes map[string]signals.Shape
+	// judged are the same with what they rest on.
+	judged map[string]judgement
 	// recommended are the sizes that stand, by container.
 	recommended map[string]v1alpha1.Size
 	// changed are the containers whose recommendation is new.
@@ -50,7 +52,7 @@ const (
 func decide(s *scene, m *remembered, now time.Time) verdict {
 	cov := cover(s)
 	running := applyInput(s, m, now)
-	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
+	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
 	running.State, v.findings = apply.Observe(running, m.ledger.All())
 	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
@@ -59,7 +61,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			q := question{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
-				standing: m.standing[c.name], now: now,
+				standing: m.standing[c.name], before: m.judged[c.name], now: now,
 			}
 			if taken, stands := running.State.Standing(c.name, now); stands {
 				q.reverted = &taken
@@ -74,7 +76,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				}
 			}
 			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.containers[c.name])
-			v.shapes[c.name], v.replicas[c.name] = a.shape, q.replicas
+			v.shapes[c.name], v.judged[c.name], v.replicas[c.name] = a.shape, a.judged, q.replicas
 			for _, text := range plan.Advisories(c.name) {
 				v.status.Advisories = append(v.status.Advisories, "Container "+c.name+": "+text)
 			}
@@ -167,6 +169,7 @@ type question struct {
 	standing  v1alpha1.Size
 	// reverted is a size that was taken back and must not come again; nil: none.
 	reverted *apply.Revert
+	before   judgement
 	now      time.Time
 }
 
@@ -175,11 +178,13 @@ type answer struct {
 	// recommendation is what stands: its size is that of status.
 	recommendation recommend.Recommendation
 	shape          signals.Shape
+	judged         judgement
 	nextLook       time.Duration
 }
 
 func (q *question) answer() answer {
-	a := answer{shape: q.shape(), nextLook: maxLook}
+	a := answer{judged: q.judge(), nextLook: maxLook}
+	a.shape = a.judged.shape
 	name := q.container.name
 	a.status = v1alpha1.ContainerRecommendation{
 		Container: name, Current: apiSize(q.container.current),

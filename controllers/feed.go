@@ -213,10 +213,22 @@ func (f *Feed) Enqueue(workloads ...memory.WorkloadRef) {
 	}
 }
 
+// Sampled queues workloads that have new samples, which are taken in at once and looked at when it is time.
+func (f *Feed) Sampled(workloads ...memory.WorkloadRef) {
+	for _, w := range workloads {
+		f.queued(w, priorityRefresh)
+	}
+}
+
 // EnqueueAll queues every workload, because the profiles changed.
 func (f *Feed) EnqueueAll() { f.Enqueue(f.Roster.Workloads()...) }
 
 func (f *Feed) enqueue(w memory.WorkloadRef, priority int) {
+	f.Roster.Ask(w)
+	f.queued(w, priority)
+}
+
+func (f *Feed) queued(w memory.WorkloadRef, priority int) {
 	queue := f.queue.Load()
 	if queue == nil {
 		return // not the leader, or not started: the start looks at everything

@@ -34,6 +34,8 @@ type remembered struct {
 	mu sync.Mutex
 	// lookedAt is the time of the last look.
 	lookedAt time.Time
+	// restUntil is when samples alone are looked at again; zero: at once.
+	restUntil time.Time
 
 	ledger     signals.Ledger
 	containers map[string]*history.Container
@@ -61,6 +63,8 @@ type remembered struct {
 	// drifting and sick are what was told about the shape of memory last.
 	drifting string
 	sick     []string
+	// judged are the shapes found last, by container.
+	judged map[string]judgement
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.

@@ -53,6 +53,8 @@ type Mail struct {
 	Source string
 	// Counters are the kernel's counts of kills in containers that live.
 	Counters []signals.Counter
+	// Look: something else than samples came, or somebody asks for a look.
+	Look bool
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
 	Profile *profile.Named
 	Last    *corev1.Pod
@@ -109,6 +111,15 @@ func (r *Roster) Depart(workload memory.WorkloadRef, pod *corev1.Pod, observatio
 	if m, found := r.pods[pod.UID]; found {
 		delete(r.pods, pod.UID)
 		r.leave(pod.UID, m.workload)
+	}
+}
+
+// Ask asks for a look at a workload, whatever mail it has.
+func (r *Roster) Ask(workload memory.WorkloadRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, found := r.workloads[workload]; found {
+		h.mail.Look = true
 	}
 }
 
@@ -181,6 +192,7 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 	}
 	h.mail.sample(newer.Samples...)
 	h.mail.counted(newer.Counters...)
+	h.mail.Look = h.mail.Look || newer.Look
 	if newer.Source != "" {
 		h.mail.Source = newer.Source
 	}

@@ -78,7 +78,7 @@ func (u *UsageCollector) Collect(ctx context.Context) {
 		}
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
-	u.Feed.Enqueue(touched...)
+	u.Feed.Sampled(touched...)
 	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +67,8 @@ type WorkloadReconciler struct {
 	Clock clock.PassiveClock
 	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
 	CheckpointEvery time.Duration
+	// LookEvery is the least time between two looks at a workload of which there is nothing but samples. 0: each is looked at.
+	LookEvery time.Duration
 
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
@@ -117,6 +120,9 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 		r.Roster.Return(workload, mail)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	if wait := r.takeIn(workload, &mail, now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	scene, err := r.gather(ctx, workload, mail, keys)
 	if err != nil {
 		r.Roster.Return(workload, mail)
@@ -132,6 +138,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.restUntil = time.Time{}
 	r.Roster.Govern(workload, scene.nodes())
 	r.warn(ctx, scene)
 
@@ -155,11 +162,15 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	r.Metrics.killed(workload, kills)
 
 	verdict := decide(scene, m, now)
+	m.judged = verdict.judged
 	r.Metrics.shaped(workload, verdict.shapes)
 	err = r.publish(ctx, scene, m, verdict, now)
 	r.tell(scene, m, kills, verdict, err == nil)
 	if err == nil {
 		err = errors.Join(r.apply(ctx, scene, m, &verdict, now), r.restart(ctx, scene, m, verdict.restart, now))
+	}
+	if err == nil {
+		m.restUntil = now.Add(min(r.LookEvery, verdict.nextLook))
 	}
 	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
 }
@@ -180,6 +191,30 @@ func (r *WorkloadReconciler) tooSoon(workload memory.WorkloadRef, mail *Mail, po
 		return 0
 	}
 	return m.lookedAt.Add(time.Duration(pods) * restPerPod).Sub(now)
+}
+
+// takeIn takes in mail that is nothing but samples, and returns how long the workload may wait for a look at them; 0: not at all. What
+// decisions rest on grows by a sample a minute at most, and a look takes a hundred times as long as taking in. An instance that is close
+// to its limit does not wait.
+func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now time.Time) time.Duration {
+	m, known := r.memory.get(workload)
+	if !known || mail.Look || len(mail.Samples) == 0 || len(mail.Observations)+len(mail.Counters) > 0 || mail.Last != nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wait := m.restUntil.Sub(now)
+	if wait <= 0 || m.suspect {
+		return 0
+	}
+	m.measure(mail.Samples, now)
+	m.source = or(mail.Source, m.source)
+	pressing := slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].presses() })
+	mail.Samples = nil
+	if pressing {
+		return 0
+	}
+	return wait
 }
 
 // namespaceGone: nothing can be created in a namespace that is being deleted, or is.

@@ -62,7 +62,8 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
-		Problems: problems, OnProblem: profiles.RingAll,
+		LookEvery: samplesPerLook * o.usageInterval,
+		Problems:  problems, OnProblem: profiles.RingAll,
 		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
 	}
 	if o.usageInterval > 0 {
@@ -90,6 +91,9 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 		workloads.Flush(ctx)
 	}))
 }
+
+// samplesPerLook: a workload of which there is nothing but samples is looked at every fourth time, which is once a minute.
+const samplesPerLook = 4
 
 // flushTimeout is well below the 30 s of graceful termination.
 const flushTimeout = 10 * time.Second

@@ -80,7 +80,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 	}
 	o.reconcile = &controllers.WorkloadReconciler{
 		Client: o.maps, Live: o.maps, Governor: governor, Roster: o.roster, Recorder: o.maps, Metrics: controllers.NewMetrics(prometheus.NewRegistry()),
-		Clock: o.clock, CheckpointEvery: controllers.DefaultCheckpointEvery, Problems: &controllers.Problems{},
+		Clock: o.clock, CheckpointEvery: controllers.DefaultCheckpointEvery, LookEvery: 4 * usageInterval, Problems: &controllers.Problems{},
 	}
 	return o, nil
 }
@@ -241,7 +241,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 }
 
 // memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is worth it
-// written. It is the mean of ten, so that every checkpoint is written once.
+// written. It is the mean of eleven, in which every checkpoint is written once.
 func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
@@ -256,10 +256,10 @@ func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
 		return cost{}, err
 	}
 	o.maps.weigh, o.maps.writes = true, writes{}
-	const minutes = 10
+	const minutes = 11
 	pass, err := processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
 	if written := o.maps.writes.checkpoints; err == nil && written < int64(len(o.workloads)) {
-		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in ten minutes", written, len(o.workloads))
+		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in eleven minutes", written, len(o.workloads))
 	}
 	runtime.KeepAlive(o)
 	return cost{
