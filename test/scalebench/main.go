@@ -24,7 +24,7 @@ const (
 	atContainers = 100_000
 	mostWrites   = 8.0 // per workload and hour: six checkpoints, a status, and something happening
 	loopReplicas = 10
-	loopsAtMost  = 10_000 // each of VPA's loops looks at every pod for every VPA
+	vpaLoopAtMost = 10_000 // each of VPA's loops looks at every pod for every VPA
 )
 
 // options are the flags.
