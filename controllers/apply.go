@@ -21,6 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -161,16 +162,9 @@ func (q *question) wish(s *scene, rec recommend.Recommendation) recommend.GuardI
 		Recommendation: rec, Current: q.container.current, Policy: policyOf(q.container.policy.Sizing), Now: q.now,
 		Paused: s.paused, Conflict: s.facts.Conflict, WindowPeak: lastDay(q.history),
 		RangeName: s.facts.Range.Name, RangeMin: s.facts.Range.Min, RangeMax: s.facts.Range.Max,
-		NodeSize: largest(s.facts.NodeSize), QuotaName: s.facts.Quota.Name, QuotaLimits: s.facts.Quota.Limits, QuotaRequests: s.facts.Quota.Requests,
+		RangeRefusal: s.facts.Refusal(s.template, map[string]neighbours.Size{q.container.name: neighbours.Size(rec.Size)}),
+		NodeSize:     s.facts.LargestNode, QuotaName: s.facts.Quota.Name, QuotaLimits: s.facts.Quota.Limits, QuotaRequests: s.facts.Quota.Requests,
 	}
-}
-
-func largest(nodes map[string]memory.Bytes) memory.Bytes {
-	var most memory.Bytes
-	for _, size := range nodes {
-		most = max(most, size)
-	}
-	return most
 }
 
 // lastDay is the highest demand of today and yesterday: at least the last 24 hours.

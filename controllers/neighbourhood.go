@@ -57,7 +57,8 @@ func (n *Neighbourhood) Facts(ctx context.Context, w memory.WorkloadRef, contain
 	if err != nil {
 		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
 	}
-	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items, NodeSize: n.nodes.all()}
+	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
+	o.NodeSize, o.LargestNode = n.nodes.all()
 	for i := range horizontal.Items {
 		o.Horizontal = append(o.Horizontal, neighbours.ReadHorizontal(&horizontal.Items[i]))
 	}
@@ -172,9 +173,10 @@ func inNamespaceOf[T client.Object](f *Feed) func(T) []memory.WorkloadRef {
 
 // nodeSizes keep the allocatable memory of nodes by name. What all returns is never changed, so that looks share it.
 type nodeSizes struct {
-	mu     sync.Mutex
-	byName map[string]memory.Bytes
-	shared map[string]memory.Bytes // nil: to be made anew
+	mu      sync.Mutex
+	byName  map[string]memory.Bytes
+	shared  map[string]memory.Bytes // nil: to be made anew, and with it
+	largest memory.Bytes
 }
 
 func (s *nodeSizes) handler() toolscache.ResourceEventHandler {
@@ -214,11 +216,15 @@ func (s *nodeSizes) set(name string, size memory.Bytes) {
 	s.shared = nil
 }
 
-func (s *nodeSizes) all() map[string]memory.Bytes {
+// all are the sizes by name, and the largest.
+func (s *nodeSizes) all() (map[string]memory.Bytes, memory.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared == nil {
-		s.shared = maps.Clone(s.byName)
+		s.shared, s.largest = maps.Clone(s.byName), 0
+		for _, size := range s.shared {
+			s.largest = max(s.largest, size)
+		}
 	}
-	return s.shared
+	return s.shared, s.largest
 }

@@ -5,7 +5,9 @@ package controllers
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -131,6 +133,7 @@ var _ = Describe("The neighbourhood", func() {
 		Expect(facts.Range).To(Equal(neighbours.Range{Name: "bounds", Max: 512 * memory.MiB}))
 		Expect(facts.Quota).To(Equal(neighbours.Quota{Name: "team", Limits: memory.GiB}))
 		Expect(facts.NodeSize).To(HaveKeyWithValue(w.namespace, 7*memory.GiB))
+		Expect(facts.LargestNode).To(Equal(slices.Max(slices.Collect(maps.Values(facts.NodeSize)))))
 		Expect(facts.Conflict).To(BeEmpty())
 		Expect(s.facts(Default, memory.WorkloadRef{Kind: "Deployment", Namespace: "default", Name: "web"}).Range).To(Equal(neighbours.Range{}), "another namespace")
 
@@ -277,4 +280,31 @@ var _ = Describe("A conflict with another autoscaler", func() {
 		applied(v1alpha1.ReasonConflict, Not(BeEmpty()))
 		Expect(w.recorder.all()).To(told, "it is back")
 	})
+})
+
+var _ = Describe("A raise after a kill", func() {
+	for name, facts := range map[string]neighbours.Facts{
+		v1alpha1.ReasonConflict: {Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: "set its updateMode to Off"},
+		"LimitRange": neighbours.About(memory.WorkloadRef{}, nil, nil, neighbours.Objects{LimitRanges: []corev1.LimitRange{{
+			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("300Mi")},
+			}}},
+		}}}),
+		"ResourceQuota": {Quota: neighbours.Quota{Name: "team", Limits: neighbours.Exhausted}},
+		"NodeTooSmall":  {LargestNode: 128 * memory.MiB},
+	} {
+		It("is not tried, and says why: "+name, func() {
+			w := newWorld()
+			onNode(w)
+			w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))
+			w.reconciler.Neighbours = &said{all: facts}
+			f := newFleet(w, 1)
+			Expect(f.reconcile(f.ref)).To(Succeed())
+			f.killed(0)
+			rec := f.looks()
+			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, name, Not(BeEmpty())))
+			Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+			Expect(f.limitOf(0)).To(Equal("256Mi"))
+		})
+	}
 })

@@ -18,8 +18,9 @@ type Objects struct {
 	Horizontal  []Horizontal
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota
-	// NodeSize is the allocatable memory of nodes by name. It is handed on and never changed.
-	NodeSize map[string]memory.Bytes
+	// NodeSize is the allocatable memory of nodes by name, LargestNode the most of them. They are handed on as they are.
+	NodeSize    map[string]memory.Bytes
+	LargestNode memory.Bytes
 }
 
 // Facts are what the neighbours mean for one workload. The zero value means that nobody has a say.
@@ -30,8 +31,9 @@ type Facts struct {
 	Range Range
 	// Quota is what ResourceQuotas leave for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name. Shared: read only.
-	NodeSize map[string]memory.Bytes
+	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them; 0 when none is known.
+	NodeSize    map[string]memory.Bytes
+	LargestNode memory.Bytes
 
 	limits []limits
 }
@@ -39,7 +41,7 @@ type Facts struct {
 // About gathers what the neighbours mean for a workload, whose managed containers and newest pod are given. Without a pod, quotas that
 // choose pods by scope are left out.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
-	f := Facts{Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, limits: limitsOf(o.LimitRanges)}
+	f := Facts{Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges)}
 	f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal)
 	f.Range = rangeOf(f.limits)
 	return f
