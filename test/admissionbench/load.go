@@ -5,64 +5,132 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httputil"
 	"slices"
+	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// result is what one server did with one case.
+// result is what one server did with one case over one protocol.
 type result struct {
-	server, name  string
-	p50, p99      time.Duration
-	perSecond     float64
-	cpuPerRequest time.Duration
-	rss           int64
+	server, name, protocol string
+	p50, p99               time.Duration
+	perSecond              float64
+	// cpuPerRequest is the server's processor time, clientPerRequest that of the client and all that is in its process.
+	cpuPerRequest, clientPerRequest time.Duration
+	// clientBusy is the share of one core that the client took: near 1, the client is what was measured.
+	clientBusy float64
+	rss        int64
 }
 
-// client is one kept-alive connection. Requests are written as they were prepared, so that the client costs little.
+// asker asks one server, one request at a time. Its answers are read to their end and thrown away.
+type asker interface {
+	ask(request []byte) error
+	close()
+}
+
+// client is one kept-alive HTTP/1.1 connection. Requests are written as they were prepared and answers are hardly looked at, so that
+// the client costs little.
 type client struct {
 	conn   *tls.Conn
 	reader *bufio.Reader
 }
 
-func dial(s *server, certs certificates) (*client, error) {
+func dial(s *server, certs certificates, limit time.Duration) (*client, error) {
 	conn, err := tls.Dial("tcp", s.address, certs.client)
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, reader: bufio.NewReaderSize(conn, 32<<10)}, nil
+	return &client{conn: conn, reader: bufio.NewReaderSize(conn, 32<<10)}, conn.SetDeadline(time.Now().Add(limit))
 }
 
-// requestTimeout is far above every answer there was; it ends a run that hangs.
-const requestTimeout = 10 * time.Second
+func (c *client) close() { _ = c.conn.Close() }
 
+// do returns an answer as a whole.
 func (c *client) do(request []byte) (*http.Response, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return nil, err
-	}
 	if _, err := c.conn.Write(request); err != nil {
 		return nil, err
 	}
 	return http.ReadResponse(c.reader, nil)
 }
 
-// answer reads a response to its end and throws it away.
-func (c *client) answer(request []byte) error {
-	resp, err := c.do(request)
+func (c *client) ask(request []byte) error {
+	if _, err := c.conn.Write(request); err != nil {
+		return err
+	}
+	status, err := c.reader.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200")) {
+		return fmt.Errorf("the server says %q", status)
+	}
+	length := -1
+	for {
+		line, err := c.reader.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+			break
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return err
+			}
+		}
+	}
+	if length >= 0 {
+		_, err = c.reader.Discard(length)
+		return err
+	}
+	_, err = io.Copy(io.Discard, httputil.NewChunkedReader(c.reader))
+	if err == nil {
+		_, err = c.reader.Discard(len("\r\n")) // no trailers
+	}
+	return err
+}
+
+// multiplexed is HTTP/2 as the API server's own client speaks it: one connection for all requests at once.
+type multiplexed struct {
+	transport *http.Transport
+	url       string
+}
+
+func (s *server) multiplexed(certs certificates) *multiplexed {
+	config := certs.client.Clone()
+	config.NextProtos = nil // the transport fills it in
+	return &multiplexed{url: "https://" + s.address + s.path + "?timeout=2s", transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true}}
+}
+
+func (m *multiplexed) close() { m.transport.CloseIdleConnections() }
+
+// ask sends the body of a prepared request.
+func (m *multiplexed) ask(request []byte) error {
+	_, body, _ := bytes.Cut(request, []byte("\r\n\r\n"))
+	req, err := http.NewRequest(http.MethodPost, m.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := m.transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("HTTP %s", resp.Status)
+	if resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 {
+		return fmt.Errorf("%s %s, want HTTP/2 200", resp.Proto, resp.Status)
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return err
@@ -79,13 +147,13 @@ func (s *server) requests(c benchCase) [][]byte {
 }
 
 // check makes sure that the server does the work that is measured: governed pods get a patch, the others none.
-func (s *server) check(certs certificates, cases []benchCase) error {
+func (s *server) check(o options, certs certificates, cases []benchCase) error {
 	for _, bc := range cases {
-		c, err := dial(s, certs)
+		c, err := dial(s, certs, o.limit)
 		if err != nil {
 			return err
 		}
-		defer c.conn.Close()
+		defer c.close()
 		for i, request := range s.requests(bc) {
 			if i == 100 {
 				break
@@ -113,97 +181,138 @@ func (s *server) check(certs certificates, cases []benchCase) error {
 	return nil
 }
 
-// measure goes round: every server and case once per round, so that whatever else this machine does hits them alike.
-func measure(ctx context.Context, o options, certs certificates, servers []*server, cases []benchCase) ([]result, error) {
-	rounds := map[[2]string][]result{}
-	for round := range o.rounds {
-		for _, bc := range cases {
+// The protocols. The first is what memfit's manager offers; the API server would speak the second with VPA's.
+const (
+	http1 = "http/1.1"
+	http2 = "h2"
+)
+
+// series are the rounds of one server, case and protocol.
+type series struct {
+	server         *server
+	bc             benchCase
+	protocol       string
+	warmup, serial int
+	flood          int
+	rounds         []result
+}
+
+// measure goes round: everything once per round, so that whatever else this machine does hits all alike.
+func measure(ctx context.Context, o options, certs certificates, servers []*server, cases []benchCase) ([]*series, error) {
+	var all []*series
+	for _, bc := range cases {
+		for _, protocol := range []string{http1, http2} {
 			for _, s := range servers {
-				warmup := o.warmup
-				if round > 0 {
-					warmup /= 10
+				of := &series{server: s, bc: bc, protocol: protocol, warmup: o.warmup, serial: o.latency, flood: o.throughput}
+				if protocol == http2 { // a side line, from which a ratio is all that is wanted
+					of.warmup, of.serial, of.flood = o.warmup/4, o.latency/4, o.throughput/3
 				}
-				r, err := s.round(ctx, o, certs, bc, warmup)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", s.name, bc.name, err)
-				}
-				key := [2]string{s.name, bc.name}
-				rounds[key] = append(rounds[key], r)
+				all = append(all, of)
 			}
 		}
 	}
-	var results []result
-	for _, s := range servers {
-		for _, bc := range cases {
-			results = append(results, medians(rounds[[2]string{s.name, bc.name}]))
+	for round := range o.rounds {
+		for _, of := range all {
+			if round > 0 {
+				of.warmup = min(of.warmup, o.warmup/10)
+			}
+			r, err := of.round(ctx, o, certs)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s, %s: %w", of.server.name, of.bc.name, of.protocol, err)
+			}
+			of.rounds = append(of.rounds, r)
 		}
 	}
-	return results, nil
+	return all, nil
 }
 
-func (s *server) round(ctx context.Context, o options, certs certificates, bc benchCase, warmup int) (result, error) {
-	requests := s.requests(bc)
-	c, err := dial(s, certs)
+func (of *series) dial(certs certificates, limit time.Duration) (asker, error) {
+	if of.protocol == http2 {
+		return of.server.multiplexed(certs), nil
+	}
+	return dial(of.server, certs, limit)
+}
+
+func (of *series) round(ctx context.Context, o options, certs certificates) (result, error) {
+	requests := of.server.requests(of.bc)
+	c, err := of.dial(certs, o.limit)
 	if err != nil {
 		return result{}, err
 	}
-	defer c.conn.Close()
-	for i := range warmup {
-		if err := c.answer(requests[i%len(requests)]); err != nil {
+	defer c.close()
+	for i := range of.warmup {
+		if err := c.ask(requests[i%len(requests)]); err != nil {
 			return result{}, err
 		}
 	}
-	took := make([]time.Duration, o.latency)
+	took := make([]time.Duration, of.serial)
 	for i := range took {
 		start := time.Now()
-		if err := c.answer(requests[i%len(requests)]); err != nil {
+		if err := c.ask(requests[i%len(requests)]); err != nil {
 			return result{}, err
 		}
 		took[i] = time.Since(start)
 	}
 	slices.Sort(took)
-	r := result{server: s.name, name: bc.name, p50: took[len(took)/2], p99: took[len(took)*99/100]}
-	before, err := s.cpu()
-	if err != nil {
-		return result{}, err
-	}
-	elapsed, err := s.flood(ctx, o, certs, requests)
-	if err != nil {
-		return result{}, err
-	}
-	after, err := s.cpu()
-	if err != nil {
-		return result{}, err
-	}
-	r.perSecond = float64(o.throughput) / elapsed.Seconds()
-	r.cpuPerRequest = (after - before) / time.Duration(o.throughput)
-	r.rss, err = s.rss()
+	r := result{server: of.server.name, name: of.bc.name, protocol: of.protocol, p50: took[len(took)/2], p99: took[len(took)*99/100]}
+	err = of.load(ctx, o, certs, requests, &r)
 	return r, err
 }
 
-// flood sends a fixed number of requests over all connections, each waiting for its answer, and returns how long that took.
-func (s *server) flood(ctx context.Context, o options, certs certificates, requests [][]byte) (time.Duration, error) {
-	clients := make([]*client, o.connections)
-	for i := range clients {
-		c, err := dial(s, certs)
-		if err != nil {
-			return 0, err
+// load sends a fixed number of requests over all connections, each waiting for its answer, and notes what that took of whom.
+func (of *series) load(ctx context.Context, o options, certs certificates, requests [][]byte, r *result) error {
+	askers := make([]asker, o.connections)
+	for i := range askers {
+		if i > 0 && of.protocol == http2 {
+			askers[i] = askers[0]
+			continue
 		}
-		defer c.conn.Close()
-		clients[i] = c
+		c, err := of.dial(certs, o.limit)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		if err := c.ask(requests[0]); err != nil { // the handshake is not part of it
+			return err
+		}
+		askers[i] = c
 	}
+	server, err := of.server.cpu()
+	if err != nil {
+		return err
+	}
+	own, start := ownCPU(), time.Now()
 	group, ctx := errgroup.WithContext(ctx)
-	start := time.Now()
-	for first, c := range clients {
+	for first, c := range askers {
 		group.Go(func() error {
-			for i := first; i < o.throughput && ctx.Err() == nil; i += len(clients) {
-				if err := c.answer(requests[i%len(requests)]); err != nil {
+			for i := first; i < of.flood && ctx.Err() == nil; i += len(askers) {
+				if err := c.ask(requests[i%len(requests)]); err != nil {
 					return err
 				}
 			}
 			return ctx.Err()
 		})
 	}
-	err := group.Wait()
-	return time.Since(start), err
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	elapsed, ownAfter := time.Since(start), ownCPU()
+	after, err := of.server.cpu()
+	if err != nil {
+		return err
+	}
+	r.perSecond = float64(of.flood) / elapsed.Seconds()
+	r.cpuPerRequest, r.clientPerRequest = (after-server)/time.Duration(of.flood), (ownAfter-own)/time.Duration(of.flood)
+	r.clientBusy = float64(ownAfter-own) / float64(elapsed)
+	r.rss, err = of.server.rss()
+	return err
+}
+
+// ownCPU is the processor time of this process: the client, and a stand-in for an API server that has nothing to do meanwhile.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

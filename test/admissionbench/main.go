@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&o.bodies, "bodies", 2_000, "different pods per case")
 	flag.IntVar(&o.warmup, "warmup", 4_000, "requests before the first measurement of a server and case")
 	flag.IntVar(&o.latency, "latency", 5_000, "requests one after the other, for latency, per round")
-	flag.IntVar(&o.throughput, "throughput", 15_000, "requests over all connections, for throughput, per round")
+	flag.IntVar(&o.throughput, "throughput", 15_000, "requests over all connections, for throughput, per round; a third of it over HTTP/2")
 	flag.IntVar(&o.connections, "connections", 8, "connections at once, for throughput")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the median of each number is reported")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "give up after this time")
@@ -112,7 +112,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	for _, s := range servers {
-		if err := s.check(certs, cases); err != nil {
+		if err := s.check(o, certs, cases); err != nil {
 			return fmt.Errorf("%s does not answer as it should: %w", s.name, err)
 		}
 	}

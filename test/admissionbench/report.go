@@ -17,14 +17,16 @@ import (
 	"time"
 )
 
-// medians takes the median of each number over the rounds.
-func medians(rounds []result) result {
-	r := rounds[0]
-	r.p50 = median(rounds, func(r result) time.Duration { return r.p50 })
-	r.p99 = median(rounds, func(r result) time.Duration { return r.p99 })
-	r.perSecond = median(rounds, func(r result) float64 { return r.perSecond })
-	r.cpuPerRequest = median(rounds, func(r result) time.Duration { return r.cpuPerRequest })
-	r.rss = slices.MaxFunc(rounds, func(a, b result) int { return cmp.Compare(a.rss, b.rss) }).rss
+// median takes the median of each number over the rounds.
+func (of *series) median() result {
+	r := of.rounds[0]
+	r.p50 = median(of.rounds, func(r result) time.Duration { return r.p50 })
+	r.p99 = median(of.rounds, func(r result) time.Duration { return r.p99 })
+	r.perSecond = median(of.rounds, func(r result) float64 { return r.perSecond })
+	r.cpuPerRequest = median(of.rounds, func(r result) time.Duration { return r.cpuPerRequest })
+	r.clientPerRequest = median(of.rounds, func(r result) time.Duration { return r.clientPerRequest })
+	r.clientBusy = median(of.rounds, func(r result) float64 { return r.clientBusy })
+	r.rss = slices.MaxFunc(of.rounds, func(a, b result) int { return cmp.Compare(a.rss, b.rss) }).rss
 	return r
 }
 
@@ -37,18 +39,12 @@ func median[T cmp.Ordered](rounds []result, of func(result) T) T {
 	return values[len(values)/2]
 }
 
-// report writes a line per server and case, what memfit says of itself, and the ratios.
-func report(out io.Writer, servers []*server, results []result) error {
-	of := func(server, name string) (result, bool) {
-		i := slices.IndexFunc(results, func(r result) bool { return r.server == server && r.name == name })
-		if i < 0 {
-			return result{}, false
-		}
-		return results[i], true
-	}
-	for _, r := range results {
-		fmt.Fprintf(out, "server=%s case=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d\n",
-			r.server, r.name, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20, r.cpuPerRequest.Microseconds())
+// report writes a line per server, case and protocol, what memfit says of itself, and the ratios.
+func report(out io.Writer, servers []*server, all []*series) error {
+	for _, of := range all {
+		r := of.median()
+		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d client_busy=%.2f\n",
+			r.server, r.name, r.protocol, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20, r.cpuPerRequest.Microseconds(), r.clientPerRequest.Microseconds(), r.clientBusy)
 	}
 	for _, s := range servers {
 		if s.metrics == "" {
@@ -58,24 +54,55 @@ func report(out io.Writer, servers []*server, results []result) error {
 			return fmt.Errorf("reading what %s says of itself: %w", s.name, err)
 		}
 	}
-	memfit, _ := of("memfit", "governed")
-	noop, _ := of("noop", "governed")
-	vpa, measured := of("vpa", "governed")
+	return ratios(out, all)
+}
+
+// ratios writes how memfit compares. A ratio is the median over the rounds of the ratio within a round, because what else the machine
+// did was much the same within one.
+func ratios(out io.Writer, all []*series) error {
+	rate := func(r result) float64 { return r.perSecond }
+	cpu := func(r result) float64 { return 1 / float64(r.cpuPerRequest) } // less is better
+	least, slower, measured := math.Inf(1), 0.0, true
+	for _, name := range []string{"governed", "ungoverned"} {
+		memfit, noop, vpa := find(all, "memfit", name, http1), find(all, "noop", name, http1), find(all, "vpa", name, http1)
+		p50 := 1 / ratio(memfit, noop, func(r result) float64 { return 1 / float64(r.p50) })
+		slower = max(slower, p50)
+		if measured = vpa != nil; !measured {
+			continue
+		}
+		byRate := ratio(memfit, vpa, rate)
+		least = min(least, byRate)
+		fmt.Fprintf(out, "case=%s throughput_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa_over_h2=%.2f cpu_ratio_over_h2_vs_vpa_over_h2=%.2f cpu_ratio_vs_noop=%.2f p50_ratio_vs_noop=%.2f\n",
+			name, byRate, ratio(memfit, vpa, cpu), ratio(memfit, find(all, "vpa", name, http2), cpu),
+			ratio(find(all, "memfit", name, http2), find(all, "vpa", name, http2), cpu), ratio(memfit, noop, cpu), p50)
+	}
 	if !measured {
-		fmt.Fprintf(out, "throughput_ratio_vs_vpa=not_measured p50_ratio_vs_noop=%.2f\n", ratio(memfit.p50, noop.p50))
+		fmt.Fprintf(out, "throughput_ratio_vs_vpa=not_measured p50_ratio_vs_noop=%.2f\n", slower)
 		return nil
 	}
-	if m, ok := of("memfit", "ungoverned"); ok {
-		v, _ := of("vpa", "ungoverned")
-		n, _ := of("noop", "ungoverned")
-		fmt.Fprintf(out, "ungoverned: throughput_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa=%.2f p50_ratio_vs_noop=%.2f\n", m.perSecond/v.perSecond, ratio(v.cpuPerRequest, m.cpuPerRequest), ratio(m.p50, n.p50))
-	}
-	fmt.Fprintf(out, "governed: cpu_ratio_vs_vpa=%.2f\n", ratio(vpa.cpuPerRequest, memfit.cpuPerRequest))
-	fmt.Fprintf(out, "throughput_ratio_vs_vpa=%.2f p50_ratio_vs_noop=%.2f\n", memfit.perSecond/vpa.perSecond, ratio(memfit.p50, noop.p50))
+	fmt.Fprintf(out, "throughput_ratio_vs_vpa=%.2f p50_ratio_vs_noop=%.2f\n", least, slower) // the worse case of the two
 	return nil
 }
 
-func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+func find(all []*series, server, name, protocol string) *series {
+	i := slices.IndexFunc(all, func(of *series) bool {
+		return of.server.name == server && of.bc.name == name && of.protocol == protocol
+	})
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// ratio is how many times better a is than b.
+func ratio(a, b *series, better func(result) float64) float64 {
+	values := make([]float64, len(a.rounds))
+	for i := range values {
+		values[i] = better(a.rounds[i]) / better(b.rounds[i])
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
 
 var bucket = regexp.MustCompile(`^memfit_admission_duration_seconds_(bucket|sum|count)\{(?:le="([^"]+)",)?result="(\w+)"(?:,le="([^"]+)")?\} (\S+)$`)
 

@@ -24,13 +24,13 @@ import (
 	"github.com/memfit/memfit/webhooks"
 )
 
-// served is a webhook server as cmd/manager configures it.
+// served is a webhook server as cmd/manager configures it, but for HTTP/2: the manager does not offer it, and here the client chooses.
 type served struct{ webhook.Server }
 
 func webhookServer(certDir string, port int) served {
 	ctrl.SetLogger(logr.Discard())
 	return served{webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certDir, TLSOpts: []func(*tls.Config){
-		func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} },
+		func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} },
 	}})}
 }
 
