@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/owners"
@@ -141,17 +142,25 @@ func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	}
 }
 
-// declareRuntimes tells observations what their containers run, as far as the owner said so: an exit code of 134 is a heap that ran
-// out in Node.js, and anything at all elsewhere.
-func declareRuntimes(s *scene, observations []signals.Observation) {
+// complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
+// ran out in Node.js and anything at all elsewhere, and since when memory is measured, because a kill without a sample is one at start
+// only then.
+func complete(s *scene, m *remembered, observations []signals.Observation) {
+	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
+		return
+	}
 	var annotations map[string]string
 	if s.template != nil {
 		annotations = s.template.Annotations
 	}
+	plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
 	for i := range observations {
 		o := &observations[i]
+		o.Measured = m.measuredSince
 		if declared := s.profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
 			o.Runtime = string(declared)
+		} else {
+			o.Runtime = plan.Runs(o.Container.Container)
 		}
 	}
 }

@@ -180,6 +180,26 @@ var _ = Describe("An OOM kill", func() {
 		Expect(rec.Status.Containers[0].Advice).To(ContainElement(ContainSubstring("heapPercent")))
 	})
 
+	It("is a heap abort where the command says what runs, declared or not", func() {
+		w.profiled(build.Profile(w.namespace, "auto", v1alpha1.RuntimeAuto))
+		for name, command := range map[string][]string{"plain": {"node", "server.js"}, "script": {"/bin/sh", "-c", "node server.js"}} {
+			w.applied(w.pod(name, build.Command(command...), build.Died(start.Add(-second), "Error", 134)).Annotate(v1alpha1.ProfileAnnotation, "auto").Obj())
+		}
+		Expect(w.reconciled(w.alone("plain")).Status.RecentOOMKills[0].Kind).To(Equal("HeapAbort"))
+		Expect(w.reconciled(w.alone("script")).Status.RecentOOMKills[0].Kind).To(Equal("Suspected"), "what a script starts in the end is not certain")
+	})
+
+	It("is one at start only where memfit would have measured it", func() {
+		pod := w.pod("web", build.Started(start.Add(-14*second)), kill(-10*second))
+		w.applied(pod.Obj())
+		Expect(w.reconciled(w.alone("web")).Status.RecentOOMKills[0].Kind).To(Equal("MainProcess"), "memfit came later")
+
+		w.applied(pod.Container("app", kill(10*second), kill(15*second)).Obj())
+		w.passes(20 * second)
+		kills := w.reconciled(w.alone("web")).Status.RecentOOMKills
+		Expect(kills[0].Kind).To(Equal("AtStart"), "%+v", kills)
+	})
+
 	It("is let go when its namespace goes", func() {
 		pod := w.pod("web", kill(-10*second)).Obj()
 		w.applied(pod)

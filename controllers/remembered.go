@@ -36,6 +36,8 @@ type remembered struct {
 	lookedAt time.Time
 	// restUntil is when samples alone are looked at again; zero: at once.
 	restUntil time.Time
+	// measuredSince is the first look of this memfit, from where on its pods are measured; zero: they are not.
+	measuredSince time.Time
 
 	ledger     signals.Ledger
 	containers map[string]*history.Container

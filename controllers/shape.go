@@ -69,7 +69,7 @@ func (q *question) shape() signals.Shape {
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
 	growth := q.plan.Growth(q.container.name)
 	in.Overhead = growth.Overhead
-	if growth.FollowsLimit && growth.HeapPercent > 0 {
+	if growth.FollowsLimit && growth.HeapPercent > 0 && !growth.Soft {
 		in.Cap = in.Limit.Percent(growth.HeapPercent)
 	}
 	s := signals.Classify(in)

@@ -70,6 +70,9 @@ type WorkloadReconciler struct {
 	// LookEvery is the least time between two looks at a workload of which there is nothing but samples. 0: each is looked at.
 	LookEvery time.Duration
 
+	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	Unmeasured bool
+
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
 	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other things.
@@ -142,7 +145,10 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	r.Roster.Govern(workload, scene.nodes())
 	r.warn(ctx, scene)
 
-	declareRuntimes(scene, mail.Observations)
+	if m.measuredSince.IsZero() && !r.Unmeasured {
+		m.measuredSince = now
+	}
+	complete(scene, m, mail.Observations)
 	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {

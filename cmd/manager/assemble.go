@@ -62,8 +62,8 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
-		LookEvery: samplesPerLook * o.usageInterval,
-		Problems:  problems, OnProblem: profiles.RingAll,
+		LookEvery:  samplesPerLook * o.usageInterval,
+		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.RingAll,
 		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
 	}
 	if o.usageInterval > 0 {

@@ -82,6 +82,10 @@ func TestCompareKeepsTheSizeOfCreation(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	percent := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}}
 	fixed := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}}
+	atLimit := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Go: &v1alpha1.GoTuning{GC: "OnlyAtLimit"}}}
+	fromSecret := func(name string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: name}}}
+	}
 	of := func(r v1alpha1.RuntimeType, spec v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
 		spec.Runtime.Type = r
 		return spec
@@ -97,7 +101,11 @@ func TestGrowth(t *testing.T) {
 		"node too small to cap":            {nodePod("128Mi", v1alpha1.MemoryProfileSpec{}), runtimes.Growth{FollowsLimit: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"}},
 		"a JVM has its own quarter":        {nodePod("512Mi", of("JVM", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 25, Name: "Java"}},
 		"a JVM with a share":               {nodePod("512Mi", of("JVM", percent)), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Name: "Java"}},
-		"Go at 90 %":                       {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
+		"Go at 90 %":                       {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
+		"Go that collects at the limit":    {nodePod("512Mi", of("Go", atLimit)), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
+		"Go, the user's GOGC=off":          {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{}), corev1.EnvVar{Name: "GOGC", Value: "off"}), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
+		"Go, the user's GOGC wins":         {nodePod("512Mi", of("Go", atLimit), corev1.EnvVar{Name: "GOGC", Value: "50"}), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
+		"Go, a GOGC that cannot be read":   {nodePod("512Mi", of("Go", atLimit), fromSecret("GOGC")), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
 		"Go without a limit follows none":  {nodePod("", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Go"}},
 		".NET takes three quarters itself": {nodePod("512Mi", of("DotNet", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Name: ".NET"}},
 		"Python has no cap":                {nodePod("512Mi", of("Python", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Python"}},

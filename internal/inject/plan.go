@@ -169,7 +169,7 @@ func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}
-	f.Given = w.given(d.runtime)
+	f.Given, f.Texts = w.given(d.runtime), w.texts(d.runtime)
 	return f
 }
 

@@ -102,6 +102,14 @@ func (p Plan) RuntimeOf(container string) string {
 	return ""
 }
 
+// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or told by its command. Empty: not known.
+func (p Plan) Runs(container string) string {
+	if c := p.of(container); c != nil && c.runtime.certain {
+		return c.runtime.runtime.Name
+	}
+	return ""
+}
+
 // Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked.
 func (p Plan) Advice(container string) []string {
 	if c := p.of(container); c != nil {

@@ -289,6 +289,24 @@ func (w *working) given(r *runtimes.Runtime) map[string]int64 {
 	return out
 }
 
+// texts are the user's values of the variables that the runtime's answers depend on.
+func (w *working) texts(r *runtimes.Runtime) map[string]string {
+	var out map[string]string
+	for _, name := range r.Heeds {
+		v, count := w.find(name)
+		if count == 0 {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]string)
+		}
+		if out[name] = v.Value; v.ValueFrom != nil {
+			out[name] = runtimes.FromElsewhere
+		}
+	}
+	return out
+}
+
 func fold(r *runtimes.Runtime, text string) string {
 	if r.Fold == nil {
 		return text

@@ -13,7 +13,7 @@ import (
 // Go. GOMEMLIMIT is plain bytes: Kubernetes' own "512Mi" stops a Go program at start.
 var golang = &Runtime{
 	Name: "Go", Title: "Go",
-	Heap: "GOMEMLIMIT",
+	Heap: "GOMEMLIMIT", Heeds: []string{"GOGC"},
 	Knobs: append([]Knob{
 		goMemLimit,
 		{
@@ -27,13 +27,24 @@ var golang = &Runtime{
 		if !set && !f.Ask.AutoMemLimit {
 			return capped("Go", 0, 0)
 		}
-		return capped("Go", percentOr(f.Ask, goPercent(f)), 0)
+		g := capped("Go", percentOr(f.Ask, goPercent(f)), 0)
+		g.Soft = !collectsOnlyAtLimit(f)
+		return g
 	},
 	Advisories: []Advisory{
 		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go", Source: "Go 1.19 release notes"},
 		{Since: V(1, 12), Before: V(1, 16), Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
 		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector may run", Source: "doc/godebug.md"},
 	},
+}
+
+// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters only where that
+// would be more. The user's own value wins over the profile's.
+func collectsOnlyAtLimit(f Facts) bool {
+	if own, set := f.Texts["GOGC"]; set {
+		return own == "off"
+	}
+	return f.Ask.OnlyAtLimit
 }
 
 // goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.

@@ -50,6 +50,8 @@ type Runtime struct {
 	Fold func(string) string
 	// Reads are flags of the user whose number other settings depend on; see [Facts.Given].
 	Reads []string
+	// Heeds are variables of the user whose text other answers depend on; see [Facts.Texts].
+	Heeds []string
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
@@ -123,9 +125,14 @@ type Facts struct {
 	Live memory.Bytes
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
+	// Texts are the user's own values of the variables in [Runtime.Heeds]; [FromElsewhere] where the pod does not show the value.
+	Texts map[string]string
 	// Ask is what the profile asks for.
 	Ask Ask
 }
+
+// FromElsewhere stands for a value that the pod takes from a ConfigMap, a Secret or the like.
+const FromElsewhere = "(from elsewhere)"
 
 // Ask is what a profile asks for; zero values and nil mean that it does not say.
 type Ask struct {
@@ -170,6 +177,9 @@ type Growth struct {
 	FollowsLimit bool
 	// HeapPercent is the share of the limit that the heap may take, in percent; 0 when there is no such cap.
 	HeapPercent int32
+	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use near the share
+	// is then demand, and growth below it is no heap that fills.
+	Soft bool
 	// Overhead is what the runtime needs besides the heap: code, stacks, buffers. 0: not known.
 	Overhead memory.Bytes
 	// Name is the runtime as people call it: "Node.js".

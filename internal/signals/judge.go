@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// startWindow is how long "at start" lasts when no sample was taken: the kubelet measures every 10 s and memfit asks every 60 s at most.
+	// startWindow is how long "at start" lasts when no sample was taken although somebody measured: the kubelet does every 10 s, and memfit
+	// asks every 60 s at most.
 	startWindow = time.Minute
 	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected. Below, there is
 	// always another explanation: a liveness probe, the grace period, a person.
@@ -40,6 +41,7 @@ const (
 type death struct {
 	Termination
 	class    Class
+	measured time.Time // since when memory is measured; zero: it is not
 	runtime  string
 	stopping string
 	// limit and podLimit were in force; peak is the highest RSS seen of this container, podPeak that of all containers of the pod.
@@ -124,8 +126,13 @@ func killedByKernel(d death) (verdict, bool) {
 			v.confidence = memory.Medium
 		}
 	case d.peak == 0 && started && d.uptime() <= startWindow:
+		v.evidence += fmt.Sprintf("; killed %s after its start", d.uptime())
+		if d.measured.IsZero() || d.Started.Before(d.measured.Truncate(time.Second)) {
+			v.evidence += ", when memfit was not measuring it"
+			break
+		}
 		v.kind = memory.OOMAtStart
-		v.evidence += fmt.Sprintf("; killed %s after its start, before memory was ever measured", d.uptime())
+		v.evidence += ", before memory was ever measured"
 	}
 	return v, true
 }

@@ -54,6 +54,7 @@ func TestTruthTable(t *testing.T) {
 		want     memory.OOMKind // "" is no OOM
 		wantSure memory.Confidence
 		wantSays string
+		measured float64 // the minute from which memory is measured; -1: never
 	}{
 		"lastState OOMKilled 137: the main process": {
 			pod: app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
@@ -136,6 +137,14 @@ func TestTruthTable(t *testing.T) {
 			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))),
 			want: memory.OOMAtStart, wantSure: memory.High, wantSays: "killed 4s after its start",
 		},
+		"killed 4 seconds after its start, when memfit was not there yet": {
+			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: 1,
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "killed 4s after its start, when memfit was not measuring it",
+		},
+		"killed 4 seconds after its start, usage turned off": {
+			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: -1,
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "when memfit was not measuring it",
+		},
 		"killed within the second it started": {
 			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 1, 1))),
 			want: memory.OOMAtStart, wantSure: memory.High,
@@ -201,6 +210,9 @@ func TestTruthTable(t *testing.T) {
 			obs := Observe(tc.pod)
 			for i := range obs {
 				obs[i].Runtime = tc.runtime
+				if tc.measured >= 0 {
+					obs[i].Measured = at(tc.measured)
+				}
 			}
 			kills := l.Update(obs, peaks(tc.peak), at(70))
 			if tc.want == "" {

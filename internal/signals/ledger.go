@@ -163,7 +163,7 @@ func (l *Ledger) quiet(o Observation, watched bool) {
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
 func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
 	d := death{
-		Termination: t, class: o.Class, runtime: o.Runtime, limit: l.limitOf(o, c, t.Index), podLimit: o.PodLimit,
+		Termination: t, class: o.Class, runtime: o.Runtime, measured: o.Measured, limit: l.limitOf(o, c, t.Index), podLimit: o.PodLimit,
 		peak: peak, podPeak: podPeak, counted: c.counts(t),
 	}
 	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {

@@ -29,6 +29,9 @@ type Observation struct {
 	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty; a caller who
 	// knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
 	Runtime string
+	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an instance was killed
+	// before its first sample says something only when it started after this.
+	Measured time.Time
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
 	// Restarts is the kubelet's restartCount.
