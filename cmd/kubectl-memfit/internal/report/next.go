@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
 	if r.Waiting {
-		step := fmt.Sprintf("Not applied (%s): %s", r.Applied.Reason, r.Applied.Message)
+		step := fmt.Sprintf("Not applied (%s): %s", r.Applied.Reason, strings.TrimSuffix(r.Applied.Message, "."))
 		if known && len(kind.Template) > 0 {
 			step += fmt.Sprintf(". For Git: kubectl memfit export -n %s %s", r.Namespace, r.typed())
 		}
