@@ -37,6 +37,7 @@ const upstream = http.createServer((_, res) => {
   res.setHeader('content-encoding', 'gzip');
   res.end(page);
 });
+upstream.keepAliveTimeout = 600_000; // the default, 5 s, is as long as the rest between bursts: a connection might end as it is used again
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENCY });
 const fetchPage = (port) => new Promise((resolve, reject) => {
