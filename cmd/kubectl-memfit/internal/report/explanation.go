@@ -88,7 +88,7 @@ func evidence(e *v1alpha1.Evidence) string {
 	if len(parts) == 0 {
 		return "no memory was measured yet"
 	}
-	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s, %s", plural(int64(e.Replicas), "container"), plural(e.Samples, "sample"))
+	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s of %s", plural(e.Samples, "sample"), plural(int64(e.Replicas), "container"))
 	if e.Window != "" {
 		text += " over " + e.Window
 	}
