@@ -34,9 +34,15 @@ func read(t *testing.T, file string) []byte {
 // TestMetricsExist: rules and dashboard ask for metrics that the code has. A renamed one would leave an alert silent for ever.
 func TestMetricsExist(t *testing.T) {
 	var registered []string
-	for _, file := range []string{"controllers/metrics.go", "webhooks/metrics.go"} {
-		for _, name := range regexp.MustCompile(`Name:\s+"(memfit_[a-z_]+)"`).FindAllSubmatch(read(t, file), -1) {
-			registered = append(registered, string(name[1]))
+	for _, room := range []string{"controllers", "webhooks"} {
+		files, err := filepath.Glob(filepath.Join(root, room, "metrics*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no metrics in %s: %v", room, err)
+		}
+		for _, file := range files {
+			for _, name := range regexp.MustCompile(`Name:\s+"(memfit_[a-z_]+)"`).FindAllSubmatch(read(t, filepath.Join(room, filepath.Base(file))), -1) {
+				registered = append(registered, string(name[1]))
+			}
 		}
 	}
 	for _, file := range []string{rulesFile, dashboardFile} {
