@@ -2,7 +2,7 @@
 # Copyright 2026 The memfit authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs every test that needs no cluster: the operator's (against a real API server where a test asks for one) and the lab's.
+# Runs every test that needs no cluster: the operator's (against a real API server where a test asks for one) and the lab's, and memfit against VPA.
 # Called by `make test`, which passes TEST_PARALLEL and TEST_FLAGS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,6 +33,8 @@ run() { # run NAME GO-ARGUMENTS...
 # test/e2e needs a node: make test-e2e.
 mapfile -t packages < <(go list ./... | grep -v '/test/e2e')
 run "the operator, ${#packages[@]} packages" test -p "$parallel" "${flags[@]}" "${packages[@]}"
+# Without TRACES: the simulator, and memfit against VPA on generated sets and on test/recordings.
+run "the backtest" -C test/backtest test -mod=mod -p "$parallel" "${flags[@]}" ./...
 run "the lab" -C hack/lab test -p "$parallel" "${flags[@]}" ./...
 
 passed=$(grep -c '^ok  ' "$log" || true)

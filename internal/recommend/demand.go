@@ -59,7 +59,8 @@ func (e *evaluation) demandLimit() memory.Bytes {
 		limit = e.plusHeadroom(month)
 	}
 	limit = max(limit, e.youngLimit(limit))
-	return max(limit, e.growingLimit(limit))
+	limit = max(limit, e.recordLimit(limit))
+	return e.notEaten(limit, recent)
 }
 
 func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
@@ -192,87 +193,20 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	return due
 }
 
-// What a container gets that is still growing on its first day: caches fill, code is compiled, garbage finds its size. The growth of the
-// last hours is carried on until the look after the next.
-const (
-	growingSpan    = day
-	growthHours    = 3
-	forecastHours  = 2
-	growingPercent = 12 // of its use: less is noise
-)
+// eatenPercent: when less than this share of the headroom is left, a raise is due even if it is a small one.
+const eatenPercent = 33
 
-// growingLimit is for a container whose use, on its first day, is higher in the last hours than ever before. 0: it is not.
-func (e *evaluation) growingLimit(limit memory.Bytes) memory.Bytes {
-	if e.History.Span() >= growingSpan || e.Policy.Posture == Frugal {
-		return 0
+// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom: minChangePercent would otherwise hold
+// it back until nothing is left.
+func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
+	have := e.Current.Limit
+	if have == 0 || limit <= have || have.Minus(recent) >= e.headroom(recent).Percent(eatenPercent) {
+		return limit
 	}
-	var buf [history.HoursKept]history.Hour
-	var high, before memory.Bytes
-	for _, h := range e.History.AppendHours(buf[:0]) {
-		if e.Now.Sub(h.Start) < (growthHours+1)*time.Hour {
-			high = max(high, h.Peak)
-		} else {
-			before = max(before, h.Peak)
-		}
-	}
-	growth := high.Minus(before)
-	if before == 0 || growth < high.Percent(growingPercent) {
-		return 0
-	}
-	roomy := e.plusHeadroom(high.Plus(growth * forecastHours / growthHours))
-	if have := e.Current.Limit; have > 0 && roomy > have.Percent(103) {
-		roomy = max(roomy, have.Percent(101+e.Policy.MinChangePercent)) // or minChangePercent would keep it until nothing is left
-	}
-	if roomy > limit {
-		e.say("still growing, by %s in the last %d h of %s: carried on for %d h, that makes %s", growth, growthHours, ago(e.History.Span()), forecastHours, roomy)
-	}
-	return roomy
+	return max(limit, e.worthIt(have))
 }
 
-// The allowance for young containers. A burst that has not been seen yet is about as large in a small process as in a middling one (a
-// fork, a batch, a library loaded late), so it is an amount on top of usual use, not a share; large containers have it in their headroom.
-const (
-	youngAllowance = 128 * memory.MiB // for usual use up to youngUpTo, from there in a straight line down to 0 at youngEnds
-	youngUpTo      = 64 * memory.MiB
-	youngEnds      = 256 * memory.MiB
-	youngTimes     = 8 // and no more than this many times the usual use
-	// It is given in full for a while and then fades: for long when the container has shown a burst, since larger ones then follow,
-	// and soon when it has been steady.
-	burstyFull, burstySpan = day, 4 * day
-	steadyFull, steadySpan = 4 * time.Hour, 10 * time.Hour
-	// burstyPercent: a container whose peak is this much above its usual use is bursty.
-	burstyPercent = 200
-)
-
-// youngLimit is what a container gets while its history is shorter than four days; 0 when it is old enough or the owner is frugal.
-func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
-	span, usual := e.History.Span(), e.History.Quantile(0.5)
-	if span >= burstySpan || usual >= youngEnds || e.Policy.Posture == Frugal {
-		return 0
-	}
-	allowance := min(youngAllowance, usual*youngTimes)
-	if usual > youngUpTo {
-		allowance = allowance.Percent(int32(100 * (youngEnds - usual) / (youngEnds - youngUpTo)))
-	}
-	allowance = e.fading(allowance)
-	young := usual.Plus(allowance)
-	if young > limit {
-		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s", ago(span), usual, allowance, young)
-	}
-	return young
-}
-
-// fading is an allowance at the age the history has.
-func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
-	full, end := steadyFull, steadySpan
-	if usual := e.History.Quantile(0.5); e.Policy.Posture == Cautious || len(e.kills) > 0 || max(e.highestDay(), e.lastDay()) >= usual.Percent(burstyPercent) {
-		full, end = burstyFull, burstySpan
-	}
-	switch span := e.History.Span(); {
-	case span <= full:
-		return allowance
-	case span < end:
-		return allowance.Percent(int32(100 * (end - span) / (end - full)))
-	}
-	return 0
+// worthIt is the smallest limit above have that minChangePercent lets through.
+func (e *evaluation) worthIt(have memory.Bytes) memory.Bytes {
+	return have.Percent(101 + e.Policy.MinChangePercent)
 }

@@ -4,6 +4,7 @@
 package recommend
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 		"steady for half a day": {12 * time.Hour, Policy{}, flat(30 * mib), 38 * mib, 39 * mib},
 		"burst, half a day":     {12 * time.Hour, Policy{}, burst, 155 * mib, 165 * mib},
 		"burst, five days":      {5 * day, Policy{}, burst, 110 * mib, 116 * mib},
-		"large, two hours":      {2 * time.Hour, Policy{}, flat(400 * mib), 460 * mib, 460 * mib},
+		"large, two hours":      {2 * time.Hour, Policy{}, flat(400 * mib), 475 * mib, 475 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := sizedAfter(c.span, gib, c.policy, c.use)
@@ -49,15 +50,74 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 	}
 }
 
-func TestAContainerStillGrowingOnItsFirstDayGetsRoom(t *testing.T) {
-	growing := func(since time.Duration) memory.Bytes { return 300*mib + memory.Bytes(since.Hours()*30)*mib }
-	got := sizedAfter(8*time.Hour, 620*mib, Policy{}, growing) // at 540Mi, 30Mi an hour more
-	if got.Decision != Raise || got.Size.Limit < 690*mib || !says(got, "still growing") {
-		t.Errorf("got %s, want a raise before it is too late:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+// hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and returns the hours
+// in which use went above the limit.
+func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []time.Duration, limit memory.Bytes) {
+	h := history.New()
+	limit = max(64*mib, use(time.Hour).Percent(120))
+	for since := time.Duration(0); since <= span; since += 5 * time.Minute {
+		b := use(since)
+		if b > limit {
+			above = append(above, since)
+			b = limit
+		}
+		h.Add(sample("pod-0", start.Add(since), b), limit)
+		if since%time.Hour == 0 && since > 0 {
+			if got := Evaluate(Input{History: h, Current: Size{limit, limit}, Now: start.Add(since)}); got.Decision == Raise || got.Decision == Lower {
+				limit = got.Size.Limit
+			}
+		}
 	}
-	got = sizedAfter(8*time.Hour, 620*mib, Policy{}, flat(540*mib))
-	if got.Decision == Raise || says(got, "still growing") {
-		t.Errorf("got %s for steady use", got.Summary)
+	return above, limit
+}
+
+func TestAContainerStillGrowingIsAheadOfItsUse(t *testing.T) {
+	growing := func(from, anHour memory.Bytes) func(time.Duration) memory.Bytes {
+		return func(since time.Duration) memory.Bytes { return from + memory.Bytes(since.Hours()*float64(anHour)) }
+	}
+	for name, use := range map[string]func(time.Duration) memory.Bytes{
+		"a small leak":         growing(40*mib, 8*mib),
+		"a fast one":           growing(70*mib, 45*mib),
+		"a large and slow one": growing(600*mib, 25*mib),
+		"a cache that fills": func(since time.Duration) memory.Bytes {
+			return 300*mib - memory.Bytes(210*math.Exp(-since.Hours()/3))*mib
+		},
+		"steps every 3 hours": func(since time.Duration) memory.Bytes { return 40*mib + memory.Bytes(since/(3*time.Hour))*18*mib },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if above, limit := hourly(14*time.Hour, use); len(above) > 0 {
+				t.Errorf("use went above the limit %d times, first after %s; last limit %s", len(above), above[0], limit)
+			}
+		})
+	}
+}
+
+func TestRoomForTheNextStepIsGivenBack(t *testing.T) {
+	oneStep := func(since time.Duration) memory.Bytes {
+		if since < 7*time.Hour {
+			return 60 * mib
+		}
+		return 130 * mib
+	}
+	got := sizedAfter(8*time.Hour, 140*mib, Policy{}, oneStep)
+	if got.Size.Limit < 195*mib || !says(got, "record 130Mi", "as the next step") {
+		t.Errorf("an hour after a step of 70Mi: %s; want room for another:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+	if got := sizedAfter(30*time.Hour, 300*mib, Policy{}, oneStep); got.Size.Limit > 151*mib {
+		t.Errorf("a day later: %s; want the headroom alone:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+	if got := sizedAfter(8*time.Hour, 140*mib, Policy{Posture: Frugal}, oneStep); got.Size.Limit > 151*mib {
+		t.Errorf("frugal, an hour after the step: %s", got.Summary)
+	}
+}
+
+// A change below minChangePercent is not worth a disruption, until it is all that is left.
+func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
+		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
+	}
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib {
+		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
 }
 
