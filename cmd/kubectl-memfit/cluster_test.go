@@ -92,17 +92,23 @@ func (c server) fill(t *testing.T) {
 		}
 	}
 	for _, doc := range documents(t, "internal/report/testdata/shop.yaml") {
-		var rec v1alpha1.MemoryRecommendation
-		if err := yaml.Unmarshal([]byte(doc), &rec); err != nil {
-			t.Fatal(err)
-		}
-		status := rec.Status
-		rec.ManagedFields = nil
-		c.create(t, &rec)
-		rec.Status = status
-		if err := c.client.Status().Update(t.Context(), &rec); err != nil {
-			t.Fatal(err)
-		}
+		c.recommend(t, doc)
+	}
+}
+
+// recommend writes a recommendation as memfit would.
+func (c server) recommend(t *testing.T, doc string) {
+	t.Helper()
+	var rec v1alpha1.MemoryRecommendation
+	if err := yaml.Unmarshal([]byte(doc), &rec); err != nil {
+		t.Fatal(err)
+	}
+	status := rec.Status
+	rec.ManagedFields = nil
+	c.create(t, &rec)
+	rec.Status = status
+	if err := c.client.Status().Update(t.Context(), &rec); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -169,6 +175,29 @@ func TestCluster(t *testing.T) {
 		}
 		if out, _, _ := c.run("reader", "status", "-n", "tools"); strings.Contains(out, "deployment/web") || !strings.Contains(out, "pod/debug") {
 			t.Errorf("-n tools shows\n%s", out)
+		}
+	})
+
+	t.Run("as somebody with rights in one namespace only", func(t *testing.T) {
+		for _, namespace := range []string{"shop", "team"} {
+			binding := &rbacv1.RoleBinding{
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tenant"}},
+			}
+			binding.Name, binding.Namespace = "tenant", namespace
+			if namespace == "team" {
+				c.create(t, build.Namespace(namespace), build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
+				c.recommend(t, strings.Replace(documents(t, "internal/report/testdata/shop.yaml")[0], "namespace: shop", "namespace: team", 1))
+			}
+			c.create(t, binding)
+		}
+		if out, errs, code := c.run("tenant", "status", "-n", "team"); code != 0 || errs != "" || !strings.Contains(out, "deployment/web") {
+			t.Errorf("nothing there is the cluster's, yet: exit %d, %q, %q", code, out, errs)
+		}
+		if out, errs, code := c.run("tenant", "status", "-n", "shop"); code != 0 || !strings.Contains(errs, "warning: without what profiles say of themselves") || !strings.Contains(out, "statefulset/orders") {
+			t.Errorf("a profile of the cluster governs there: exit %d, %q, %q", code, out, errs)
+		}
+		if out, errs, code := c.run("tenant", "explain", "-n", "shop", "orders"); code != 0 || !strings.Contains(errs, "warning: without the bounds of the profile") || strings.Contains(out, "Bounds") {
+			t.Errorf("explain: exit %d, %q, %q", code, out, errs)
 		}
 	})
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -58,7 +59,8 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 		return err
 	}
 	profiles, err := a.Profiles(cmd.Context(), a.namespace)
-	if err != nil { // the workloads are what was asked for
+	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
+	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
 	}
 	status := report.NewStatus(a.recs, profiles)
@@ -70,6 +72,11 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 		return err
 	}
 	return status.Write(cmd.OutOrStdout(), report.Table{Namespaces: a.namespace == "", Wide: output == "wide", Colours: colours(cmd)})
+}
+
+// unknownProfile tells whether a workload is governed by a profile that is not among these.
+func (a answer) unknownProfile(profiles []report.Profile) bool {
+	return slices.ContainsFunc(a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return governs(rec.Spec.Profile, profiles) == nil })
 }
 
 // colours are for terminals that have them and people who want them.
