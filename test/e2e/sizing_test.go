@@ -1,0 +1,298 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// sized is a profile that changes running pods and watches them only as long as a test can wait.
+func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.MemoryProfileSpec {
+	return v1alpha1.MemoryProfileSpec{
+		Runtime: runtime,
+		Sizing: v1alpha1.SizingSpec{Mode: mode, Disruption: &v1alpha1.DisruptionSpec{
+			Watch: &metav1.Duration{Duration: 20 * time.Second}, Cooldown: &metav1.Duration{Duration: time.Minute},
+		}},
+	}
+}
+
+// remember gives memfit what it would have measured of the workload in the last 26 hours: a limit is not lowered on less than a day of
+// use, and a test cannot wait for one. It takes the way of a restart of memfit, which reads the same object.
+func remember(ctx context.Context, namespace string, limit, use memory.Bytes) {
+	GinkgoHelper()
+	h, now := history.New(), time.Now()
+	for at := now.Add(-26 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
+		h.Add(memory.Sample{
+			Container: memory.ContainerRef{Namespace: namespace, Pod: "web-before", UID: "before", Container: "app"}, Time: at,
+			Started: now.Add(-27 * time.Hour), RSS: use, HasRSS: true, WorkingSet: use.Plus(8 * memory.MiB),
+		}, limit)
+	}
+	data, err := h.MarshalBinary()
+	Expect(err).NotTo(HaveOccurred())
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web"}}
+	Expect(k8s.Create(ctx, c)).To(Succeed())
+	c.Status = v1alpha1.MemoryCheckpointStatus{Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data}}}
+	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
+}
+
+// holds is a Go program that keeps so much and nothing else; the environment is left as it is.
+func holds(size string, replicas int32) func(*appsv1.Deployment) {
+	return replicated(replicas, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", size} })
+}
+
+// inForce is the limit that the kubelet reports.
+func inForce(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Resources != nil {
+			return s.Resources.Limits.Memory().String()
+		}
+	}
+	return ""
+}
+
+func applied(rec *v1alpha1.MemoryRecommendation) metav1.Condition {
+	return condition(rec.Status.Conditions, v1alpha1.ConditionApplied)
+}
+
+// eventuallyApplied waits for the condition to have a reason, and returns it.
+func eventuallyApplied(ctx context.Context, namespace, reason string) metav1.Condition {
+	GinkgoHelper()
+	var c metav1.Condition
+	Eventually(func(g Gomega) {
+		rec, err := recommendation(ctx, namespace)
+		g.Expect(err).NotTo(HaveOccurred())
+		c = applied(rec)
+		g.Expect(c.Reason).To(Equal(reason), c.Message)
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	return c
+}
+
+// reaction is when things were seen for the first time after a kill.
+type reaction struct{ killed, recommended, accepted, inForce time.Time }
+
+// watchReaction looks at the pod and its recommendation every few milliseconds until the resize is in force.
+func watchReaction(ctx context.Context, namespace string, pod types.NamespacedName, limit string) reaction {
+	GinkgoHelper()
+	var r reaction
+	first := func(t *time.Time, seen bool) {
+		if seen && t.IsZero() {
+			*t = time.Now()
+		}
+	}
+	Eventually(func(g Gomega) {
+		var p corev1.Pod
+		g.Expect(k8s.Get(ctx, pod, &p)).To(Succeed())
+		first(&r.killed, everOOMKilled(&p))
+		if rec, err := recommendation(ctx, namespace); err == nil && len(rec.Status.Containers) == 1 && rec.Status.OOMKills > 0 {
+			first(&r.recommended, rec.Status.Containers[0].Recommended != nil)
+		}
+		first(&r.accepted, limitOf(&p) != limit)
+		first(&r.inForce, inForce(&p) != limit && inForce(&p) != "")
+		g.Expect(r.inForce).NotTo(BeZero())
+	}).WithContext(ctx).WithTimeout(later).WithPolling(20 * time.Millisecond).Should(Succeed())
+	return r
+}
+
+var native = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative}
+
+var _ = Describe("sizing running pods", func() {
+	namespace := inNamespace()
+
+	It("raises the limit in place after a kill, and the pod stays", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, holds("100Mi", 1)))).To(Succeed())
+		var pod corev1.Pod
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(1))
+			pod = live[0]
+		}).WithContext(ctx).Should(Succeed())
+
+		r := watchReaction(ctx, *namespace, client.ObjectKeyFromObject(&pod), "64Mi")
+		fmt.Fprintf(GinkgoWriter, "reaction kill_to_recommendation_ms=%d kill_to_accepted_ms=%d kill_to_in_force_ms=%d\n",
+			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(), r.inForce.Sub(r.killed).Milliseconds())
+		AddReportEntry("reaction", fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
+			r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond), r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
+
+		By("waiting until it lives with what it was given")
+		var rec *v1alpha1.MemoryRecommendation
+		Eventually(func(g Gomega) {
+			var err error
+			rec, err = recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Status).To(Equal(metav1.ConditionTrue), applied(rec).Message)
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(1))
+			g.Expect(live[0].UID).To(Equal(pod.UID), "the same pod")
+			g.Expect(inForce(&live[0])).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
+			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill, none was the resize")
+			g.Expect(live[0].Status.ContainerStatuses[0].State.Running).NotTo(BeNil())
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Expect(eventsAbout(ctx, *namespace, "Pod", pod.Name, "Resized")).NotTo(BeEmpty())
+		Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Resized")).NotTo(BeEmpty())
+	}, SpecTimeout(later*3))
+
+	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 2)))).To(Succeed())
+		before := readyPods(ctx, *namespace, 2)
+		watching := eventuallyApplied(ctx, *namespace, "Watching")
+		Expect(watching.Message).To(ContainSubstring("256Mi to"))
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+			for _, pod := range pods(ctx, *namespace) {
+				g.Expect(inForce(&pod)).To(Equal(limitOf(&pod)))
+				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("128Mi"))).To(Equal(-1))
+			}
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		for i, pod := range readyPods(ctx, *namespace, 2) {
+			Expect(pod.UID).To(Equal(before[i].UID))
+			Expect(restarts(&pod)).To(BeZero())
+		}
+	}, SpecTimeout(later*3))
+
+	It("takes a lower limit back when the first pod dies of it, and the others never get it", func(ctx SpecContext) {
+		spec := sized(v1alpha1.SizingInPlace, native)
+		spec.Sizing.Disruption.Watch.Duration = 5 * time.Minute
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 3)))).To(Succeed())
+		readyPods(ctx, *namespace, 3)
+		Expect(eventuallyApplied(ctx, *namespace, "Watching").Message).To(ContainSubstring("the first of 3"))
+		var canary *corev1.Pod
+		for _, pod := range pods(ctx, *namespace) {
+			if limitOf(&pod) != "256Mi" {
+				Expect(canary).To(BeNil(), "one pod at first")
+				canary = &pod
+			}
+		}
+		Expect(canary).NotTo(BeNil())
+
+		By("letting it need more than it has")
+		_, _ = clientset.CoreV1().RESTClient().Post().Namespace(*namespace).Resource("pods").Name(canary.Name+":8080").SubResource("proxy").
+			Suffix("hold").Param("size", "150Mi").DoRaw(ctx) // the answer never comes: it dies
+		Eventually(func(g Gomega) {
+			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(told).To(HaveLen(1))
+			g.Expect(told[0].Message).To(And(ContainSubstring("is taken back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")))
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+			g.Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands for"))
+			for _, pod := range pods(ctx, *namespace) {
+				g.Expect(inForce(&pod)).To(Equal("256Mi"))
+				if pod.UID != canary.UID {
+					g.Expect(pod.Generation).To(BeEquivalentTo(1), "the others were never changed")
+				}
+			}
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	}, SpecTimeout(later*3))
+
+	// idles is a JVM that does nothing with most of its heap.
+	idles := func(replicas int32) func(*appsv1.Deployment) {
+		return replicated(replicas, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Command = []string{"sh", "-c",
+				`echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000); } }' > /tmp/Idle.java; exec java -XX:+UseSerialGC /tmp/Idle.java`}
+		})
+	}
+	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes.
+	jvm := func(mode v1alpha1.SizingMode) v1alpha1.MemoryProfileSpec {
+		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
+		percent := int32(75)
+		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
+		return spec
+	}
+
+	It("does not lower a limit below the heap that a JVM was started with, and says so", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingInPlace)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
+		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)))).To(Succeed())
+		pod := runningPod(ctx, *namespace)
+		held := eventuallyApplied(ctx, *namespace, "EnvNotInStep")
+		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
+		Expect(limitOf(runningPod(ctx, *namespace))).To(Equal("512Mi"))
+	}, SpecTimeout(later*2))
+
+	It("evicts such a pod where that is allowed, but not against its PodDisruptionBudget", func(ctx SpecContext) {
+		two := intstr.FromInt32(2)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: "web"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		}
+		Expect(k8s.Create(ctx, budget)).To(Succeed())
+		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingInPlaceOrEvict)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
+		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)))).To(Succeed())
+		before := readyPods(ctx, *namespace, 2)
+		Expect(eventuallyApplied(ctx, *namespace, "Budget").Message).To(ContainSubstring("PodDisruptionBudget"))
+		for i, pod := range readyPods(ctx, *namespace, 2) {
+			Expect(pod.UID).To(Equal(before[i].UID), "nobody was evicted")
+		}
+
+		By("taking the budget away")
+		Expect(k8s.Delete(ctx, budget)).To(Succeed())
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(2))
+			for _, pod := range live {
+				g.Expect([]types.UID{before[0].UID, before[1].UID}).NotTo(ContainElement(pod.UID))
+				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("512Mi"))).To(Equal(-1))
+			}
+		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+		Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Replaced")).To(HaveLen(2))
+	}, SpecTimeout(later*4))
+
+	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {
+		switched := func(on bool) {
+			value := `null`
+			if on {
+				value = `"true"`
+			}
+			_, err := clientset.CoreV1().Namespaces().Patch(ctx, systemNamespace, types.MergePatchType,
+				fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.PauseAnnotation, value), metav1.PatchOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		switched(true)
+		DeferCleanup(func(ctx context.Context) { switched(false) })
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, holds("100Mi", 1)))).To(Succeed())
+		Expect(eventuallyApplied(ctx, *namespace, "Paused").Message).To(ContainSubstring("Namespace " + systemNamespace))
+		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("64Mi"))
+		switched(false)
+		eventuallyApplied(ctx, *namespace, "UpToDate")
+		Expect(limitOf(&pods(ctx, *namespace)[0])).NotTo(Equal("64Mi"))
+	}, SpecTimeout(later*3))
+})
