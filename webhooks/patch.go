@@ -6,8 +6,6 @@ package webhooks
 import (
 	stdjson "encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/json"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -147,30 +148,65 @@ func outlineOf(raw []byte) (review.Outline, error) {
 	return review.Outline{Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers)}, nil
 }
 
-// podPatch is the smallest JSON patch from before to after, in the fields memfit writes: annotations, and per container env,
-// resizePolicy, and the memory request and limit; empty when they do not differ. Fields of newer Kubernetes versions that our Go
+// changes are what becomes of a pod, as [inject.Plan] tells them.
+type changes interface {
+	Edit(container string) inject.Edit
+	Annotation() (text string, changes bool)
+}
+
+// podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per container
+// env, resizePolicy, and the memory request and limit; empty when nothing differs. Fields of newer Kubernetes versions that our Go
 // types do not know stay as they are: list items that did not change are never rewritten. The text is written into the memory of out.
-func podPatch(out []byte, outline review.Outline, before, after *corev1.Pod) ([]byte, error) {
+func podPatch(out []byte, outline review.Outline, pod *corev1.Pod, to changes) ([]byte, error) {
 	p := patch{text: out[:0]}
-	p.annotations(before.Annotations, after.Annotations, outline.Annotations)
-	if err := p.containers("/spec/initContainers", before.Spec.InitContainers, after.Spec.InitContainers, outline.InitContainers); err != nil {
+	if text, changed := to.Annotation(); changed {
+		p.annotation(pod, text, outline.Annotations)
+	}
+	if err := p.containers("/spec/initContainers/", pod.Spec.InitContainers, outline.InitContainers, to); err != nil {
 		return nil, err
 	}
-	if err := p.containers("/spec/containers", before.Spec.Containers, after.Spec.Containers, outline.Containers); err != nil {
+	if err := p.containers("/spec/containers/", pod.Spec.Containers, outline.Containers, to); err != nil {
 		return nil, err
 	}
 	return p.done(), nil
 }
 
-func (p *patch) containers(path string, before, after []corev1.Container, outline []review.Resources) error {
-	if len(before) != len(after) || len(before) != len(outline) {
-		return fmt.Errorf("%s has %d items before and %d after: memfit neither adds nor removes containers", path, len(before), len(after))
+// annotation writes memfit's own annotation, or removes it when text is empty; present says whether there are any in the raw object.
+func (p *patch) annotation(pod *corev1.Pod, text string, present bool) {
+	const path = "/metadata/annotations"
+	old, found := pod.Annotations[v1alpha1.InjectedAnnotation]
+	switch {
+	case text == "" && found:
+		p.remove(path, "/", escape(v1alpha1.InjectedAnnotation))
+	case text != "" && text != old:
+		if !present {
+			p.addEmpty(path)
+		}
+		p.addText(text, path, "/", escape(v1alpha1.InjectedAnnotation)) // add replaces what is there
 	}
-	for i := range before {
-		at := path + "/" + strconv.Itoa(i)
-		listPatch(p, at+"/env", before[i].Env, after[i].Env, sameVariable, appendVariable)
-		listPatch(p, at+"/resizePolicy", before[i].ResizePolicy, after[i].ResizePolicy, samePolicy, appendPolicy)
-		p.resources(at+"/resources", &before[i].Resources, &after[i].Resources, outline[i])
+}
+
+func (p *patch) containers(path string, list []corev1.Container, outline []review.Resources, to changes) error {
+	if len(list) != len(outline) {
+		return fmt.Errorf("%s has %d items as Go types and %d in the request", path, len(list), len(outline))
+	}
+	for i := range list {
+		c, e := &list[i], to.Edit(list[i].Name)
+		if e == (inject.Edit{}) {
+			continue
+		}
+		at := path + strconv.Itoa(i)
+		if e.Env != nil {
+			listPatch(p, at+"/env", c.Env, *e.Env, sameVariable, appendVariable)
+		}
+		if e.ResizePolicy != nil {
+			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, samePolicy, appendPolicy)
+		}
+		if e.Memory != nil {
+			have := outline[i]
+			p.memory(at+"/resources", "/limits", c.Resources.Limits, e.Memory.Limit, have.Limits, &have)
+			p.memory(at+"/resources", "/requests", c.Resources.Requests, e.Memory.Request, have.Requests, &have)
+		}
 	}
 	return nil
 }
@@ -181,21 +217,16 @@ func sameVariable(a, b *corev1.EnvVar) bool {
 
 func samePolicy(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }
 
-func (p *patch) resources(path string, before, after *corev1.ResourceRequirements, outline review.Resources) {
-	p.memory(path, "/limits", before.Limits, after.Limits, outline.Limits, &outline)
-	p.memory(path, "/requests", before.Requests, after.Requests, outline.Requests, &outline)
-}
-
 // memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists in the raw
 // object, outline whether its parent does.
-func (p *patch) memory(path, list string, before, after corev1.ResourceList, present bool, outline *review.Resources) {
-	const memory = "/" + string(corev1.ResourceMemory)
+func (p *patch) memory(path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *review.Resources) {
+	const key = "/" + string(corev1.ResourceMemory)
 	old, had := before[corev1.ResourceMemory]
-	next, has := after[corev1.ResourceMemory]
 	switch {
-	case !has && had:
-		p.remove(path, list, memory)
-	case has && (!had || old.Cmp(next) != 0):
+	case had && memory.FromQuantity(old) == after, !had && after == 0:
+	case after == 0:
+		p.remove(path, list, key)
+	default:
 		if !outline.Present {
 			p.addEmpty(path)
 			outline.Present = true
@@ -203,28 +234,8 @@ func (p *patch) memory(path, list string, before, after corev1.ResourceList, pre
 		if !present {
 			p.addEmpty(path, list)
 		}
-		p.addText(next.String(), path, list, memory)
-	}
-}
-
-// annotations patches single annotations; present says whether there are any in the raw object.
-func (p *patch) annotations(before, after map[string]string, present bool) {
-	const path = "/metadata/annotations"
-	for _, key := range slices.Sorted(maps.Keys(after)) {
-		old, found := before[key]
-		if found && old == after[key] {
-			continue
-		}
-		if !present {
-			p.addEmpty(path)
-			present = true
-		}
-		p.addText(after[key], path, "/", escape(key))
-	}
-	for _, key := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := after[key]; !kept {
-			p.remove(path, "/", escape(key))
-		}
+		q := after.Quantity()
+		p.addText(q.String(), path, list, key)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -29,6 +35,11 @@ func patched(t *testing.T, raw []byte, before, after *corev1.Pod) []byte {
 	if len(encoded) == 0 {
 		return raw
 	}
+	return applied(t, raw, encoded)
+}
+
+func applied(t *testing.T, raw, encoded []byte) []byte {
+	t.Helper()
 	patch, err := jsonpatch.DecodePatch(encoded)
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +112,53 @@ func TestPatchIsSmall(t *testing.T) {
 	}
 }
 
+// TestPatchIsThePlan: the patch makes of each pod of the golden pairs what applying the plan makes of it, with and without a new size.
+func TestPatchIsThePlan(t *testing.T) {
+	files, err := filepath.Glob("../internal/inject/testdata/*.yaml*")
+	if err != nil || len(files) < 200 {
+		t.Fatalf("%d files of golden pairs (%v), want at least 200", len(files), err)
+	}
+	empty := 0
+	for _, file := range files {
+		_, raw, p := golden(t, strings.TrimSuffix(file, ".injected"))
+		if strings.HasSuffix(file, ".injected") { // what was injected before, with a profile that has nothing to say any more
+			_, raw, _ = golden(t, file)
+			p.Spec.Tuning.Mode = v1alpha1.TuningOff
+		}
+		for _, size := range []inject.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
+			pod := decode(t, raw)
+			sizes := map[string]inject.Size{}
+			for _, c := range pod.Spec.Containers {
+				sizes[c.Name] = size
+			}
+			plan := inject.MakePlan(inject.Input{Pod: pod, Sizes: sizes, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec}})
+			outline, err := outlineOf(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			patch, err := podPatch(nil, outline, pod, plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Changes() != (len(patch) > 0) {
+				t.Errorf("%s: the plan changes something: %t, patch %s", file, plan.Changes(), patch)
+			}
+			if len(patch) == 0 {
+				empty++
+				continue
+			}
+			want := pod.DeepCopy()
+			plan.Apply(want)
+			if diff := cmp.Diff(normal(want), normal(decode(t, applied(t, raw, patch)))); diff != "" {
+				t.Errorf("%s, size %s: -applied +patched\n%s", file, size, diff)
+			}
+		}
+	}
+	if empty == 0 || empty > len(files) {
+		t.Errorf("%d of %d patches are empty", empty, 2*len(files))
+	}
+}
+
 // FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed one.
 func FuzzPatch(f *testing.F) {
 	for seed := range uint64(40) {
@@ -154,11 +212,11 @@ func normal(pod *corev1.Pod) *corev1.Pod {
 func randomPod(rng *rand.Rand) *corev1.Pod {
 	pod := &corev1.Pod{}
 	pod.Annotations = randomMap(rng)
-	for range rng.IntN(3) {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, randomContainer(rng))
+	for i := range rng.IntN(3) {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, randomContainer(rng, "init-"+strconv.Itoa(i)))
 	}
-	for range 1 + rng.IntN(3) {
-		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rng))
+	for i := range 1 + rng.IntN(3) {
+		pod.Spec.Containers = append(pod.Spec.Containers, randomContainer(rng, "app-"+strconv.Itoa(i)))
 	}
 	return pod
 }
@@ -174,13 +232,13 @@ func randomMap(rng *rand.Rand) map[string]string {
 		if m == nil {
 			m = map[string]string{}
 		}
-		m[pick(rng, "memfit.dev/injected", "a~b", "x/y~1", "plain")] = pick(rng, "", "1", `{"a":"b"}`, "two\nlines, é, <&> and \\\\")
+		m[pick(rng, v1alpha1.InjectedAnnotation, "other")] = someText(rng)
 	}
 	return m
 }
 
-func randomContainer(rng *rand.Rand) corev1.Container {
-	c := corev1.Container{Name: pick(rng, "app", "proxy"), Env: randomEnv(rng)}
+func randomContainer(rng *rand.Rand, name string) corev1.Container {
+	c := corev1.Container{Name: name, Env: randomEnv(rng)}
 	if rng.IntN(2) == 0 {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	}
@@ -210,8 +268,14 @@ func setMemory(rng *rand.Rand, list *corev1.ResourceList) {
 
 // change edits what memfit may edit.
 func change(rng *rand.Rand, pod *corev1.Pod) {
-	if rng.IntN(2) == 0 {
-		pod.Annotations = randomMap(rng)
+	switch rng.IntN(3) {
+	case 0:
+		delete(pod.Annotations, v1alpha1.InjectedAnnotation)
+	case 1:
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[v1alpha1.InjectedAnnotation] = someText(rng)
 	}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -240,6 +304,10 @@ func change(rng *rand.Rand, pod *corev1.Pod) {
 	}
 }
 
+func someText(rng *rand.Rand) string {
+	return pick(rng, "1", `{"a":"b"}`, "two\nlines, é, <&> and \\")
+}
+
 func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(len(options))] }
 
 // patchOf makes the patch with the outline as both ways of decoding read it, which must be the same.
@@ -253,5 +321,38 @@ func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error
 	if quick, _, ok := request.Rest(new(corev1.Pod)); !ok || cmp.Diff(outline, quick, cmpopts.EquateEmpty()) != "" {
 		t.Errorf("outline %+v (%t), the usual way %+v", quick, ok, outline)
 	}
-	return podPatch(nil, outline, before, after)
+	return podPatch(nil, outline, before, difference{before, after})
+}
+
+// difference is what became of a pod, as a plan would tell it.
+type difference struct{ before, after *corev1.Pod }
+
+func (d difference) Edit(name string) (e inject.Edit) {
+	before, after := containerOf(d.before, name), containerOf(d.after, name)
+	if !cmp.Equal(before.Env, after.Env) {
+		e.Env = &after.Env
+	}
+	if !cmp.Equal(before.ResizePolicy, after.ResizePolicy) {
+		e.ResizePolicy = &after.ResizePolicy
+	}
+	if !cmp.Equal(before.Resources, after.Resources) {
+		e.Memory = &inject.Size{Request: memory.FromQuantity(*after.Resources.Requests.Memory()), Limit: memory.FromQuantity(*after.Resources.Limits.Memory())}
+	}
+	return e
+}
+
+func (d difference) Annotation() (string, bool) {
+	text := d.after.Annotations[v1alpha1.InjectedAnnotation]
+	return text, text != d.before.Annotations[v1alpha1.InjectedAnnotation]
+}
+
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			h, pod := golden(t, file)
+			h, pod, _ := golden(t, file)
 			for name, object := range map[string][]byte{
 				"as it is":            pod,
 				"with an unusual key": bytes.Replace(pod, []byte(`"spec":{`), []byte(`"spec":{"a\"b":1,`), 1),
@@ -90,8 +90,8 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 	}
 }
 
-// golden is a handler that knows the profile and the recommendation of a golden pair, and the pair's pod as JSON.
-func golden(t *testing.T, file string) (*podHandler, []byte) {
+// golden is a handler that knows the profile and the recommendation of a golden pair, the pair's pod as JSON, and the profile.
+func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryProfile) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -122,6 +122,9 @@ func golden(t *testing.T, file string) (*podHandler, []byte) {
 		}
 	}
 	profile.Namespace = "shop"
+	if profile.Name == "" {
+		objects = objects[1:] // the file has only the pod
+	}
 	metadata, _ := pod["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if annotations == nil {
@@ -133,12 +136,12 @@ func golden(t *testing.T, file string) (*podHandler, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handlerOf(t, objects...), raw
+	return handlerOf(t, objects...), raw, &profile
 }
 
 // TestBuffersAreNotMixedUp: what one request says never shows up in the answer to another.
 func TestBuffersAreNotMixedUp(t *testing.T) {
-	h, pod := golden(t, "../internal/inject/testdata/node-512.yaml")
+	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
 	want, _ := asked(t, h, reviewOf(pod))
 	if len(want.Patch) == 0 {
 		t.Fatal("no patch")

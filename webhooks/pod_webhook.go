@@ -158,7 +158,7 @@ func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling)
 		return planned{}, err
 	}
 	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Sizes: sizes})
-	patch, err := podPatch(s.scratch(), outline, pod, plan.Applied(pod))
+	patch, err := podPatch(s.scratch(), outline, pod, plan)
 	return planned{pod: pod, dryRun: dryRun, plan: plan, patch: patch}, err
 }
 

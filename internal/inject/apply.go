@@ -4,7 +4,6 @@
 package inject
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,18 +61,29 @@ func (p Plan) Apply(pod *corev1.Pod) {
 	pod.Annotations[v1alpha1.InjectedAnnotation] = p.annotation
 }
 
-// Applied is pod with the plan carried out. It shares with pod all that the plan leaves alone, so neither may be changed afterwards.
-func (p Plan) Applied(pod *corev1.Pod) *corev1.Pod {
-	if pod == nil || !p.Changes() {
-		return pod
-	}
-	after := *pod
-	after.Annotations = maps.Clone(pod.Annotations)
-	after.Spec.InitContainers = slices.Clone(pod.Spec.InitContainers)
-	after.Spec.Containers = slices.Clone(pod.Spec.Containers)
-	p.Apply(&after) // writes no list and no map of a container, it puts new ones in their place
-	return &after
+// Edit is what a plan writes into one container. What is nil stays as it is; what it refers to belongs to the plan.
+type Edit struct {
+	Env          *[]corev1.EnvVar
+	ResizePolicy *[]corev1.ContainerResizePolicy
+	// Memory is the request and the limit; 0 is none.
+	Memory *Size
 }
+
+// Edit is what [Plan.Apply] writes into a container, for those who write a patch instead. Nothing when the plan leaves it alone.
+func (p Plan) Edit(container string) Edit {
+	c := p.of(container)
+	if c == nil {
+		return Edit{}
+	}
+	e := Edit{ResizePolicy: c.resize, Memory: c.memory}
+	if c.env != nil {
+		e.Env = &c.env
+	}
+	return e
+}
+
+// Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it stays.
+func (p Plan) Annotation() (text string, changes bool) { return p.annotation, p.annotated }
 
 func (c *containerPlan) apply(have *corev1.Container) {
 	if c.env != nil {

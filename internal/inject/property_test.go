@@ -30,23 +30,6 @@ func inject(in Input) *corev1.Pod {
 	return pod
 }
 
-// TestAppliedSharesAndChangesNothing: what a plan makes of a pod is the same whether the pod is copied first or shared.
-func TestAppliedSharesAndChangesNothing(t *testing.T) {
-	for seed := range uint64(drawn) {
-		in := newChance(seed).input()
-		before := in.Pod.DeepCopy()
-		plan := MakePlan(in)
-		got, want := plan.Applied(in.Pod), in.Pod.DeepCopy()
-		plan.Apply(want)
-		if !equality.Semantic.DeepEqual(in.Pod, before) {
-			t.Fatalf("seed %d: the pod itself changed (-before +after):\n%s", seed, cmp.Diff(before, in.Pod))
-		}
-		if !same(want, got) {
-			t.Fatalf("seed %d: -applied to a copy +applied\n%s", seed, cmp.Diff(want, got))
-		}
-	}
-}
-
 // checkOwn checks that after differs from before only where memfit may write: what it does not own is neither dropped, nor
 // changed, nor reordered.
 func checkOwn(t *testing.T, before, after *corev1.Pod) {

@@ -139,7 +139,7 @@ func list(c *cursor) []string {
 	return out
 }
 
-// variables are a container's env. One that is more than a name and a value is decoded the usual way.
+// variables are a container's env. One with any other source than a field of the pod is decoded the usual way.
 func variables(c *cursor) []corev1.EnvVar {
 	if c.null() {
 		return nil
@@ -157,7 +157,7 @@ func variables(c *cursor) []corev1.EnvVar {
 	return out
 }
 
-// pair reads a variable; false when it has more than a name and a value.
+// pair reads a variable; false when it has more than a name and a value or a field of the pod.
 func pair(c *cursor, into *corev1.EnvVar) bool {
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
@@ -166,11 +166,39 @@ func pair(c *cursor, into *corev1.EnvVar) bool {
 			into.Name = c.words()
 		case "value":
 			into.Value = c.words()
+		case "valueFrom":
+			if into.ValueFrom = fromField(c); into.ValueFrom == nil {
+				return false
+			}
 		default:
 			return false
 		}
 	}
 	return !c.odd
+}
+
+// fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it is another.
+func fromField(c *cursor) *corev1.EnvVarSource {
+	var field corev1.ObjectFieldSelector
+	c.object()
+	if key, more := c.member(); !more || string(key) != "fieldRef" {
+		return nil
+	}
+	c.object()
+	for key, more := c.member(); more; key, more = c.member() {
+		switch string(key) {
+		case "apiVersion":
+			field.APIVersion = c.words()
+		case "fieldPath":
+			field.FieldPath = c.words()
+		default:
+			return nil
+		}
+	}
+	if _, more := c.member(); more || c.odd {
+		return nil
+	}
+	return &corev1.EnvVarSource{FieldRef: &field}
 }
 
 // resources are a container's limits and requests. With claims or anything newer, all of it is decoded the usual way.
