@@ -107,7 +107,9 @@ func (e *evaluation) need() memory.Bytes {
 	if e.grown == 0 {
 		return limit
 	}
-	grown, words := e.plusHeadroom(e.grown), e.headroomWords(e.grown)+" headroom"
+	// How much it wanted beyond the limit it died at is unknown: for this hour it gets the headroom twice.
+	room := 2 * e.headroom(e.grown)
+	grown, words := e.grown.Plus(room), sprintf("twice the headroom (%s)", room)
 	if young := e.fading(youngAllowance); e.Policy.Posture != Frugal && e.grown.Plus(young) > grown {
 		grown, words = e.grown.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
