@@ -46,10 +46,10 @@ func (f *fleet) actuated() {
 	f.seen(f.pods...)
 }
 
-// killed ends the container of a pod as the kernel would, at the limit in force, and lets memfit see it.
-func (f *fleet) killed(i int) {
+// killed ends the container of the first pod as the kernel would, at the limit in force, and lets memfit see it.
+func (f *fleet) killed() {
 	GinkgoHelper()
-	pod := expect.Exists(f.ctx, f.client, f.namespace, f.pods[i].Name, &corev1.Pod{})
+	pod := expect.Exists(f.ctx, f.client, f.namespace, f.pods[0].Name, &corev1.Pod{})
 	status := &pod.Status.ContainerStatuses[0]
 	status.RestartCount++
 	status.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -58,7 +58,7 @@ func (f *fleet) killed(i int) {
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(f.clock.Now())}}
 	status.ContainerID += "x"
 	Expect(f.client.Status().Update(f.ctx, pod)).To(Succeed())
-	f.seen(f.pods[i])
+	f.seen(f.pods[0])
 }
 
 // looks reconciles the workload, what the kubelet makes of it included, until nothing is left to do now.
@@ -121,7 +121,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 2)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		before := expect.Exists(w.ctx, w.client, w.namespace, "web-0", &corev1.Pod{})
-		f.killed(0)
+		f.killed()
 		rec := f.looks()
 		for i := range f.pods {
 			limit := resource.MustParse(f.limitOf(i))
@@ -148,7 +148,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		w.restart()
 		w.profiled()
 		f.seen(f.pods...)
-		f.killed(0)
+		f.killed()
 		rec = f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
 		Expect(w.recorder.about("Reverted")).To(ConsistOf(
@@ -177,7 +177,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		w.reconciler.Governor.At(w.namespace + "-home")
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		f.killed(0)
+		f.killed()
 		rec := f.looks()
 		Expect(f.limitOf(0)).To(Equal("256Mi"))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Paused", ContainSubstring("Namespace "+w.namespace+"-home, which stops every change")))
@@ -188,7 +188,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error { return errors.New("killed") }
-		f.killed(0)
+		f.killed()
 		Expect(f.reconcile(f.ref)).To(MatchError(ContainSubstring("killed")))
 		Expect(f.limitOf(0)).To(Equal("256Mi"))
 		w.restart()
@@ -207,9 +207,9 @@ var _ = Describe("A recommendation that is applied", func() {
 			asked++
 			return resize(ctx, pod, map[string]recommend.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
 		}
-		f.killed(0)
+		f.killed()
+		f.looks()
 		rec := f.looks()
-		rec = f.looks()
 		Expect(asked).To(Equal(1))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("must be less than or equal to memory limit")))
 		Expect(w.recorder.about("ResizeRefused")).To(HaveLen(1))
@@ -228,7 +228,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
-		f.killed(0)
+		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring("PodDisruptionBudget")))

@@ -152,7 +152,7 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	case resizes(mode):
 		return refuse(v.apply.Reason, v.apply.Message)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
-		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size")
+		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size, or InPlace for running ones, too")
 	default:
 		return refuse(v1alpha1.ReasonWaitingForNewPods, ofPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
 	}

@@ -300,7 +300,7 @@ var _ = Describe("A raise after a kill", func() {
 			w.reconciler.Neighbours = &said{all: facts}
 			f := newFleet(w, 1)
 			Expect(f.reconcile(f.ref)).To(Succeed())
-			f.killed(0)
+			f.killed()
 			rec := f.looks()
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, name, Not(BeEmpty())))
 			Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))

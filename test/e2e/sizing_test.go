@@ -275,7 +275,7 @@ var _ = Describe("sizing running pods", func() {
 	}, SpecTimeout(later*4))
 
 	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {
-		switched := func(on bool) {
+		switched := func(ctx context.Context, on bool) {
 			value := `null`
 			if on {
 				value = `"true"`
@@ -284,14 +284,14 @@ var _ = Describe("sizing running pods", func() {
 				fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.PauseAnnotation, value), metav1.PatchOptions{})
 			Expect(err).NotTo(HaveOccurred())
 		}
-		switched(true)
-		DeferCleanup(func(ctx context.Context) { switched(false) })
+		switched(ctx, true)
+		DeferCleanup(func(ctx context.Context) { switched(ctx, false) })
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, holds("100Mi", 1)))).To(Succeed())
 		Expect(eventuallyApplied(ctx, *namespace, "Paused").Message).To(ContainSubstring("Namespace " + systemNamespace))
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("64Mi"))
-		switched(false)
+		switched(ctx, false)
 		eventuallyApplied(ctx, *namespace, "UpToDate")
 		Expect(limitOf(&pods(ctx, *namespace)[0])).NotTo(Equal("64Mi"))
 	}, SpecTimeout(later*3))
