@@ -48,6 +48,21 @@ if [ $n -le %d ]; then sleep 1; exec dd if=/dev/zero of=/dev/null bs=128M; fi; e
 	}
 }
 
+// losesChildren is a container in which the kernel kills so many children, one after the other, while the shell lives on. Some minutes
+// later it ends by itself, once, which containerd labels OOMKilled all the same.
+func losesChildren(n int) func(*appsv1.Deployment) {
+	script := fmt.Sprintf(`[ -e /state/done ] && exec sleep 86400
+i=0; while [ $i -lt %d ]; do sleep 3; dd if=/dev/zero of=/dev/null bs=256M count=1; i=$((i+1)); done
+sleep 150; touch /state/done; exit 3`, n)
+	return func(d *appsv1.Deployment) {
+		annotated(d)
+		pod := &d.Spec.Template.Spec
+		pod.Volumes = []corev1.Volume{{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		pod.Containers[0].Command = []string{"sh", "-c", script}
+		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "state", MountPath: "/state"}}
+	}
+}
+
 // died is how often containers of the workload were started again, as the kubelet counts.
 func died(ctx context.Context, namespace string) int32 {
 	var all int32
@@ -107,6 +122,34 @@ var _ = Describe("an OOM kill", func() {
 		next := replacePod(ctx, runningPod(ctx, *namespace))
 		Expect(limitOf(next)).To(Equal(recommended.String()))
 	}, SpecTimeout(later*2))
+
+	// Only where children die alone: on cgroup v1, as in the lab, or with the kubelet's singleProcessOOMKill.
+	It("of a child is seen while the container lives, and its ordinary end afterwards is no kill", func(ctx SpecContext) {
+		const children = 2
+		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, losesChildren(children)))).To(Succeed())
+
+		told := func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(children))
+			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(children))
+			for _, kill := range rec.Status.RecentOOMKills {
+				g.Expect(kill.Kind).To(Equal("ChildProcess"))
+				g.Expect(kill.Limit.String()).To(Equal("64Mi"))
+				g.Expect(kill.Summary).To(ContainSubstring("lost a child process"))
+			}
+		}
+		Eventually(told).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Expect(died(ctx, *namespace)).To(BeZero(), "the container lives on")
+
+		Eventually(func() int32 { return died(ctx, *namespace) }).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
+		ended := pods(ctx, *namespace)[0].Status.ContainerStatuses[0].LastTerminationState.Terminated
+		Expect(ended.ExitCode).To(BeEquivalentTo(3))
+		Expect(ended.Reason).To(Equal("OOMKilled"), "the label is cumulative")
+		Consistently(told).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
+	}, SpecTimeout(later*3))
 
 	It("is never lost and never counted twice: fifty, while memfit is killed again and again", func(ctx SpecContext) {
 		const replicas, each = 10, 5
