@@ -7,7 +7,7 @@
 TRACES ?=
 # Seeds of the generated sets, separated by commas.
 SEEDS  ?= 1,2
-# BACKTEST_FLAGS= reports without failing when memfit loses a comparison.
+# BACKTEST_FLAGS= reports without failing when memfit loses a comparison; -variants replays parts and stretched copies of every set as well.
 BACKTEST_FLAGS ?= -check
 
 # The backtest is a module of its own: VPA's packages must not meet the operator's pins.

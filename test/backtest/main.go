@@ -26,7 +26,7 @@ func run() error {
 	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
 	out := flag.String("out", "", "directory for plots, tables and the generated sets; empty for none")
 	check := flag.Bool("check", false, "fail unless memfit has fewer kills and less slack than every VPA variant on every set")
-	vary := flag.Bool("variants", false, "replay parts and stretched copies of every set as well")
+	vary := flag.Bool("variants", false, "replay parts and stretched copies of every set as well; they are not drawn")
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)
@@ -36,19 +36,20 @@ func run() error {
 	if len(sets) == 0 {
 		return errors.New("no traces: give -traces DIR or -seeds 1")
 	}
+	drawn := len(sets)
 	if *vary {
 		for _, set := range slices.Clone(sets) {
 			sets = append(sets, Vary(set)...)
 		}
 	}
 	report := Report{Dir: *out}
-	for _, set := range sets {
+	for i, set := range sets {
 		for _, c := range contenders {
 			o := Run(set, c)
 			o.Print(os.Stdout)
 			report.Add(o)
 		}
-		if *out == "" {
+		if *out == "" || i >= drawn {
 			continue
 		}
 		for _, c := range postures {
