@@ -29,7 +29,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	governor := govern.New(mgr.GetCache(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	roster := controllers.NewRoster()
 	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}
@@ -112,7 +112,7 @@ func serve(mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, o
 	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetClient(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetCache(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	register := func() error {
 		injector.Register(mgr.GetWebhookServer()) // asking for the server is what makes the manager start it
 		return webhooks.SetupProfileValidators(mgr)

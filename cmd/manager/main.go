@@ -61,7 +61,7 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	if o.kubeletInsecure {
 		log.Info("INSECURE: kubelets are not verified; memfit's service account token goes to whoever answers on a node's address")
 	}
-	server := webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2}})
+	server := webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece}})
 	mgr, err := ctrl.NewManager(config, managerOptions(o, server))
 	if err != nil {
 		return fmt.Errorf("building the manager: %w", err)
@@ -103,6 +103,10 @@ func metricsOptions(o options) metricsserver.Options {
 
 // withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just as well.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+
+// inOnePiece sends an answer as one TLS record. By default a connection that was idle for a second begins with records of one network
+// packet, so that a browser can show the first of them early; the API server can do nothing with half a patch.
+func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
 // scheme knows the kinds memfit handles, and no others.
 func scheme() *runtime.Scheme {

@@ -30,7 +30,7 @@ type served struct{ webhook.Server }
 func webhookServer(certDir string, port int) served {
 	ctrl.SetLogger(logr.Discard())
 	return served{webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certDir, TLSOpts: []func(*tls.Config){
-		func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} },
+		func(c *tls.Config) { c.NextProtos, c.DynamicRecordSizingDisabled = []string{"h2", "http/1.1"}, true },
 	}})}
 }
 
@@ -65,11 +65,11 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 			return err
 		}
 	}
-	governor := govern.New(mgr.GetClient(), mgr.GetAPIReader())
+	governor := govern.New(mgr.GetCache(), mgr.GetAPIReader())
 	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetClient(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetCache(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	injector.Register(s)
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
