@@ -118,7 +118,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 			if s.replace && src.name == s.knob.Env {
 				text = withoutFlag(text, s.knob.Name)
 			}
-			if i := strings.Index(text, sign.Text); i >= 0 {
+			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
 				return fmt.Sprintf("%s says %s, %s", src.title, short(wordAt(src.text, i)), why)
 			}
 		}

@@ -86,7 +86,7 @@ type Knob struct {
 
 // Sign is something in a container whose presence means that a setting is left alone.
 type Sign struct {
-	// Text is looked for as it stands, after [Runtime.Fold].
+	// Text is looked for as it stands, both sides after [Runtime.Fold].
 	Text string
 	// In says where.
 	In Where
