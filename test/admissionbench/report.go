@@ -17,14 +17,18 @@ import (
 	"time"
 )
 
-// median takes the median of each number over the rounds.
-func (of *series) median() result {
+// summary takes the median of each number over the rounds, but the mean of processor time: a server with a large cache collects garbage
+// once in tens of thousands of requests, and all of them pay for it, not only those of the round in which it happens.
+func (of *series) summary() result {
 	r := of.rounds[0]
 	r.p50 = median(of.rounds, func(r result) time.Duration { return r.p50 })
 	r.p99 = median(of.rounds, func(r result) time.Duration { return r.p99 })
 	r.perSecond = median(of.rounds, func(r result) float64 { return r.perSecond })
-	r.cpuPerRequest = median(of.rounds, func(r result) time.Duration { return r.cpuPerRequest })
-	r.clientPerRequest = median(of.rounds, func(r result) time.Duration { return r.clientPerRequest })
+	r.cpuPerRequest, r.clientPerRequest = 0, 0
+	for _, round := range of.rounds {
+		r.cpuPerRequest += round.cpuPerRequest / time.Duration(len(of.rounds))
+		r.clientPerRequest += round.clientPerRequest / time.Duration(len(of.rounds))
+	}
 	r.clientBusy = median(of.rounds, func(r result) float64 { return r.clientBusy })
 	r.rss = slices.MaxFunc(of.rounds, func(a, b result) int { return cmp.Compare(a.rss, b.rss) }).rss
 	return r
@@ -42,7 +46,7 @@ func median[T cmp.Ordered](rounds []result, of func(result) T) T {
 // report writes a line per server, case and protocol, what memfit says of itself, and the ratios.
 func report(out io.Writer, servers []*server, all []*series) error {
 	for _, of := range all {
-		r := of.median()
+		r := of.summary()
 		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d client_busy=%.2f\n",
 			r.server, r.name, r.protocol, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20, r.cpuPerRequest.Microseconds(), r.clientPerRequest.Microseconds(), r.clientBusy)
 	}
@@ -57,11 +61,13 @@ func report(out io.Writer, servers []*server, all []*series) error {
 	return ratios(out, all)
 }
 
-// ratios writes how memfit compares. A ratio is the median over the rounds of the ratio within a round, because what else the machine
-// did was much the same within one.
+// ratios writes how memfit compares. A ratio of times and rates is the median over the rounds of the ratio within a round, because
+// what else the machine did was much the same within one.
 func ratios(out io.Writer, all []*series) error {
 	rate := func(r result) float64 { return r.perSecond }
-	cpu := func(r result) float64 { return 1 / float64(r.cpuPerRequest) } // less is better
+	cpu := func(a, b *series) float64 {
+		return float64(b.summary().cpuPerRequest) / float64(a.summary().cpuPerRequest)
+	}
 	least, slower, measured := math.Inf(1), 0.0, true
 	for _, name := range []string{"governed", "ungoverned"} {
 		memfit, noop, vpa := find(all, "memfit", name, http1), find(all, "noop", name, http1), find(all, "vpa", name, http1)
@@ -73,8 +79,8 @@ func ratios(out io.Writer, all []*series) error {
 		byRate := ratio(memfit, vpa, rate)
 		least = min(least, byRate)
 		fmt.Fprintf(out, "case=%s throughput_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa_over_h2=%.2f cpu_ratio_over_h2_vs_vpa_over_h2=%.2f cpu_ratio_vs_noop=%.2f p50_ratio_vs_noop=%.2f\n",
-			name, byRate, ratio(memfit, vpa, cpu), ratio(memfit, find(all, "vpa", name, http2), cpu),
-			ratio(find(all, "memfit", name, http2), find(all, "vpa", name, http2), cpu), ratio(memfit, noop, cpu), p50)
+			name, byRate, cpu(memfit, vpa), cpu(memfit, find(all, "vpa", name, http2)),
+			cpu(find(all, "memfit", name, http2), find(all, "vpa", name, http2)), cpu(memfit, noop), p50)
 	}
 	if !measured {
 		fmt.Fprintf(out, "throughput_ratio_vs_vpa=not_measured p50_ratio_vs_noop=%.2f\n", slower)
