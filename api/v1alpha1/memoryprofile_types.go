@@ -172,8 +172,10 @@ type TuningSpec struct {
 	// +optional
 	Replace []string `json:"replace,omitempty"`
 
-	// resizePolicy is the memory resizePolicy given to containers whose injected settings depend on the limit: RestartContainer
-	// (default: a resized container starts again with settings that fit), NotRequired, or Keep (leave the pod's own).
+	// resizePolicy is the memory resizePolicy given to containers whose injected settings are a share of the limit, which the runtime reads
+	// when it starts (the JVM's MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized container starts
+	// again and fits), NotRequired, or Keep (leave the pod's own). Settings that are numbers (GOMEMLIMIT, --max-old-space-size) do not change
+	// with a restart, only with a new pod, so they add no policy.
 	// A policy the pod already has always wins; with restartPolicy: Never it stays NotRequired, because the API server refuses the rest.
 	// +optional
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`

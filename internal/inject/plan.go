@@ -132,7 +132,7 @@ func planContainer(in Input, t target, before *containerRecord) (containerPlan, 
 		c.advice = append(c.advice, limitAdvice(in.Pod, t.container)...)
 	}
 	if c.mode == v1alpha1.TuningInject {
-		w.resizePolicy(in.Pod, t, c.followsLimit())
+		w.resizePolicy(in.Pod, t, c.restartHelps())
 		w.write(c.set)
 	}
 	c.finish(t.container, w)
@@ -142,10 +142,11 @@ func planContainer(in Input, t target, before *containerRecord) (containerPlan, 
 	return c, c.record(w)
 }
 
-// followsLimit reports whether a resize would leave a setting of a known runtime behind.
-func (c *containerPlan) followsLimit() bool {
+// restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again: a share of the
+// limit does, a number in the environment is the same after every restart until the pod is replaced.
+func (c *containerPlan) restartHelps() bool {
 	for _, s := range c.set {
-		if s.knob.Follows != runtimes.Nothing && !s.verdict.Fixed && c.runtime.certain {
+		if s.knob.Follows == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
 			return true
 		}
 	}

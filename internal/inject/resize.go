@@ -11,11 +11,11 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// resizePolicy adds the memory resize policy of the profile to a container in which a setting follows the limit. It can only be
-// set at creation. The pod's own policy wins, and where the API server would refuse RestartContainer none is added: pods that
+// resizePolicy adds the memory resize policy of the profile to a container in which a setting follows the limit when it starts again. It
+// can only be set at creation. The pod's own policy wins, and where the API server would refuse RestartContainer none is added: pods that
 // never restart, and plain init containers.
-func (w *working) resizePolicy(pod *corev1.Pod, t target, follows bool) {
-	if !follows || t.once || slices.ContainsFunc(w.resize, ofMemory) {
+func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
+	if !helps || t.once || slices.ContainsFunc(w.resize, ofMemory) {
 		return
 	}
 	policy := corev1.ResourceResizeRestartPolicy(t.policy.Tuning.ResizePolicy)
