@@ -48,7 +48,6 @@ func TestTheTimelineKnowsLowUsualAndHighOfEverySpan(t *testing.T) {
 }
 
 func TestSpansGrowLongerUntilTheyReachThreeDays(t *testing.T) {
-	c := New()
 	ramp := func(m int) memory.Bytes { return memory.Bytes(100+m) * memory.MiB }
 	for _, tc := range []struct {
 		after, length time.Duration
@@ -57,7 +56,7 @@ func TestSpansGrowLongerUntilTheyReachThreeDays(t *testing.T) {
 		{9 * time.Hour, 6 * time.Minute, 90}, {12 * time.Hour, 12 * time.Minute, 60},
 		{24 * time.Hour, 24 * time.Minute, 60}, {48 * time.Hour, 48 * time.Minute, 60}, {96 * time.Hour, 48 * time.Minute, 97},
 	} {
-		c = New()
+		c := New()
 		watch(c, start, tc.after, map[string]func(int) memory.Bytes{"web-1": ramp})
 		spans := c.AppendSpans(nil)
 		if len(spans) != tc.spans || spans[0].Length != tc.length {

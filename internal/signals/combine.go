@@ -17,8 +17,8 @@ const stepsKept = 8
 // severity orders shapes by what they lead to; of two that as many instances show, the graver one is told.
 var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
 
-// Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the hours of
-// the whole workload where they reach further back; then the instances vote, and replicas are compared.
+// Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the past
+// of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
 func Classify(in ShapeInput) Shape {
 	points, past := allSeries(in.Instances), lives(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
