@@ -287,7 +287,7 @@ func encoded(t *testing.T, c *Container) []byte {
 }
 
 func TestEncodingStaysSmall(t *testing.T) {
-	for _, c := range []struct{ replicas, days, most int }{{1, 1, 1200}, {3, 9, 1300}, {30, 40, 1536}} {
+	for _, c := range []struct{ replicas, days, most int }{{1, 1, 1000}, {3, 9, 1200}, {30, 40, 1300}} {
 		if got := len(encoded(t, busy(3, c.replicas, c.days))); got < 100 || got > c.most {
 			t.Errorf("%d replicas, %d days of noise: %d bytes, want up to %d", c.replicas, c.days, got, c.most)
 		}

@@ -12,9 +12,10 @@ import (
 
 const (
 	// version is the first byte of the encoding. A reader refuses versions it does not know: the history then starts anew.
-	version = 2
+	version = withTimeline
 	// withoutTimeline is the version before, which is still read: its timeline begins empty.
 	withoutTimeline = 1
+	withTimeline    = 2
 )
 
 // MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours are alike.
@@ -35,7 +36,7 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("history: version %d is not known, want %d or %d", data[0], withoutTimeline, version)
 	}
 	var read Container
-	r := reader{buf: data[1:], old: data[0] == withoutTimeline}
+	r := reader{buf: data[1:], version: data[0]}
 	read.code(&r)
 	if r.err == nil && len(r.buf) != 0 {
 		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
@@ -53,8 +54,9 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 // coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.
 type coder interface {
 	int(v *int64)
-	// timeline is false in an encoding that has none.
-	timeline() bool
+	byte(v *uint8)
+	// from is true in encodings of that version and later ones.
+	from(version uint8) bool
 }
 
 // code visits every field in a fixed order.
@@ -81,7 +83,7 @@ func (c *Container) code(w coder) {
 	}
 	sparse(w, c.seen[:])
 	c.recent.code(w)
-	if w.timeline() {
+	if w.from(withTimeline) {
 		c.past.code(w)
 	}
 }
@@ -124,7 +126,7 @@ func (s *slot) code(w coder, last int64) {
 	num(w, &s.number)
 	since(w, &s.last, last)
 	since(w, &s.started, int64(s.last))
-	if w.timeline() {
+	if w.from(withTimeline) {
 		s.open.code(w)
 	}
 }
@@ -152,10 +154,8 @@ func (t *timeline) code(w coder) {
 	for i := range t.span[:t.n] {
 		s := &t.span[i]
 		delta(w, &s.high, &high)
-		below := math.MaxUint8 - s.low // most spans are narrow
-		num(w, &below)
-		s.low = math.MaxUint8 - below
-		num(w, &s.mean)
+		w.byte(&s.low)
+		w.byte(&s.mean)
 	}
 }
 
@@ -164,12 +164,17 @@ func (r *ring) code(w coder) {
 	n := r.n
 	num(w, &n)
 	var before code
+	var usual uint16
 	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
 	o := ring{newest: r.newest, n: min(n, PointsKept)}
 	for i := range int(n) {
 		j := r.index(i)
 		gap, value, number := r.gap[j], r.value[j], r.number[j]
-		num(w, &gap)
+		if w.from(withTimeline) {
+			delta(w, &gap, &usual)
+		} else {
+			num(w, &gap)
+		}
 		delta(w, &value, &before)
 		num(w, &number)
 		if at := i - int(n) + int(o.n); at >= 0 { // the version before kept more of them
@@ -272,16 +277,29 @@ func sparse(w coder, cells []uint8) {
 
 type writer struct{ buf []byte }
 
-func (w *writer) int(v *int64)   { w.buf = binary.AppendVarint(w.buf, *v) }
-func (w *writer) timeline() bool { return true }
+func (w *writer) int(v *int64)    { w.buf = binary.AppendVarint(w.buf, *v) }
+func (w *writer) byte(v *uint8)   { w.buf = append(w.buf, *v) }
+func (w *writer) from(uint8) bool { return true }
 
 type reader struct {
-	buf []byte
-	err error
-	old bool // written by the version before
+	buf     []byte
+	err     error
+	version uint8
 }
 
-func (r *reader) timeline() bool { return !r.old }
+func (r *reader) from(version uint8) bool { return r.version >= version }
+
+func (r *reader) byte(v *uint8) {
+	*v = 0
+	if r.err != nil {
+		return
+	}
+	if len(r.buf) == 0 {
+		r.fail("input ends in the middle of a span")
+		return
+	}
+	r.buf, *v = r.buf[1:], r.buf[0]
+}
 
 func (r *reader) int(v *int64) {
 	*v = 0
