@@ -78,6 +78,9 @@ func (m *remembered) runningPod(s *scene, pod *corev1.Pod) apply.Pod {
 		running := apply.Container{Name: c.name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: restartsOnResize(spec)}
 		if status != nil {
 			running.Restarts = status.RestartCount
+			if r := status.State.Running; r != nil {
+				running.Started = r.StartedAt.UTC()
+			}
 		}
 		if in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]; found {
 			running.RSS = in.recent.now()

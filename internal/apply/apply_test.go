@@ -49,7 +49,7 @@ func (c *cluster) pod(size recommend.Size) Pod {
 	c.born++
 	return Pod{
 		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Created: c.in.Now, Ready: true, QoS: "Burstable",
-		Containers: []Container{{Name: "app", Spec: size, Actual: size, RSS: 50 * mib}},
+		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), RSS: 50 * mib}},
 	}
 }
 
@@ -266,6 +266,18 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.passes(25 * time.Hour)
 	c.look()
 	c.expectLimits("100Mi 256Mi 256Mi")
+}
+
+func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.in.Pods[0].Containers[0].Started = c.in.Now.Add(-2 * time.Minute)
+	c.wants(small, false)
+	c.look()
+	c.expectLimits("256Mi")
+	c.expectReason(ReasonStarting, "up for 2 min", "10 min")
+	c.passes(9 * time.Minute)
+	c.look()
+	c.expectLimits("100Mi")
 }
 
 func TestARestartStormTakesItBack(t *testing.T) {

@@ -216,6 +216,9 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		in := d.guarded(pod, c, to)
 		in.Restarts = c.RestartsOnResize && !c.Literal
 		reason, message, no := d.guards(in)
+		if !no {
+			reason, message, no = d.settled(c, to)
+		}
 		if no {
 			d.refused(reason, d.about(pod, c)+message)
 			refused = refused || slices.Contains(barred, reason)
@@ -277,6 +280,23 @@ func (d *decider) guards(in recommend.GuardInput) (reason, message string, refus
 		return ReasonOnlyRaise, d.Policy.OnlyRaise, true
 	}
 	return recommend.DefaultGuards().Refusal(in)
+}
+
+// settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the start, needs what
+// the history of its predecessors does not show.
+func (d *decider) settled(c Container, to recommend.Size) (reason, message string, refused bool) {
+	if !lowers(c.Spec.Limit, to.Limit) {
+		return "", "", false
+	}
+	least := cmp.Or(d.Policy.Watch, DefaultWatch)
+	if c.Started.IsZero() {
+		return ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(least)), true
+	}
+	if up := d.Now.Sub(c.Started); up < least {
+		d.lookIn(least - up)
+		return ReasonStarting, fmt.Sprintf("container %s has been up for %s; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(up), recommend.Ago(least)), true
+	}
+	return "", "", false
 }
 
 // guarded is what the guards look at for one container of one pod.

@@ -48,6 +48,8 @@ type Container struct {
 	// Spec is what the pod asks for, Actual what the kubelet has put in force.
 	Spec, Actual recommend.Size
 	Restarts     int32
+	// Started is when the running instance began; zero: none runs.
+	Started time.Time
 	// RSS is use now; 0: not measured.
 	RSS memory.Bytes
 	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or nobody knows.
@@ -118,6 +120,8 @@ const (
 	ReasonApplying = "Applying"
 	// ReasonWatching: pods whose limit was lowered are watched.
 	ReasonWatching = "Watching"
+	// ReasonStarting: a container has not been up for as long as it will be watched, so what starting takes has not been seen.
+	ReasonStarting = "Starting"
 	// ReasonDeferred, ReasonInfeasible and ReasonFailed are the kubelet's answers to a resize.
 	ReasonDeferred   = "Deferred"
 	ReasonInfeasible = "Infeasible"

@@ -178,7 +178,7 @@ var _ = Describe("sizing running pods", func() {
 
 	It("takes a lower limit back when the first pod dies of it, and the others never get it", func(ctx SpecContext) {
 		spec := sized(v1alpha1.SizingInPlace, native)
-		spec.Sizing.Disruption.Watch.Duration = 5 * time.Minute
+		spec.Sizing.Disruption.Watch.Duration = 30 * time.Second
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
