@@ -23,6 +23,7 @@ func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                            {Transform: slimPod, UnsafeDisableDeepCopy: new(true)},
 		&corev1.Node{}:                           {Transform: slimNode, UnsafeDisableDeepCopy: new(true)},
+		&corev1.ConfigMap{}:                      {Transform: slimConfigMap, UnsafeDisableDeepCopy: new(true)},
 		&corev1.LimitRange{}:                     {Transform: slimLimitRange, UnsafeDisableDeepCopy: new(true)},
 		&corev1.ResourceQuota{}:                  {Transform: slimQuota, UnsafeDisableDeepCopy: new(true)},
 		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slimHorizontal, UnsafeDisableDeepCopy: new(true)},
@@ -156,6 +157,17 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		}
 	}
 	return slim
+}
+
+// slimConfigMap keeps the keys and forgets the values: what memfit does not have cannot leak from it.
+func slimConfigMap(in any) (any, error) {
+	if m, ok := in.(*corev1.ConfigMap); ok {
+		m.ManagedFields, m.Labels, m.Annotations, m.Finalizers, m.BinaryData = nil, nil, nil, nil, nil
+		for key := range m.Data {
+			m.Data[key] = ""
+		}
+	}
+	return in, nil
 }
 
 // slimMetadata keeps of owners and namespaces what decides about profiles.

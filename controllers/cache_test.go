@@ -33,6 +33,18 @@ func fatPod(t testing.TB) *corev1.Pod {
 	return &pod
 }
 
+// TestSlimConfigMap: keys are kept, values and everything else are not.
+func TestSlimConfigMap(t *testing.T) {
+	whole := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": "by mistake"}, BinaryData: map[string][]byte{"icon": {1}}}
+	whole.Namespace, whole.Name, whole.Annotations = "shop", "settings", map[string]string{"last-applied": "by mistake"}
+	got, err := slimConfigMap(whole)
+	want := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": ""}}
+	want.Namespace, want.Name = "shop", "settings"
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
 // TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
 func TestSlimPodsAnswerTheSame(t *testing.T) {
 	whole := fatPod(t)

@@ -56,7 +56,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	running.State, v.findings = apply.Observe(running, m.ledger.All())
 	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
-		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
+		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Created: true})
 		for _, c := range managed(s.profile, s.template) {
 			q := question{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),

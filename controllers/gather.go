@@ -153,7 +153,7 @@ func complete(s *scene, m *remembered, observations []signals.Observation) {
 	if s.template != nil {
 		annotations = s.template.Annotations
 	}
-	plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile})
+	plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Created: true})
 	for i := range observations {
 		o := &observations[i]
 		o.Measured = m.measuredSince

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -87,6 +89,31 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConfigMapKeys: with the right to read ConfigMaps, only the names that are in one are left alone; without it, or without the
+// ConfigMap, all that might be.
+func TestConfigMapKeys(t *testing.T) {
+	file := "../internal/inject/testdata/node-envfrom-known-keys.yaml"
+	h, pod, _ := golden(t, file)
+	none, _ := asked(t, h, reviewOf(pod))
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-env"}, Data: map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""}}
+	reader := fake.NewClientBuilder().WithObjects(settings).Build()
+	h.injector.ConfigMaps = reader
+	known, _ := asked(t, h, reviewOf(pod))
+	if err := reader.Delete(t.Context(), settings); err != nil {
+		t.Fatal(err)
+	}
+	gone, _ := asked(t, h, reviewOf(pod))
+	if diff := cmp.Diff(none, gone); diff != "" {
+		t.Errorf("without the ConfigMap: -no right +the right\n%s", diff)
+	}
+	if node := []byte(`"value":"--max-old-space-size=`); bytes.Contains(none.Patch, node) || !bytes.Contains(known.Patch, node) {
+		t.Errorf("NODE_OPTIONS may come from a ConfigMap that is not read, and cannot from one that is:\n%s\n%s", none.Patch, known.Patch)
+	}
+	if want := `MALLOC_ARENA_MAX\":\"it comes from ConfigMap app-env`; !strings.Contains(string(known.Patch), want) {
+		t.Errorf("no %q in %s", want, known.Patch)
 	}
 }
 

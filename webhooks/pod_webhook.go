@@ -6,8 +6,10 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -50,6 +52,8 @@ type PodInjector struct {
 	Governor *govern.Governor
 	// Reader reads MemoryRecommendations from the cache, for sizes.
 	Reader client.Reader
+	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is left alone.
+	ConfigMaps client.Reader
 	// Metrics count what happened.
 	Metrics *Metrics
 	// Clock times admissions.
@@ -157,7 +161,7 @@ func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling)
 	if err != nil {
 		return planned{}, err
 	}
-	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Sizes: sizes})
+	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Sizes: sizes, ConfigMapKeys: h.configMapKeys(ctx, pod)})
 	patch, err := podPatch(s.scratch(), outline, pod, plan)
 	return planned{pod: pod, dryRun: dryRun, plan: plan, patch: patch}, err
 }
@@ -193,6 +197,30 @@ func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[stri
 		sizes[c.Container] = size
 	}
 	return sizes, nil
+}
+
+// configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read may hold any key
+// and is not among them; the plan then says so.
+func (h *PodInjector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string][]string {
+	if h.ConfigMaps == nil {
+		return nil
+	}
+	keys := map[string][]string{}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for _, from := range containers[i].EnvFrom {
+				if from.ConfigMapRef == nil || keys[from.ConfigMapRef.Name] != nil {
+					continue
+				}
+				var m corev1.ConfigMap
+				name := client.ObjectKey{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}
+				if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's own: only read it
+					keys[name.Name] = slices.AppendSeq(make([]string, 0, len(m.Data)), maps.Keys(m.Data))
+				}
+			}
+		}
+	}
+	return keys
 }
 
 // sizesNewPods: every mode that changes anything starts with new pods.

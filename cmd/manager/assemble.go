@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -40,7 +41,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
 	if o.webhooks {
-		if err := serve(mgr, server, governor, o); err != nil {
+		if err := serve(ctx, mgr, server, governor, o); err != nil {
 			return err
 		}
 	}
@@ -108,11 +109,17 @@ func atEnd(f func()) manager.Runnable {
 }
 
 // serve adds the webhooks. They start when their certificate is there.
-func serve(mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, o options) error {
+func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, o options) error {
 	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
 	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetCache(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	if o.configMapKeys {
+		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
+			return fmt.Errorf("preparing the cache for ConfigMaps: %w", err)
+		}
+		injector.ConfigMaps = mgr.GetCache()
+	}
 	register := func() error {
 		injector.Register(mgr.GetWebhookServer()) // asking for the server is what makes the manager start it
 		return webhooks.SetupProfileValidators(mgr)

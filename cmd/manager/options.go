@@ -31,6 +31,7 @@ type options struct {
 	webhookPort                  int
 	webhookCertPath              string
 	webhooks                     bool
+	configMapKeys                bool
 	certMode                     certMode
 	leaderElect                  bool
 	usageInterval                time.Duration
@@ -45,7 +46,8 @@ type options struct {
 	log                          zap.Options
 }
 
-// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster) and POD_NAMESPACE.
+// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster), POD_NAMESPACE
+// and READ_CONFIGMAP_KEYS, which a kustomize component can set without repeating all flags.
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -60,6 +62,7 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for")
 	f.StringVar(&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration", "self-managed: the configuration that gets the CA")
 	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration", "self-managed: the configuration that gets the CA")
+	f.BoolVar(&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true", "read which keys ConfigMaps have, so that envFrom holds back only the settings it names; needs the right of config/rbac/read-configmap-keys")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas run the controllers; all of them serve the webhook")
 	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second, "time between two looks at the memory of governed containers; 0 turns them off")
 	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", controllers.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")

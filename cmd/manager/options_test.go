@@ -41,6 +41,28 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestConfigMapsAreNotReadUnlessAsked: by flag, or by the variable that a kustomize component sets.
+func TestConfigMapsAreNotReadUnlessAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		env  string
+		want bool
+	}{
+		"defaults": {}, "by flag": {args: []string{"--read-configmap-keys"}, want: true}, "by the component": {env: "true", want: true},
+		"the flag wins": {args: []string{"--read-configmap-keys=false"}, env: "true"},
+	} {
+		o, err := parse(tc.args, func(key string) string {
+			if key == "READ_CONFIGMAP_KEYS" {
+				return tc.env
+			}
+			return ""
+		})
+		if err != nil || o.configMapKeys != tc.want {
+			t.Errorf("%s: read %t (%v), want %t", name, o.configMapKeys, err, tc.want)
+		}
+	}
+}
+
 // TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the webhook;
 // otherwise every pod there would be reported as missed.
 func TestExcludedNamespaces(t *testing.T) {

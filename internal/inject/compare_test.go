@@ -42,6 +42,11 @@ func TestCompare(t *testing.T) {
 		in.Profile = nodePod("", spec).Profile
 		return in
 	}
+	withSettings := func(in Input, keys map[string][]string) Input {
+		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+		in.ConfigMapKeys = keys
+		return in
+	}
 	python := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython}}
 
 	for name, tc := range map[string]struct {
@@ -50,6 +55,8 @@ func TestCompare(t *testing.T) {
 		wantWhy   string
 	}{
 		"injected":                        {in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)"},
+		"injected knowing its ConfigMap":  {in: injected(withSettings(nodePod("512Mi", mode("")), map[string][]string{"settings": {"PORT"}})), wantState: UpToDate, wantWhy: "all settings are in place (1)"},
+		"injected not knowing it":         {in: injected(withSettings(nodePod("512Mi", mode("")), nil)), wantState: Skipped, wantWhy: "may come from ConfigMap settings"},
 		"created before the profile":      {in: nodePod("512Mi", mode("")), wantState: Missed, wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app"},
 		"resized since":                   {in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale, wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720"},
 		"profile changed since":           {in: reprofiled(injected(nodePod("512Mi", mode(""))), v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}}), wantState: Stale, wantWhy: "MALLOC_ARENA_MAX=2 in container app"},

@@ -154,7 +154,8 @@ func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
 		switch {
 		case from.ConfigMapRef != nil:
 			keys, known := in.ConfigMapKeys[from.ConfigMapRef.Name]
-			if known && !slices.Contains(keys, key) {
+			_, ours := w.before.Set[s.knob.Env]
+			if known && !slices.Contains(keys, key) || !known && in.Created && ours {
 				continue
 			}
 			where = fmt.Sprintf("ConfigMap %s (envFrom)", from.ConfigMapRef.Name)

@@ -27,6 +27,8 @@ type Input struct {
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
+	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the caller knows them.
+	Created bool
 
 	before *record // what the pod's annotation says; filled in by MakePlan
 }

@@ -25,7 +25,7 @@ import (
 const root = "../.."
 
 // trees are the ways to install memfit.
-var trees = []string{"config/default", "config/overlays/self-managed-certs", "config/overlays/lab"}
+var trees = []string{"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab"}
 
 // built is one object of a built tree.
 type built = unstructured.Unstructured
