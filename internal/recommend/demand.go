@@ -193,14 +193,18 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	return due
 }
 
-// eatenPercent: when less than this share of the headroom is left, a raise is due even if it is a small one.
-const eatenPercent = 33
+// When less than eatenPercent of the headroom is left, or less than growthPercent of what the last one to two hours added to the record, a
+// raise is due even if it is a small one.
+const (
+	eatenPercent  = 33
+	growthPercent = 75
+)
 
-// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom: minChangePercent would otherwise hold
-// it back until nothing is left.
+// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within the hour if it goes on
+// growing: minChangePercent would otherwise hold it back until nothing is left.
 func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
-	if have == 0 || limit <= have || have.Minus(recent) >= e.headroom(recent).Percent(eatenPercent) {
+	if have == 0 || limit <= have || have.Minus(recent) >= max(e.headroom(recent).Percent(eatenPercent), e.records().trend.Percent(growthPercent)) {
 		return limit
 	}
 	return max(limit, e.worthIt(have))

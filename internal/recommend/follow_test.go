@@ -91,3 +91,27 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 		t.Errorf("got %s, want a raise from 512Mi to between 768Mi and 1Gi", got.Summary)
 	}
 }
+
+// A young runtime is asked about every hour, and gets room for its next step: that room must not drive itself up.
+func TestNoRatchetInTheFirstHours(t *testing.T) {
+	for _, first := range []memory.Bytes{96 * mib, 300 * mib, gib} {
+		for _, heap := range []int32{0, 25, 75, 90} {
+			for share := int32(50); share <= 99; share++ {
+				h, limit, now := history.New(), first, start
+				for range 48 {
+					for step := range 6 {
+						now = now.Add(10 * time.Minute)
+						h.Add(sample("pod-0", now, limit.Percent(share*int32(80+step*4)/100)), limit)
+					}
+					got := Evaluate(Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: Size{limit, limit}, Now: now})
+					if got.Decision == Raise || got.Decision == Lower {
+						limit = got.Size.Limit
+					}
+					if limit > max(2*first, 256*mib) {
+						t.Fatalf("from %s, fill %d %%, heap %d %%: at %s after %s: %s\n%s", first, share, heap, limit, now.Sub(start), got.Summary, strings.Join(got.Reasons, "\n"))
+					}
+				}
+			}
+		}
+	}
+}

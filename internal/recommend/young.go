@@ -75,12 +75,12 @@ func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
 const (
 	recordSpan = 12 * time.Hour
 	// The next step is what the record grew by since the hour before the last one, or stepPercent of the largest step of an hour, which
-	// counts half for every stepHalfLife. Like the allowance it is an amount that small containers get in full and large ones not at all.
+	// counts half for every stepHalfLife, and stepRoom percent of the headroom, because steps differ. Like the allowance it is an amount that
+	// small containers get in full, and large ones not at all: their headroom holds it.
 	stepPercent  = 90
 	stepHalfLife = 5 * time.Hour
+	stepRoom     = 40
 	stepEnds     = 384 * memory.MiB
-	// roomPercent is the share of the headroom that the step comes on top of.
-	roomPercent = 125
 	// recordPercent: a record limit less than this above the limit in force is not worth a change by itself.
 	recordPercent = 8
 )
@@ -92,17 +92,14 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 		return 0
 	}
 	r := e.records()
-	step := tapered(max(r.trend, r.step), r.highest, stepEnds)
-	roomy := r.highest.Plus(e.headroom(r.highest).Percent(roomPercent)).Plus(step)
+	head := e.headroom(r.highest)
+	step := tapered(max(r.trend, r.step).Plus(head.Percent(stepRoom)), r.highest, stepEnds)
+	roomy := r.highest.Plus(head).Plus(step)
 	if have := e.Current.Limit; roomy > limit && have > 0 && roomy > have.Percent(100+recordPercent) {
 		roomy = max(roomy, e.worthIt(have)) // or minChangePercent would keep it until nothing is left
 	}
 	if roomy > limit {
-		words := ""
-		if step > 0 {
-			words = sprintf(" + %s as the next step", step)
-		}
-		e.say("only %s of history: record %s%s + %d %% of the headroom = %s", ago(span), r.highest, words, roomPercent, roomy)
+		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", ago(span), r.highest, step, e.headroomWords(r.highest), roomy)
 	}
 	return roomy
 }
