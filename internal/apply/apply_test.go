@@ -274,7 +274,7 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c.wants(small, false)
 	c.look()
 	c.expectLimits("256Mi")
-	c.expectReason(ReasonStarting, "up for 2 min", "10 min")
+	c.expectReason(ReasonStarting, "started at 2026-03-02 07:58:00Z", "10 min")
 	c.passes(9 * time.Minute)
 	c.look()
 	c.expectLimits("100Mi")

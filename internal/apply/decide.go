@@ -294,7 +294,7 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 	}
 	if up := d.Now.Sub(c.Started); up < least {
 		d.lookIn(least - up)
-		return ReasonStarting, fmt.Sprintf("container %s has been up for %s; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(up), recommend.Ago(least)), true
+		return ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, clock(c.Started), recommend.Ago(least)), true
 	}
 	return "", "", false
 }
@@ -408,6 +408,9 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	return false, ReasonApplying, d.others("waiting for its turn")
 }
 
+// clock is a time of day. Conditions are written when something changes, so "3 min ago" in them would be wrong most of the time.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
 // underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
 func (d *decider) underWay() (reason, message string) {
 	for _, st := range d.State.Experiment.Steps {
@@ -418,7 +421,7 @@ func (d *decider) underWay() (reason, message string) {
 		if st.Evict {
 			how = "is evicted and replaced"
 		}
-		reason, message = ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun %s ago", st.Pod, how, changes(st.From, st.To), recommend.Ago(max(d.Now.Sub(st.At), 0)))
+		reason, message = ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), clock(st.At))
 		switch {
 		case st.Back:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is taken back", st.Pod, changes(st.From, st.To))
@@ -439,13 +442,13 @@ func (d *decider) underWay() (reason, message string) {
 func (d *decider) watching() string {
 	e := d.State.Experiment
 	last := e.Steps[len(e.Steps)-1]
-	left := cmp.Or(d.Policy.Watch, DefaultWatch) - d.Now.Sub(last.Confirmed)
+	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch))
 	who := "Pod " + last.Pod
 	if e.Passed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
-	d.lookIn(max(left, time.Second))
-	text := fmt.Sprintf("%s is watched for kills and restarts for another %s: %s", who, recommend.Ago(left), changes(last.From, last.To))
+	d.lookIn(max(until.Sub(d.Now), time.Second))
+	text := fmt.Sprintf("%s is watched for kills and restarts until %s: %s", who, clock(until), changes(last.From, last.To))
 	if n := len(e.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}

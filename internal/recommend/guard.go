@@ -243,7 +243,11 @@ func RoomToLower(in GuardInput) (string, string, bool) {
 func HeapFits(in GuardInput) (string, string, bool) {
 	limit := in.Recommendation.Size.Limit
 	if need := in.FrozenHeap.Plus(in.NativeOverhead); in.lowering() && in.FrozenHeap > 0 && need > limit && !in.Restarts {
-		return refuse("EnvNotInStep", "the process keeps the heap cap of %s it started with (and %s besides): a limit of %s fits after its next restart", in.FrozenHeap, in.NativeOverhead, limit)
+		kept := in.FrozenHeap.String()
+		if in.NativeOverhead > 0 {
+			kept += " (and needs " + in.NativeOverhead.String() + " besides)"
+		}
+		return refuse("EnvNotInStep", "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
 	}
 	return pass()
 }

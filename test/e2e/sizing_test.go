@@ -60,6 +60,14 @@ func holds(size string, replicas int32) func(*appsv1.Deployment) {
 	return replicated(replicas, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", size} })
 }
 
+// switched changes the mode of the profile when pods run: until then they get what their template says.
+func switched(ctx context.Context, namespace string, mode v1alpha1.SizingMode) {
+	GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"spec":{"sizing":{"mode":%q}}}`, mode)
+	p := &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profileName}}
+	Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+}
+
 // inForce is the limit that the kubelet reports.
 func inForce(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
@@ -154,11 +162,12 @@ var _ = Describe("sizing running pods", func() {
 	}, SpecTimeout(later*3))
 
 	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 2)))).To(Succeed())
 		before := readyPods(ctx, *namespace, 2)
+		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		watching := eventuallyApplied(ctx, *namespace, "Watching")
 		Expect(watching.Message).To(ContainSubstring("256Mi to"))
 		Eventually(func(g Gomega) {
@@ -177,13 +186,14 @@ var _ = Describe("sizing running pods", func() {
 	}, SpecTimeout(later*3))
 
 	It("takes a lower limit back when the first pod dies of it, and the others never get it", func(ctx SpecContext) {
-		spec := sized(v1alpha1.SizingInPlace, native)
+		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Sizing.Disruption.Watch.Duration = 30 * time.Second
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 3)))).To(Succeed())
 		readyPods(ctx, *namespace, 3)
+		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		Expect(eventuallyApplied(ctx, *namespace, "Watching").Message).To(ContainSubstring("the first of 3"))
 		var canary *corev1.Pod
 		for _, pod := range pods(ctx, *namespace) {
@@ -231,11 +241,12 @@ var _ = Describe("sizing running pods", func() {
 	}
 
 	It("does not lower a limit below the heap that a JVM was started with, and says so", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingInPlace)))).To(Succeed())
+		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
 		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
+		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		held := eventuallyApplied(ctx, *namespace, "EnvNotInStep")
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
 		Expect(limitOf(runningPod(ctx, *namespace))).To(Equal("512Mi"))
@@ -248,11 +259,12 @@ var _ = Describe("sizing running pods", func() {
 			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 		}
 		Expect(k8s.Create(ctx, budget)).To(Succeed())
-		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingInPlaceOrEvict)))).To(Succeed())
+		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
 		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)))).To(Succeed())
 		before := readyPods(ctx, *namespace, 2)
+		switched(ctx, *namespace, v1alpha1.SizingInPlaceOrEvict)
 		Expect(eventuallyApplied(ctx, *namespace, "Budget").Message).To(ContainSubstring("PodDisruptionBudget"))
 		for i, pod := range readyPods(ctx, *namespace, 2) {
 			Expect(pod.UID).To(Equal(before[i].UID), "nobody was evicted")
@@ -275,7 +287,7 @@ var _ = Describe("sizing running pods", func() {
 	}, SpecTimeout(later*4))
 
 	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {
-		switched := func(ctx context.Context, on bool) {
+		pauseAll := func(ctx context.Context, on bool) {
 			value := `null`
 			if on {
 				value = `"true"`
@@ -284,14 +296,14 @@ var _ = Describe("sizing running pods", func() {
 				fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.PauseAnnotation, value), metav1.PatchOptions{})
 			Expect(err).NotTo(HaveOccurred())
 		}
-		switched(ctx, true)
-		DeferCleanup(func(ctx context.Context) { switched(ctx, false) })
+		pauseAll(ctx, true)
+		DeferCleanup(func(ctx context.Context) { pauseAll(ctx, false) })
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, holds("100Mi", 1)))).To(Succeed())
 		Expect(eventuallyApplied(ctx, *namespace, "Paused").Message).To(ContainSubstring("Namespace " + systemNamespace))
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("64Mi"))
-		switched(ctx, false)
+		pauseAll(ctx, false)
 		eventuallyApplied(ctx, *namespace, "UpToDate")
 		Expect(limitOf(&pods(ctx, *namespace)[0])).NotTo(Equal("64Mi"))
 	}, SpecTimeout(later*3))
