@@ -173,3 +173,14 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 		}
 	}
 }
+
+// TestFrozenCapIsKnownWithoutTheConfigMap: a cap that was set at creation is one, also for those who cannot read the ConfigMaps.
+func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
+	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
+	want := FrozenIn(inject(in), in.Profile, "app")
+	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
+	if got := FrozenIn(inject(in), in.Profile, "app"); got != want || got.Cap == 0 {
+		t.Errorf("the cap is %+v, want %+v", got, want)
+	}
+}

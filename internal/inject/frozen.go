@@ -28,7 +28,7 @@ type Frozen struct {
 // FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is taken from the larger
 // of the limit at admission and the one in force: nobody knows under which of them the process started.
 func FrozenIn(pod *corev1.Pod, n *profile.Named, container string) Frozen {
-	plan := MakePlan(Input{Pod: pod, Profile: n})
+	plan := MakePlan(Input{Pod: pod, Profile: n, Created: true})
 	growth := plan.Growth(container)
 	c := plan.of(container)
 	if c == nil || !growth.FollowsLimit || growth.HeapPercent == 0 {

@@ -18,7 +18,7 @@ import (
 
 // apiResources is what this API server says it has: all that the two operators ask for.
 var apiResources = []struct{ groupVersion, resource, kind string }{
-	{"v1", "namespaces", "Namespace"}, {"v1", "pods", "Pod"}, {"v1", "nodes", "Node"}, {"v1", "limitranges", "LimitRange"}, {"v1", "events", "Event"},
+	{"v1", "namespaces", "Namespace"}, {"v1", "configmaps", "ConfigMap"}, {"v1", "pods", "Pod"}, {"v1", "nodes", "Node"}, {"v1", "limitranges", "LimitRange"}, {"v1", "events", "Event"},
 	{"v1", "replicationcontrollers", "ReplicationController"}, {"v1", "resourcequotas", "ResourceQuota"},
 	{"apps/v1", "deployments", "Deployment"}, {"apps/v1", "replicasets", "ReplicaSet"}, {"apps/v1", "statefulsets", "StatefulSet"}, {"apps/v1", "daemonsets", "DaemonSet"},
 	{"batch/v1", "jobs", "Job"}, {"batch/v1", "cronjobs", "CronJob"},
