@@ -39,6 +39,18 @@ func (q *question) judge() judgement {
 	return j
 }
 
+// youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
+// looked at with every sample.
+func (m *remembered) youngest() time.Duration {
+	var span time.Duration
+	for _, h := range m.containers {
+		if s := h.Span(); span == 0 || s < span {
+			span = s
+		}
+	}
+	return span
+}
+
 // presses: the instance uses most of its limit, and more and more of it.
 func (i *instance) presses() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()

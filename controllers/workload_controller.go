@@ -176,7 +176,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 		err = errors.Join(r.apply(ctx, scene, m, &verdict, now), r.restart(ctx, scene, m, verdict.restart, now))
 	}
 	if err == nil {
-		m.restUntil = now.Add(min(r.LookEvery, verdict.nextLook))
+		m.restUntil = now.Add(min(r.LookEvery, verdict.nextLook, m.youngest()/4))
 	}
 	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
 }

@@ -19,11 +19,11 @@ import (
 
 // The bars. They are for one core and hold at the largest size that is measured.
 const (
-	mostPass     = 2 * time.Second // over atContainers
-	mostHeap     = memory.Bytes(1536)
-	atContainers = 100_000
-	mostWrites   = 8.0 // per workload and hour: six checkpoints, a status, and something happening
-	loopReplicas = 10
+	mostPass      = 2 * time.Second // over atContainers
+	mostHeap      = memory.Bytes(1536)
+	atContainers  = 100_000
+	mostWrites    = 8.0 // per workload and hour: six checkpoints, a status, and something happening
+	loopReplicas  = 10
 	vpaLoopAtMost = 10_000 // each of VPA's loops looks at every pod for every VPA
 )
 

@@ -1,0 +1,113 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
+
+// serveKubelets answers for all nodes, each on its own loopback address.
+func (w *world) serveKubelets(ctx context.Context) (stop func(), err error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("kubelet", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]*node{}
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+			if !ok {
+				http.Error(rw, "no local address", http.StatusInternalServerError)
+				return
+			}
+			n := at[local.String()]
+			switch r.URL.Path {
+			case "/stats/summary":
+				_ = json.NewEncoder(rw).Encode(n.summary(time.Now()))
+			case "/metrics/cadvisor":
+				n.counters(rw)
+			default:
+				http.NotFound(rw, r)
+			}
+		}),
+	}
+	var listeners []net.Listener
+	stop = func() {
+		_ = server.Close()
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}
+	for _, n := range w.nodes {
+		address := net.JoinHostPort(n.address, strconv.Itoa(w.port))
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		at[address] = n
+		listeners = append(listeners, l)
+	}
+	for _, l := range listeners {
+		go func() {
+			if err := server.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})); !errors.Is(err, http.ErrServerClosed) {
+				say("a kubelet ended: %v", err)
+			}
+		}()
+	}
+	return stop, nil
+}
+
+// summary is what a kubelet says of its pods' memory and processor time.
+func (n *node) summary(now time.Time) stats.Summary {
+	s := stats.Summary{Node: stats.NodeStats{NodeName: n.name}, Pods: []stats.PodStats{}}
+	for _, pod := range n.pods {
+		rss := uint64(use(pod, now))
+		working := rss + 8<<20
+		s.Pods = append(s.Pods, stats.PodStats{
+			PodRef: stats.PodReference{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)}, StartTime: pod.CreationTimestamp,
+			Containers: []stats.ContainerStats{{
+				Name: "app", StartTime: pod.CreationTimestamp,
+				CPU:    &stats.CPUStats{Time: metav1.NewTime(now), UsageNanoCores: new(uint64(1e7))},
+				Memory: &stats.MemoryStats{Time: metav1.NewTime(now), RSSBytes: &rss, WorkingSetBytes: &working, UsageBytes: &working},
+			}},
+		})
+	}
+	return s
+}
+
+// counters is what cAdvisor says of kills: none.
+func (n *node) counters(w io.Writer) {
+	for _, pod := range n.pods {
+		fmt.Fprintf(w, "container_oom_events_total{container=\"app\",id=\"/kubepods/pod%s/app\",image=\"app\",name=\"%s\",namespace=\"%s\",pod=\"%s\"} 0\n", pod.UID, pod.UID, pod.Namespace, pod.Name)
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

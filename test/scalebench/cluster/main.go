@@ -1,0 +1,116 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	nodes, workloads, replicas int
+	measure, limit             time.Duration
+	memfit, vpa, vpaCRDs, kwok string
+	crds                       string
+	keep                       bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.nodes, "nodes", 1000, "nodes that kwok plays, at most 60000")
+	flag.IntVar(&o.workloads, "workloads", 1000, "Deployments, each with a VerticalPodAutoscaler in mode Off")
+	flag.IntVar(&o.replicas, "replicas", 10, "pods of each Deployment")
+	flag.DurationVar(&o.measure, "measure", 3*time.Minute, "time that is measured, once both know every workload")
+	flag.DurationVar(&o.limit, "limit", 15*time.Minute, "give up after this time")
+	flag.StringVar(&o.memfit, "memfit", "", "memfit's manager")
+	flag.StringVar(&o.vpa, "vpa", "", "VPA's recommender")
+	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "file with the definitions of VPA's kinds")
+	flag.StringVar(&o.kwok, "kwok", "", "kwok")
+	flag.StringVar(&o.crds, "crds", "", "folder with the definitions of memfit's kinds")
+	flag.BoolVar(&o.keep, "keep", false, "keep the logs of all programs")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) validate() error {
+	for name, path := range map[string]string{"memfit": o.memfit, "vpa": o.vpa, "vpa-crds": o.vpaCRDs, "kwok": o.kwok, "crds": o.crds} {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	if o.nodes < 1 || o.nodes > 60_000 || o.workloads < 1 || o.replicas < 1 {
+		return errors.New("--nodes must be 1 to 60000, --workloads and --replicas at least 1")
+	}
+	return nil
+}
+
+// run builds the cluster, lets both operators work on it, and reports.
+func (o options) run(ctx context.Context) (err error) {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "scalebench-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if o.keep {
+			say("logs are in %s", dir)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	w, stop, err := start(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := w.fill(ctx, o); err != nil {
+		return fmt.Errorf("filling the cluster: %w", err)
+	}
+	kubelets, err := w.serveKubelets(ctx)
+	if err != nil {
+		return fmt.Errorf("serving kubelets: %w", err)
+	}
+	defer kubelets()
+	player, err := w.play(ctx, o.kwok, dir)
+	if err != nil {
+		return fmt.Errorf("starting kwok: %w", err)
+	}
+	defer player.stop()
+	if err := w.running(ctx); err != nil {
+		return errors.Join(fmt.Errorf("waiting for pods to run: %w", err), player.said())
+	}
+	rivals, err := w.compete(ctx, o, dir)
+	defer func() {
+		for _, r := range rivals {
+			r.stop()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	return w.report(ctx, o, rivals)
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
+
+// within is a path next to the logs.
+func within(dir, name string) string { return filepath.Join(dir, name) }

@@ -1,0 +1,242 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+const (
+	namespaces = 20
+	// writers fill the cluster at once.
+	writers = 16
+)
+
+// world is the cluster.
+type world struct {
+	config   *rest.Config
+	client   client.Client
+	profiles []v1alpha1.ClusterMemoryProfile
+	nodes    []*node
+	// port is the kubelets', the same on every node's address.
+	port int
+	pods int
+	// metrics is where memfit's are.
+	metrics string
+}
+
+// node has an address of its own on the loopback interface.
+type node struct {
+	name, address string
+	pods          []*corev1.Pod
+}
+
+// start starts etcd and a kube-apiserver.
+func start(o options) (*world, func() error, error) {
+	logf.SetLogger(zap.New(zap.WriteTo(discard{})))
+	say("starting etcd and kube-apiserver")
+	env := &envtest.Environment{
+		CRDDirectoryPaths: []string{o.crds, o.vpaCRDs}, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
+	}
+	config, err := env.Start()
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("starting the API server: %w", err), env.Stop())
+	}
+	config.QPS = -1
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, vpav1.AddToScheme} {
+		if err := add(s); err != nil {
+			return nil, nil, errors.Join(err, env.Stop())
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: s})
+	if err != nil {
+		return nil, nil, errors.Join(err, env.Stop())
+	}
+	return &world{config: config, client: c}, env.Stop, nil
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// fill creates namespaces, profiles, nodes, and workloads with their pods and VerticalPodAutoscalers.
+func (w *world) fill(ctx context.Context, o options) error {
+	began := time.Now()
+	say("creating %d nodes and %d pods of %d Deployments", o.nodes, o.workloads*o.replicas, o.workloads)
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	w.port = port
+	for i := range namespaces {
+		if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace(i)}}); err != nil {
+			return err
+		}
+	}
+	for name, kind := range map[string]v1alpha1.RuntimeType{"node": v1alpha1.RuntimeNodeJS, "java": v1alpha1.RuntimeJVM, "go": v1alpha1.RuntimeGo, "native": v1alpha1.RuntimeNative} {
+		p := v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.Runtime.Type = kind
+		if err := w.client.Create(ctx, &p); err != nil {
+			return err
+		}
+		w.profiles = append(w.profiles, p)
+	}
+	for i := range o.nodes {
+		w.nodes = append(w.nodes, &node{name: fmt.Sprintf("node-%05d", i), address: fmt.Sprintf("127.77.%d.%d", i/250, i%250+1)})
+	}
+	pods := make([]*corev1.Pod, o.workloads*o.replicas)
+	jobs, ctx := errgroup.WithContext(ctx)
+	jobs.SetLimit(writers)
+	for _, n := range w.nodes {
+		jobs.Go(func() error { return w.createNode(ctx, n) })
+	}
+	for i := range o.workloads {
+		jobs.Go(func() error { return w.createWorkload(ctx, i, pods[i*o.replicas:(i+1)*o.replicas]) })
+	}
+	if err := jobs.Wait(); err != nil {
+		return err
+	}
+	for i, pod := range pods {
+		n := w.nodes[i%len(w.nodes)]
+		n.pods = append(n.pods, pod)
+	}
+	w.pods = len(pods)
+	say("created in %s", time.Since(began).Round(time.Second))
+	return nil
+}
+
+func namespace(i int) string { return fmt.Sprintf("team-%d", i%namespaces) }
+
+func (w *world) createNode(ctx context.Context, n *node) error {
+	obj := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.name},
+		Status: corev1.NodeStatus{
+			Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.address}, {Type: corev1.NodeHostName, Address: n.name}},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(w.port)}},
+		},
+	}
+	return w.client.Create(ctx, obj) // a node's status may come with its creation
+}
+
+// createWorkload creates a Deployment with its ReplicaSet, VerticalPodAutoscaler and pods, as controllers would have.
+func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) error {
+	name, governs := fmt.Sprintf("web-%05d", i), &w.profiles[i%len(w.profiles)]
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, "pod-template-hash": "6d4cf56db6"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "registry.example/app:1", Resources: sized(limitOf(i))}}},
+	}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name, Annotations: map[string]string{v1alpha1.ProfileAnnotation: governs.Name}},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
+	}
+	if err := w.client.Create(ctx, deployment); err != nil {
+		return err
+	}
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name + "-6d4cf56db6", OwnerReferences: []metav1.OwnerReference{controlledBy(deployment, "Deployment")}},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
+	}
+	if err := w.client.Create(ctx, set); err != nil {
+		return err
+	}
+	off := vpav1.UpdateModeOff
+	vpa := &vpav1.VerticalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name},
+		Spec: vpav1.VerticalPodAutoscalerSpec{
+			TargetRef:    &autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			UpdatePolicy: &vpav1.PodUpdatePolicy{UpdateMode: &off},
+		},
+	}
+	if err := w.client.Create(ctx, vpa); err != nil {
+		return err
+	}
+	for n := range pods {
+		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
+		pod.Namespace, pod.Name = namespace(i), fmt.Sprintf("%s-%05d", set.Name, n)
+		pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
+		pod.Spec.NodeName = w.nodes[(i*len(pods)+n)%len(w.nodes)].name
+		// What memfit's webhook would have done: no webhook runs here.
+		by := &profile.Named{Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation, Spec: &governs.Spec}
+		inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
+		if err := w.client.Create(ctx, pod); err != nil {
+			return err
+		}
+		pods[n] = pod
+	}
+	return nil
+}
+
+func controlledBy(owner client.Object, kind string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}
+}
+
+// limitOf is the limit of workload i: 128Mi to 2Gi.
+func limitOf(i int) memory.Bytes { return memory.Bytes(128+i*37%1920) * memory.MiB }
+
+func sized(limit memory.Bytes) corev1.ResourceRequirements {
+	list := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI), corev1.ResourceCPU: resource.MustParse("100m")}
+	return corev1.ResourceRequirements{Limits: list, Requests: list}
+}
+
+// use is what a pod's container uses at a time: half of its limit, and a tenth up and down within an hour.
+func use(pod *corev1.Pod, at time.Time) memory.Bytes {
+	limit := memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
+	phase := float64(pod.UID[0]) + 2*math.Pi*float64(at.Unix()%3600)/3600
+	return memory.Bytes(float64(limit) * (0.5 + 0.05*math.Sin(phase)))
+}
+
+// running waits until kwok has started every pod.
+func (w *world) running(ctx context.Context) error {
+	say("waiting for kwok to start %d pods", w.pods)
+	return until(ctx, 3*time.Second, func() (bool, error) {
+		var left corev1.PodList
+		err := w.client.List(ctx, &left, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.phase", "Running")}, client.Limit(1))
+		return err == nil && len(left.Items) == 0, err
+	})
+}
+
+// until asks again and again, until the answer is yes or an error, or ctx ends.
+func until(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if done, err := ask(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
