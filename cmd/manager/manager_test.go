@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -146,6 +147,25 @@ func TestTheLoop(t *testing.T) {
 			t.Errorf("/metrics has no %s", want)
 		}
 	}
+}
+
+// TestConfigMapKeysAreReadThroughTheCache: with --read-configmap-keys a pod that takes variables from a ConfigMap without NODE_OPTIONS gets them from memfit.
+func TestConfigMapKeysAreReadThroughTheCache(t *testing.T) {
+	c := newCluster(t)
+	c.start(t, "--read-configmap-keys").ready(t)
+	c.workload(t)
+	c.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}, Data: map[string]string{"PORT": "80"}})
+	eventually(t, 30*time.Second, func() error { // the cache hears of the ConfigMap a moment later
+		pod := build.Pod("shop", "other").Annotate(v1alpha1.ProfileAnnotation, "web").
+			Container("app", build.Limit("256Mi"), build.Command("node", "server.js"), build.EnvFrom("settings")).Obj()
+		if err := c.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
+			return err
+		}
+		if env := pod.Spec.Containers[0].Env; len(env) == 0 {
+			return fmt.Errorf("no variables: %s", pod.Annotations[v1alpha1.InjectedAnnotation])
+		}
+		return nil
+	})
 }
 
 // TestKillsAreCountedThroughCrashes: the manager is killed with SIGKILL again and again, at no particular moment, while a container
