@@ -207,10 +207,14 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	if have == 0 || limit <= have || have.Minus(recent) >= max(e.headroom(recent).Percent(eatenPercent), e.records().trend.Percent(growthPercent)) {
 		return limit
 	}
-	return max(limit, e.worthIt(have))
+	if least := e.leastRaise(have); least > limit {
+		e.say("only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent), least)
+		return least
+	}
+	return limit
 }
 
-// worthIt is the smallest limit above have that minChangePercent lets through.
-func (e *evaluation) worthIt(have memory.Bytes) memory.Bytes {
+// leastRaise is the smallest limit above have that minChangePercent lets through.
+func (e *evaluation) leastRaise(have memory.Bytes) memory.Bytes {
 	return have.Percent(101 + e.Policy.MinChangePercent)
 }

@@ -50,8 +50,8 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 	}
 }
 
-// hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and returns the hours
-// in which use went above the limit.
+// hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and returns the times
+// at which use went above the limit.
 func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []time.Duration, limit memory.Bytes) {
 	h := history.New()
 	limit = max(64*mib, use(time.Hour).Percent(120))
@@ -116,7 +116,7 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib {
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib || !says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
 }

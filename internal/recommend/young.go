@@ -96,7 +96,7 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	step := tapered(max(r.trend, r.step).Plus(head.Percent(stepRoom)), r.highest, stepEnds)
 	roomy := r.highest.Plus(head).Plus(step)
 	if have := e.Current.Limit; roomy > limit && have > 0 && roomy > have.Percent(100+recordPercent) {
-		roomy = max(roomy, e.worthIt(have)) // or minChangePercent would keep it until nothing is left
+		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep it until nothing is left
 	}
 	if roomy > limit {
 		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", ago(span), r.highest, step, e.headroomWords(r.highest), roomy)
