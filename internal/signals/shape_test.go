@@ -417,6 +417,13 @@ func TestTooLittleIsUnknownAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestTooLittleCountsSamplesOnce(t *testing.T) {
+	in := ShapeInput{Instances: []Instance{sampled("web-1", 5*time.Minute, time.Minute, leaks(100, 0))}, Past: spans(1, 6*time.Minute, leaks(100, 0))}
+	if got := Classify(in).Summary; got != "5 samples are too few to see a shape" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // FuzzClassify: whatever was measured, there is an answer, and no number in it is absurd.
 func FuzzClassify(f *testing.F) {
 	f.Add([]byte{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, uint16(60), int64(200))

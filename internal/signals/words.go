@@ -115,10 +115,11 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 func perDay(bytesPerHour float64) memory.Bytes { return toBytes(bytesPerHour * 24) }
 
 func tooLittle(in ShapeInput) string {
-	points := pointsOfSpan * len(in.Past)
+	points := 0
 	for _, i := range in.Instances {
 		points += len(i.Points)
 	}
+	points = max(points, len(in.Past)) // the spans are of the same samples
 	if points == 0 {
 		return "nothing was measured yet"
 	}
