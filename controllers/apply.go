@@ -41,7 +41,9 @@ func applyInput(s *scene, m *remembered, now time.Time) apply.Input {
 		return in
 	}
 	for _, pod := range s.governed {
-		in.Pods = append(in.Pods, m.runningPod(s, pod))
+		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
+			in.Pods = append(in.Pods, m.runningPod(s, pod))
+		}
 	}
 	return in
 }

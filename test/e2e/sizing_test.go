@@ -185,9 +185,9 @@ var _ = Describe("sizing running pods", func() {
 		}
 	}, SpecTimeout(later*3))
 
-	It("takes a lower limit back when the first pod dies of it, and the others never get it", func(ctx SpecContext) {
+	It("takes a lower limit back when the first pod dies of it, although memfit was killed meanwhile, and the others never get it", Serial, func(ctx SpecContext) {
 		spec := sized(v1alpha1.SizingRecommend, native)
-		spec.Sizing.Disruption.Watch.Duration = 30 * time.Second
+		spec.Sizing.Disruption.Watch.Duration = 75 * time.Second
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
@@ -203,6 +203,10 @@ var _ = Describe("sizing running pods", func() {
 			}
 		}
 		Expect(canary).NotTo(BeNil())
+
+		By("killing memfit while it watches")
+		killManagers(ctx)
+		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 
 		By("letting it need more than it has")
 		_, _ = clientset.CoreV1().RESTClient().Post().Namespace(*namespace).Resource("pods").Name(canary.Name+":8080").SubResource("proxy").
