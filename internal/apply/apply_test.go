@@ -62,14 +62,13 @@ func (c *cluster) wants(size recommend.Size, urgent bool) {
 }
 
 // look is one reconcile: the state is read as it was written, and written before anything is done.
-func (c *cluster) look() Decision {
+func (c *cluster) look() {
 	c.t.Helper()
-	d := c.lookAndDie(-1)
-	return d
+	c.lookAndDie(-1)
 }
 
 // lookAndDie is a look that ends after so many actions, as if killed; -1: it does not.
-func (c *cluster) lookAndDie(after int) Decision {
+func (c *cluster) lookAndDie(after int) {
 	c.t.Helper()
 	var state State
 	if len(c.stored) > 0 {
@@ -96,12 +95,11 @@ func (c *cluster) lookAndDie(after int) Decision {
 	c.store(&d.State)
 	for i, a := range d.Actions {
 		if i == after {
-			return d
+			return
 		}
 		c.do(a, &d.State)
 	}
 	c.store(&d.State)
-	return d
 }
 
 func (c *cluster) store(s *State) {

@@ -98,7 +98,7 @@ func TestPodIsWhatTheUsualWayGives(t *testing.T) {
 		if err := json.Unmarshal(object, &usual); err != nil {
 			t.Fatal(err)
 		}
-		outline, _, ok := read(object, &got)
+		outline, ok := read(object, &got)
 		if !ok {
 			t.Errorf("%s: taken for unusual", name)
 		}
@@ -155,12 +155,12 @@ func around(object []byte) []byte {
 		`"namespace":"shop","operation":"CREATE","userInfo":{"username":"a\"b"},"object":%s,"oldObject":null,"dryRun":true,"options":{"kind":"CreateOptions"}}}`, object)
 }
 
-func read(object []byte, into *corev1.Pod) (outline review.Outline, dryRun, ok bool) {
+func read(object []byte, into *corev1.Pod) (outline review.Outline, ok bool) {
 	r, ok := review.Read(around(object))
 	if !ok {
-		return outline, false, false
+		return outline, false
 	}
-	outline, dryRun, ok = r.Rest(into)
+	outline, _, ok = r.Rest(into)
 	if len(into.Spec.Volumes) == 0 { // whether mounts are there depends on where volumes stand; nobody asks
 		for _, list := range [][]corev1.Container{into.Spec.Containers, into.Spec.InitContainers} {
 			for i := range list {
@@ -168,7 +168,7 @@ func read(object []byte, into *corev1.Pod) (outline review.Outline, dryRun, ok b
 			}
 		}
 	}
-	return outline, dryRun, ok
+	return outline, ok
 }
 
 func TestRead(t *testing.T) {
@@ -252,7 +252,7 @@ func FuzzPod(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
 		var got, usual corev1.Pod
-		_, _, ok := read(object, &got)
+		_, ok := read(object, &got)
 		strict, err := sigsjson.UnmarshalStrict(object, &usual)
 		if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice: API servers send neither
 			return

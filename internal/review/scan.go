@@ -180,6 +180,7 @@ func (c *cursor) nested() {
 				c.at = i + 1
 				return
 			}
+		case scalar, mark, space: // inside, nothing else matters
 		}
 		i++
 	}
