@@ -218,6 +218,12 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 	}
 	err := act(ctx, pod)
 	switch {
+	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// Not the pod is missing, but the path.
+		why := "this API server does not know pods/resize: sizing in place needs Kubernetes 1.33 or later"
+		m.sizing.Refused(a, apply.ReasonRefused, why, now)
+		r.emit(refusedPod(s.owner, pod, a, why))
+		return nil
 	case err == nil:
 		r.Metrics.applied(s.owner.Ref, actionName(a))
 		r.emit(changedPod(s.owner, pod, a))

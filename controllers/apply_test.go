@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -213,6 +214,21 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(asked).To(Equal(1))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("must be less than or equal to memory limit")))
 		Expect(w.recorder.about("ResizeRefused")).To(HaveLen(1))
+	})
+
+	It("is not asked for hot of an API server that is too old to resize, and says so", func() {
+		profiled()
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		asked := 0
+		w.reconciler.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+			asked++
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true)
+		}
+		f.killed()
+		rec := f.looks()
+		Expect(asked).To(Equal(1))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("Kubernetes 1.33 or later")))
 	})
 
 	It("evicts what cannot be resized in place, when the budget allows it, and nothing else", func() {
