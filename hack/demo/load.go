@@ -36,7 +36,7 @@ type acts []act
 // watchLoad follows one pod until it was OOM-killed often enough or did enough bursts, and reports what happened.
 func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod, untilKills int32) (act, error) {
 	a := act{name: name, limit: memory.FromQuantity(pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory])}
-	err := s.await(ctx, "the bursts of "+pod.Name, 4*time.Minute, func(ctx context.Context) (bool, string, error) {
+	err := s.await(ctx, "the bursts of "+pod.Name, 10*time.Minute, func(ctx context.Context) (bool, string, error) {
 		now, err := s.clientset.CoreV1().Pods(namespace).Get(ctx, pod.Name, getOptions)
 		if err != nil {
 			return false, "", err
