@@ -137,9 +137,7 @@ func resizeOf(pod *corev1.Pod) apply.Resize {
 		default:
 			continue
 		}
-		if c.Message != "" || r.Since.IsZero() {
-			r.Message, r.Since = c.Message, c.LastTransitionTime.UTC()
-		}
+		r.Message = or(c.Message, r.Message)
 	}
 	return r
 }

@@ -6,6 +6,7 @@ package apply
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -211,7 +212,7 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 	if why == "" {
 		return false
 	}
-	for _, name := range sorted(e.Targets) {
+	for _, name := range slices.Sorted(maps.Keys(e.Targets)) {
 		tried, before := e.Targets[name], e.Before[name]
 		if !lowers(before.Limit, tried.Limit) {
 			continue
@@ -266,7 +267,7 @@ func lowersAny(from, to map[string]recommend.Size) bool {
 // changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
 func changes(from, to map[string]recommend.Size) string {
 	var parts []string
-	for _, name := range sorted(to) {
+	for _, name := range slices.Sorted(maps.Keys(to)) {
 		f, t := from[name], to[name]
 		limit := t.Limit != 0 && t.Limit != f.Limit
 		request := t.Request != 0 && t.Request != f.Request
@@ -287,13 +288,4 @@ func none(b memory.Bytes) string {
 		return "none"
 	}
 	return b.String()
-}
-
-func sorted[T any](m map[string]T) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

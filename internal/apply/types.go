@@ -37,9 +37,8 @@ type Resize struct {
 	Deferred, Infeasible bool
 	// InProgress: the kubelet is at it; Failed: it tried and reports an error.
 	InProgress, Failed bool
-	// Message is the kubelet's, Since when it began to say so.
+	// Message is the kubelet's.
 	Message string
-	Since   time.Time
 }
 
 // Container is one container of a pod, as far as its size goes.
