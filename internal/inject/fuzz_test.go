@@ -134,7 +134,7 @@ func FuzzJavaToolOptions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		after := merged(v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", value)
 		checkMerge(t, value, after, javaModel, []string{
-			"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:TrimNativeHeapInterval=60000", "-XX:MaxRAMPercentage=60.0",
+			"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:TrimNativeHeapInterval=60000", "-XX:MaxRAMPercentage=60.0", "-XX:MinRAMPercentage=60.0",
 		}, "-XX:-IgnoreUnrecognizedVMOptions")
 		if words, _ := javaModel(after); after != value && (len(after) > 1024 || len(words) > 64) {
 			t.Errorf("%d bytes and %d words: JDK 8 would cut the user's off", len(after), len(words))

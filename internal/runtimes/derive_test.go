@@ -113,3 +113,44 @@ func TestGrammars(t *testing.T) {
 		})
 	}
 }
+
+// TestSharesLeaveRoomForMemoryVolumes: the runtime applies its share to the limit that it sees, which knows nothing of tmpfs.
+func TestSharesLeaveRoomForMemoryVolumes(t *testing.T) {
+	f := Facts{Limit: 448 * memory.MiB, Cgroup: 512 * memory.MiB, LimitText: "448Mi (512Mi less 64Mi of memory-backed volumes)", Ask: Ask{HeapPercent: 60}}
+	for name, tc := range map[string]struct {
+		derive func(Facts) Verdict
+		want   string
+	}{
+		"jvm":     {maxRAM, "-XX:MaxRAMPercentage=52.5"}, // 268.8Mi of 512Mi
+		"jvm min": {minRAM, "-XX:MinRAMPercentage=52.5"},
+		".net":    {dotnetPercent, "0x34"}, // 52
+	} {
+		if v := tc.derive(f); v.Value != tc.want {
+			t.Errorf("%s: %+v, want %s", name, v, tc.want)
+		}
+	}
+	f.Ask = Ask{AutoMemLimit: true}
+	if v := autoMemLimit(f); v.Value != "0.787" {
+		t.Errorf("automemlimit: %+v, want 0.787", v)
+	}
+	f.Limit = 1 // volumes take it all
+	for _, v := range []Verdict{maxRAM(f), minRAM(f), dotnetPercent(f), autoMemLimit(f)} {
+		if v.Value != "" {
+			t.Errorf("nothing is left for a heap, and yet %+v", v)
+		}
+	}
+}
+
+func TestAHeapThatNoJVMStartsWithIsNotAskedFor(t *testing.T) {
+	for _, tc := range []struct {
+		limit   int
+		percent int32
+		want    bool
+	}{{16, 10, false}, {32, 40, false}, {32, 50, true}, {128, 10, false}, {160, 10, true}, {1024, 10, true}} {
+		f := limited(tc.limit, "21")
+		f.Ask.HeapPercent = tc.percent
+		if v := maxRAM(f); (v.Value != "") != tc.want {
+			t.Errorf("%d %% of %dMi: %+v, want a value: %t", tc.percent, tc.limit, v, tc.want)
+		}
+	}
+}

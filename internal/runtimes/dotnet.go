@@ -62,8 +62,10 @@ func dotnetPercent(f Facts) Verdict {
 		return left("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
 	case f.Limit == 0:
 		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+	case tooSmallHeap(f) != "":
+		return left(tooSmallHeap(f))
 	}
-	return set(fmt.Sprintf("0x%X", p), fmt.Sprintf("%d %% of %s, in hexadecimal as .NET reads it", p, f.LimitText))
+	return set(fmt.Sprintf("0x%X", f.share(p)/10), shareWhy(f, p)+", in hexadecimal as .NET reads it")
 }
 
 func dotnetLimit(f Facts) Verdict {

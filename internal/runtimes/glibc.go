@@ -100,6 +100,16 @@ func badHeapLimit(b memory.Bytes) string {
 	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
 }
 
+// tooSmallHeap says that the share asked for is less than any profile may ask for outright; empty when it is not. HotSpot does not start
+// with less than 2 to 4 MiB ("Too small maximum heap", measured).
+func tooSmallHeap(f Facts) string {
+	heap := f.Limit.Percent(f.Ask.HeapPercent)
+	if heap >= heapLimitMin && f.share(f.Ask.HeapPercent) >= 10 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap, f.Ask.HeapPercent, f.LimitText)
+}
+
 // noLimit is what a setting derived from the limit says when there is none.
 func noLimit(name string) Verdict {
 	return left(fmt.Sprintf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name))

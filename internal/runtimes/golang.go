@@ -85,6 +85,10 @@ func goPercent(f Facts) int32 {
 	return 90
 }
 
+func tooSmallForGo(f Facts) string {
+	return fmt.Sprintf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the limit", f.LimitText, goLimitMin)
+}
+
 func memLimit(f Facts) Verdict {
 	switch {
 	case f.Version.Below(V(1, 19)):
@@ -94,7 +98,7 @@ func memLimit(f Facts) Verdict {
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
-		return left(fmt.Sprintf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the limit", f.LimitText, goLimitMin))
+		return left(tooSmallForGo(f))
 	}
 	percent := percentOr(f.Ask, goPercent(f))
 	if bad := badPercent(percent); bad != "" {
@@ -127,8 +131,16 @@ func autoMemLimit(f Facts) Verdict {
 		return left(fmt.Sprintf("it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT", f.Ask.HeapLimit))
 	case badPercent(percent) != "":
 		return left(badPercent(percent))
+	case f.Limit > 0 && f.Limit < goLimitMin:
+		return left(tooSmallForGo(f))
+	case f.share(percent) == 0:
+		return left("memory-backed volumes take all but a thousandth of the limit: raise the limit")
 	}
-	return set(strconv.FormatFloat(float64(percent)/100, 'f', -1, 64), fmt.Sprintf("%d %% of the limit, which the program reads itself", percent))
+	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
+	if f.Cgroup > f.Limit {
+		why = shareWhy(f, percent)
+	}
+	return set(strconv.FormatFloat(float64(f.share(percent))/1000, 'f', -1, 64), why)
 }
 
 // gcOnlyAtLimit needs GOMEMLIMIT: without it the collector would never run.

@@ -6,6 +6,7 @@ package runtimes
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -67,14 +68,15 @@ const (
 	openJ9, nativeImage, buildpack = "OpenJ9", "NativeImage", "Buildpack"
 
 	trimDefault = 60 * time.Second
-	// minRAMBelow is where HotSpot takes MinRAMPercentage for the maximum heap and ignores MaxRAMPercentage (about 250 MiB).
-	minRAMBelow = 256 * memory.MiB
 )
 
-// rearmed are flags that undo the guards: an unknown flag then stops the JVM after all.
+// rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after all. That a restore
+// refuses flags is tested in openjdk/crac (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions itself was one of them until 2025.
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
+	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions", Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
+	{Text: "CRaCRestoreFrom", Why: "and a restored JVM refuses flags that were not there at the checkpoint: set them when the checkpoint is made"},
 }
 
 // percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap size
@@ -135,9 +137,11 @@ func maxRAM(f Facts) Verdict {
 		return left(badPercent(f.Ask.HeapPercent))
 	case f.Limit == 0:
 		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+	case tooSmallHeap(f) != "":
+		return left(tooSmallHeap(f))
 	}
 	// JDK 8 is reported to need the decimal point.
-	v := set(fmt.Sprintf("%s=%d.0", maxRAMName, f.Ask.HeapPercent), fmt.Sprintf("%d %% of %s", f.Ask.HeapPercent, f.LimitText))
+	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
 	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
 		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is advised at this size",
 			f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
@@ -156,12 +160,14 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 	return 50
 }
 
+// minRAM is the same share again: HotSpot takes MinRAMPercentage instead where it comes to less than 125 MiB, also after a resize. With
+// MaxRAMPercentage alone the heap is 125 MiB where less was asked for, and half of any limit below 250Mi (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
-	v := maxRAM(f)
-	if v.Value == "" || f.Limit >= minRAMBelow {
+	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
+	if !ok {
 		return notAsked()
 	}
-	return set(fmt.Sprintf("%s=%d.0", minRAMName, f.Ask.HeapPercent), fmt.Sprintf("below %s HotSpot takes this one for the maximum heap", minRAMBelow))
+	return set(minRAMName+share, "HotSpot takes this one for a maximum heap below 125Mi")
 }
 
 func g1Periodic(f Facts) Verdict {

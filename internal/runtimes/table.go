@@ -4,6 +4,7 @@
 package runtimes
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -130,6 +131,26 @@ type Facts struct {
 	// Ask is what the profile asks for.
 	Ask Ask
 }
+
+// share is percent of the limit as a share of the limit that the runtime sees, in tenths of a percent, rounded down. It is less than
+// percent where memory-backed volumes take a part that the runtime knows nothing of.
+func (f Facts) share(percent int32) (tenths int64) {
+	if f.Cgroup <= f.Limit {
+		return int64(percent) * 10
+	}
+	return int64(float64(percent) * 10 * float64(f.Limit) / float64(f.Cgroup))
+}
+
+// shareWhy is the reason of a setting that is [Facts.share].
+func shareWhy(f Facts, percent int32) string {
+	why := fmt.Sprintf("%d %% of %s", percent, f.LimitText)
+	if share := f.share(percent); share != int64(percent)*10 {
+		why += fmt.Sprintf(", which is %s %% of what the runtime sees", oneDecimal(share))
+	}
+	return why
+}
+
+func oneDecimal(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
 
 // FromElsewhere stands for a value that the pod takes from a ConfigMap, a Secret or the like.
 const FromElsewhere = "(from elsewhere)"

@@ -6,7 +6,9 @@
 package runtimes
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ func jdkEdition(version string, fetch func(*testing.T) string, trim trimming) ed
 		facts:  javaFacts,
 		trials: func(t *testing.T, p *program) []trial { return jvmTrials(t, p, trim) },
 		controls: []control{
+			{"a heap too small to start with", "JAVA_TOOL_OPTIONS=-XX:MaxRAM=16m -XX:MaxRAMPercentage=10.0 -XX:MinRAMPercentage=10.0", 1},
 			{"a percentage above 100", "JAVA_TOOL_OPTIONS=-XX:MaxRAMPercentage=150", 1},
 			{"a quote that is not closed", `JAVA_TOOL_OPTIONS=-Dgreeting="hello`, 1},
 		},
@@ -71,6 +74,9 @@ func javaFacts(output string) map[string]string {
 	}
 	if flags["MaxHeapSize"] == "209715200" || flags["MaxHeapSize"] == "314572800" {
 		facts["MaxHeapSize"] = flags["MaxHeapSize"] // one a user asked for; the rest is a share of this machine
+	}
+	if ram, err := strconv.ParseInt(flags["MaxRAM"], 10, 64); err == nil && ram <= 1<<30 { // simulated: see onNode
+		facts["heap"] = flags["MaxHeapSize"]
 	}
 	for _, m := range property.FindAllStringSubmatch(output, -1) {
 		facts[m[1]] = m[2]
@@ -113,9 +119,27 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		trials = append(trials, trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000"),
 			runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: declared}})
 	}
+	// The heap that comes of it, in MiB: HotSpot rounds up to 2.
+	for _, c := range []struct {
+		limit, shm  string
+		percent     int32
+		ram, heapIs int64
+	}{
+		{"128Mi", "", 60, 128, 78}, {"256Mi", "", 40, 256, 104}, {"256Mi", "", 60, 256, 154}, {"400Mi", "", 30, 400, 120},
+		{"512Mi", "", 60, 512, 308}, {"512Mi", "64Mi", 60, 512, 270}, {"1Gi", "", 10, 1024, 104}, {"1Gi", "", 70, 1024, 718},
+	} {
+		trials = append(trials, trial{
+			name: fmt.Sprintf("the heap at %d %% of %s less %s", c.percent, c.limit, c.shm), limit: c.limit, shm: c.shm, tuning: percent(c.percent),
+			machine: onNode(c.ram), want: minute("MaxRAMPercentage", "", "heap", fmt.Sprint(c.heapIs<<20)),
+		})
+		delete(trials[len(trials)-1].want, "MaxRAMPercentage")
+	}
+	trials = append(trials, trial{ // "Too small maximum heap" with it
+		name: "heapPercent 10 of 16Mi", limit: "16Mi", tuning: percent(10), machine: onNode(16), want: minute(),
+	})
 	return append(trials,
 		trial{name: "heapPercent 60 of 128Mi", limit: "128Mi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000")},
-		trial{name: "heapPercent 60 of 512Mi", limit: "512Mi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "50.000000")},
+		trial{name: "heapPercent 60 of 512Mi", limit: "512Mi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000")},
 		trial{name: "heapPercent 100 of 32Gi", limit: "32Gi", tuning: percent(100), want: minute("MaxRAMPercentage", "100.000000")},
 		trial{name: "heapPercent without a limit", tuning: percent(60), want: minute()},
 		trial{name: "user: -Xmx", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m"), tuning: percent(60), want: minute("MaxHeapSize", "314572800")},
@@ -147,6 +171,9 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		trial{name: "mode DryRun", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}, unchanged: true},
 	)
 }
+
+// onNode makes a JVM believe in a node, or a cgroup, of so many MiB. It goes where nothing overrules it.
+func onNode(mib int64) []string { return []string{fmt.Sprintf("_JAVA_OPTIONS=-XX:MaxRAM=%dm", mib)} }
 
 func g1Periodic(d time.Duration) v1alpha1.TuningSpec {
 	return v1alpha1.TuningSpec{JVM: &v1alpha1.JVMTuning{G1PeriodicGCInterval: &metav1.Duration{Duration: d}}}

@@ -35,6 +35,8 @@ type trial struct {
 	fromConfigMap map[string]string
 	// words are the user's, on the command line.
 	words []string
+	// machine are variables that stand for the node, not for the pod: memfit never sees them.
+	machine []string
 	// want are facts the process must report; "" means that it must not report that fact.
 	want map[string]string
 	// unchanged: memfit must make no difference, whether the process starts or not.
@@ -49,9 +51,9 @@ func (p *program) try(t *testing.T, tr trial) {
 	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p.profile(tr)})
 	plan.Apply(pod)
 	after := kubelet(pod.Spec.Containers[0].Env, tr.fromConfigMap)
-	got := p.run(t, after, tr.words)
+	got := p.run(t, append(after, tr.machine...), tr.words)
 	if tr.unchanged {
-		was := p.run(t, before, tr.words)
+		was := p.run(t, append(before, tr.machine...), tr.words)
 		if diff := cmp.Diff(was.facts, got.facts); was.exit != got.exit || diff != "" {
 			t.Errorf("memfit makes a difference where it must not: exit code %d without it, %d with\n%s\nenvironment: %q\n%s",
 				was.exit, got.exit, diff, after, tail(got.output))
