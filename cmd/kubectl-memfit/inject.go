@@ -18,12 +18,14 @@ const injectLong = `Show what memfit's webhook would set on the pods of the work
 
 The same plan that runs in the webhook is made for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
 PodTemplate, ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
-byte for byte; order and comments stay.
+byte for byte. In a workload that changes, order and comments stay; anchors and merge keys are written out, blank lines go, and
+indentation becomes the usual one.
 
 Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
 memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
 that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
-MemoryRecommendations for sizing modes that size new pods.
+MemoryRecommendations for sizing modes that size new pods. What only a cluster knows is not seen: limits that a LimitRange adds,
+what other webhooks change, and live heaps.
 
 What is set, and what is left alone and why, is said on standard error (--quiet silences it).
 
@@ -49,7 +51,13 @@ func injectCommand() *cobra.Command {
 	var f injectFlags
 	cmd := &cobra.Command{
 		Use: "inject -f FILE [--profile FILE] [-o yaml|diff|json]", Short: "Show or write what the webhook would inject, offline",
-		Long: injectLong, Example: injectExample, Args: cobra.NoArgs,
+		Long: injectLong, Example: injectExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit{exitFailed, fmt.Errorf("%s: name manifests with -f, for example -f %s", args[0], args[0])}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runInject(f, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

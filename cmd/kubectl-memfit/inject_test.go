@@ -56,6 +56,11 @@ func TestInject(t *testing.T) {
 		return path
 	}
 	pod, profile, empty := file("pod.yaml", manifest), file("profile.yaml", goProfile), file("empty.yaml", "\n")
+	of := func(name, spec string) string {
+		return file(name, strings.Replace(goProfile, "runtime: {type: Go}", spec, 1))
+	}
+	dry, off := of("dry.yaml", "runtime: {type: Go}, tuning: {mode: DryRun}"), of("off.yaml", "runtime: {type: Go}, tuning: {mode: 'Off'}")
+	php := of("php.yaml", "runtime: {type: PHP}")
 	lost := file("lost.yaml", strings.Replace(manifest, "namespace: shop", "namespace: shop, annotations: {memfit.dev/profile: nope}", 1))
 
 	for name, tc := range map[string]struct {
@@ -77,6 +82,10 @@ func TestInject(t *testing.T) {
 		"no file":                     {wantCode: 2, wantErr: "-f FILE"},
 		"a file that is not there":    {args: []string{"-f", filepath.Join(dir, "nope")}, wantCode: 2, wantErr: "reading manifests: open"},
 		"an unknown output":           {args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is not known: use yaml, diff or json"},
+		"a file without its flag":     {args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml"},
+		"dry run":                     {args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`, wantErr: "GOMEMLIMIT=483183820 (90 % of 512Mi; not set: tuning.mode is DryRun)"},
+		"off":                         {args: []string{"-f", pod, "--profile", off}, wantOut: manifest, wantErr: "Pod shop/web, container app: tuning.mode is Off"},
+		"nothing to set unasked":      {args: []string{"-f", pod, "--profile", php}, wantOut: "kind: Pod", wantErr: "Pod shop/web, container app: nothing to set: PHP (declared by the profile)"},
 		"an unknown flag":             {args: []string{"--nope"}, wantCode: 2, wantErr: "unknown flag"},
 		"both from stdin":             {args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both be standard input"},
 		"an empty profile file":       {args: []string{"-f", pod, "--profile", empty}, wantCode: 2, wantErr: "is empty"},

@@ -6,6 +6,7 @@ package inject
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -58,7 +59,7 @@ func (c *containerPlan) lacksLimit() bool {
 	return slices.ContainsFunc(c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal })
 }
 
-// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be set.
+// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be set, and that it is not.
 func (p Plan) Settings() map[string][]string {
 	var out map[string][]string
 	for i := range p.containers {
@@ -67,10 +68,22 @@ func (p Plan) Settings() map[string][]string {
 			if out == nil {
 				out = make(map[string][]string)
 			}
-			out[c.name] = append(out[c.name], s.text())
+			text := s.text()
+			if c.mode == v1alpha1.TuningDryRun {
+				text = strings.TrimSuffix(text, ")") + "; not set: tuning.mode is DryRun)"
+			}
+			out[c.name] = append(out[c.name], text)
 		}
 	}
 	return out
+}
+
+// Mode is the tuning mode in force for the container; empty when the profile does not manage it.
+func (p Plan) Mode(container string) v1alpha1.TuningMode {
+	if c := p.of(container); c != nil {
+		return c.mode
+	}
+	return ""
 }
 
 // Sets reports whether anything is set in the container, or in DryRun would be.

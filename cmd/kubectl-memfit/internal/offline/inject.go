@@ -10,6 +10,9 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -99,7 +102,7 @@ func (r *Result) workload(w *workload, world *world) error {
 	plan := inject.MakePlan(inject.Input{Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), ConfigMapKeys: world.keys[w.namespace]})
 	r.note(w, plan)
 	if !plan.Changes() {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, it has all that %s would set", w, governed))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, there is nothing more that %s would set", w, governed))
 		return nil
 	}
 	after := w.pod.DeepCopy()
@@ -121,9 +124,27 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 			}
 		}
 	}
+	for _, list := range [][]corev1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
+		for i := range list {
+			if text := silent(plan, list[i].Name, settings, skipped); text != "" {
+				r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, list[i].Name, text))
+			}
+		}
+	}
 	for _, text := range plan.Warnings() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: warning: %s", w, text))
 	}
+}
+
+// silent says why nothing was said about a container; empty when something was, or when the profile does not manage it.
+func silent(plan inject.Plan, name string, settings, skipped map[string][]string) string {
+	switch mode := plan.Mode(name); {
+	case mode == "" || len(settings[name])+len(skipped[name]) > 0:
+		return ""
+	case mode == v1alpha1.TuningOff:
+		return "tuning.mode is Off"
+	}
+	return "nothing to set: " + plan.RuntimeOf(name)
 }
 
 // YAML is the stream with its changed documents written anew and all others byte for byte.
@@ -146,8 +167,8 @@ func (r *Result) JSON() ([]byte, error) {
 		if d.root == nil {
 			continue
 		}
-		var value any
-		if err := d.root.Decode(&value); err != nil {
+		value, err := decode(d.root)
+		if err != nil {
 			return nil, err
 		}
 		items = append(items, value)

@@ -77,6 +77,10 @@ func TestWhatIsNotOursPassesThroughByteForByte(t *testing.T) {
 		"a workload that opts out":       "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {memfit.dev/inject:   \"false\"}\nspec: {containers: [{name: a,  resources: {limits: {memory: 1Gi}}}]}\n",
 		"a kind that only sounds alike":  "apiVersion: serving.example.test/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{name:   a}]}}}\n",
 		"text that looks like a marker":  "kind: Widget\ndata: |\n  ---\n  --- x\n",
+		"text on the marker's line":      "kind: A\n--- {kind: B} # b\n--- !!map\nkind: C\n---\tkind: D\n",
+		"a directive":                    "# x\n%YAML 1.1\n---\nkind: A\n",
+		"an end marker":                  "kind: A\n...\n---\nkind: B\n...\n# bye\n",
+		"no marker":                      "kind: Widget\n---a: b\n",
 		"a JSON object":                  "{\"kind\":   \"Widget\",\n\"n\": 1e3}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +104,7 @@ spec:
   template:
     spec:
       futureField: {b: 1, a: 2}
+      nodeSelector:
       containers:
         # the app
         - resources: {limits: {memory: 512Mi}}
@@ -121,6 +126,7 @@ spec:
   template:
     spec:
       futureField: {b: 1, a: 2}
+      nodeSelector:
       containers:
         # the app
         - resources: {limits: {memory: 512Mi}}
@@ -172,6 +178,100 @@ spec:
 	if r.Changed != 1 {
 		t.Errorf("changed %d, want 1", r.Changed)
 	}
+}
+
+// TestMergeKeysAreWrittenOut: a change in what is merged would reach every other place that merges it.
+func TestMergeKeysAreWrittenOut(t *testing.T) {
+	in := `apiVersion: v1
+kind: Pod
+common: &size
+  resources: {limits: {memory: 512Mi, cpu: "1"}}
+  image: merged
+pod: &pod
+  containers:
+    - <<: [{image: nearest}, *size]
+      name: app
+    - name: own
+      image: own
+      <<: *size
+spec:
+  <<: *pod
+  restartPolicy: Never
+`
+	r, out := offline(t, in, withProfile())
+	pod := podOf(t, []byte(out))
+	if r.Changed != 1 || len(pod.Spec.Containers) != 2 || pod.Spec.RestartPolicy != "Never" {
+		t.Fatalf("changed %d:\n%s", r.Changed, out)
+	}
+	for i, image := range []string{"nearest", "own"} {
+		c := pod.Spec.Containers[i]
+		if len(c.Env) != 1 || c.Image != image || c.Resources.Limits.Cpu().String() != "1" {
+			t.Errorf("container %s: image %q, want %q; env %v; limits %v\n%s", c.Name, c.Image, image, c.Env, c.Resources.Limits, out)
+		}
+	}
+	if strings.Contains(out, "<<") {
+		t.Errorf("a merge key is left:\n%s", out)
+	}
+}
+
+// TestWhatStandsBesideAChangedDocumentIsNotLost: kubectl apply reads what comes out, and an object that is gone is gone.
+func TestWhatStandsBesideAChangedDocumentIsNotLost(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    resources: {limits: {memory: 512Mi}}\n"
+	for _, in := range []string{
+		pod + "--- {kind: Service}\n",
+		"--- {kind: Service}\n---\n" + pod,
+		pod + "...\n---\nkind: Service\n",
+		"%YAML 1.1\n---\nkind: Service\n---\n" + pod,
+	} {
+		r, out := offline(t, in, withProfile())
+		if r.Changed != 1 || !strings.Contains(out, "GOMEMLIMIT") || !strings.Contains(out, "kind: Service") {
+			t.Errorf("%q\nbecame\n%s", in, out)
+		}
+	}
+	if _, out := offline(t, strings.ReplaceAll(pod, "\n", "\r\n"), withProfile()); strings.Count(out, "\n") != strings.Count(out, "\r\n") || !strings.Contains(out, "GOMEMLIMIT") {
+		t.Errorf("Windows line ends did not stay: %q", out)
+	}
+}
+
+func TestNothingStaysNothing(t *testing.T) {
+	_, out := offline(t, "apiVersion: v1\nkind: Pod\nspec: {volumes: , containers: [{name: app, Env: 5, resources: {limits: {memory: 512Mi}}}]}\n", withProfile())
+	if !strings.Contains(out, "volumes: null,") || !strings.Contains(out, "GOMEMLIMIT") {
+		t.Errorf("an empty value became something else, or a misspelt field was read:\n%s", out)
+	}
+}
+
+func TestDatesStayText(t *testing.T) {
+	r, _ := offline(t, "kind: A\nmetadata: {annotations: {built: 2024-01-01}}\n", Options{})
+	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"built": "2024-01-01"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// FuzzInject: whatever is in the file, nothing falls over, and what comes out can be read.
+func FuzzInject(f *testing.F) {
+	f.Add("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    env: [{name: A}]\n    resources: {limits: {memory: 512Mi}}\n")
+	f.Add("a: &a {b: [*a]}\n--- # c\n<<: {kind: List}\nitems: [{<<: *a}, 5]\n")
+	f.Add("apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  spec: {template: {spec: {containers: [{name: a}, {name: b, <<: {env: [], resources: {limits: {memory: 1Gi}}}}]}}}\n")
+	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`)
+	f.Fuzz(func(t *testing.T, manifests string) {
+		r, err := Inject([]byte(manifests), withProfile())
+		if err != nil {
+			return
+		}
+		out, err := r.YAML()
+		if err != nil {
+			return
+		}
+		if r.Changed == 0 {
+			if string(out) != manifests {
+				t.Fatalf("nothing changed, and yet %q became %q", manifests, out)
+			}
+			return
+		}
+		if _, err := Inject(out, withProfile()); err != nil {
+			t.Fatalf("%q became %q, which cannot be read: %v", manifests, out, err)
+		}
+	})
 }
 
 func TestListsAndJSON(t *testing.T) {
@@ -266,7 +366,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		"no YAML":                {manifests: "kind: A\n---\na: [", want: "document 2: yaml:"},
 		"an alias for itself":    {manifests: "a: &a\n  b: *a\n", want: "document 1:"},
 		"no template":            {manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", want: "document 1: Deployment default/web has no spec.template"},
-		"a wrong type":           {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n", want: "Pod default/web is not a Pod"},
+		"a wrong type":           {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n", want: "Pod default/web is not a Pod: spec.containers is a number and must be a list"},
+		"a number for text":      {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, env: [{name: A, value: 5}]}]}\n", want: "spec.containers.env.value is a number and must be text (in quotes)"},
+		"no size":                {manifests: "kind: A\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - resources: {limits: {memory: 512MB}}\n", want: `line 8: "512MB" is no size`},
+		"a place in the file":    {manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2: yaml: line 4:"},
+		"text behind the end":    {manifests: "kind: A\n...\nkind: B\n", want: "document 1: something stands behind its end"},
 		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
 		"a bad profile":          {profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n", want: "profile document 1: MemoryProfile web:"},
 	} {

@@ -5,6 +5,7 @@ package offline
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -35,6 +36,9 @@ func patch(template *yaml.Node, before, after *corev1.Pod) error {
 		for i := range pair[1] {
 			if equal(pair[0][i], pair[1][i]) {
 				continue
+			}
+			if list == nil || len(list.Content) != len(pair[1]) {
+				return fmt.Errorf("its %s cannot be told apart: write them out", key)
 			}
 			if err := patchContainer(list.Content[i], &pair[0][i], &pair[1][i]); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -15,51 +16,120 @@ import (
 type document struct {
 	// marker is the "---" line before it, as it stands, or empty; raw is the rest, up to the next marker.
 	marker, raw []byte
+	// line is where raw begins in the stream, counted from 1.
+	line int
 	// root is raw as a tree, nil for a document that holds nothing but comments.
 	root *yaml.Node
 	// changed: root differs from raw.
 	changed bool
 }
 
-// split cuts a stream at its markers. A line that begins with "---" is one wherever it stands: YAML allows no other meaning.
+// split cuts a stream at its markers. A line that begins with "---" is one wherever it stands, YAML allows no other meaning, and what
+// stands behind it on the line belongs to the document that it begins.
 func split(data []byte) []*document {
-	docs := []*document{{}}
-	for len(data) > 0 {
+	docs := []*document{{line: 1}}
+	for number := 1; len(data) > 0; number++ {
 		line := data
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
 			line = data[:i+1]
 		}
 		data = data[len(line):]
-		last := docs[len(docs)-1]
-		if isMarker(line) {
-			docs = append(docs, &document{marker: line})
+		if marker, rest, ok := cutMarker(line); ok {
+			docs = append(docs, &document{marker: marker, raw: bytes.Clone(rest), line: number + 1})
+			if len(rest) > 0 {
+				docs[len(docs)-1].line = number
+			}
 			continue
 		}
+		last := docs[len(docs)-1]
 		last.raw = append(last.raw, line...)
 	}
 	return docs
 }
 
-func isMarker(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	return ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' && bytes.TrimSpace(rest)[0] == '#')
+// cutMarker takes the marker off a line; rest is what of a document stands behind it.
+func cutMarker(line []byte) (marker, rest []byte, ok bool) {
+	after, ok := bytes.CutPrefix(line, []byte("---"))
+	if !ok || len(after) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(after[0])) {
+		return nil, nil, false
+	}
+	if text := bytes.TrimSpace(after); len(text) == 0 || text[0] == '#' {
+		return line, nil, true
+	}
+	return line[:4], line[4:], true
 }
 
 // parse reads the document's tree.
 func (d *document) parse() error {
+	if d.directives() {
+		return nil
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.raw, &root); err != nil {
-		return err
+		return d.placed(err)
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
 		return nil
+	}
+	if d.goesOn() {
+		return fmt.Errorf("something stands behind its end (a line \"...\"): begin what follows with a line \"---\"")
 	}
 	left := nodesMax
 	if root.Content[0] = expand(root.Content[0], &left, depthMax); left < 0 {
 		return fmt.Errorf("its aliases stand for more than %d values, or for themselves", nodesMax)
 	}
+	move(root.Content[0], d.line-1)
 	d.root = &root
 	return nil
+}
+
+// move counts lines from the beginning of the stream.
+func move(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, child := range n.Content {
+		move(child, lines)
+	}
+}
+
+// directives reports whether it is only what may stand before the first marker ("%YAML 1.2"), which is passed on as it is.
+func (d *document) directives() bool {
+	found := false
+	for line := range bytes.Lines(d.raw) {
+		switch line = bytes.TrimSpace(line); {
+		case len(line) > 0 && line[0] == '%':
+			found = true
+		case len(line) > 0 && line[0] != '#':
+			return false
+		}
+	}
+	return found
+}
+
+// goesOn reports whether something stands behind the line "..." that ends a document. The parser stops there, so it would be lost.
+func (d *document) goesOn() bool {
+	ended := false
+	for line := range bytes.Lines(d.raw) {
+		text := bytes.TrimSpace(line)
+		switch end := bytes.HasPrefix(line, []byte("...")) && (len(text) == 3 || bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#"))); {
+		case end:
+			ended = true
+		case ended && len(text) > 0 && text[0] != '#':
+			return true
+		}
+	}
+	return false
+}
+
+// placed is an error of the parser with the line of the stream, not of the document.
+func (d *document) placed(err error) error {
+	if d.line == 1 {
+		return err
+	}
+	var n yaml.Node
+	if again := yaml.Unmarshal(append(bytes.Repeat([]byte("\n"), d.line-1), d.raw...), &n); again != nil {
+		return again
+	}
+	return err
 }
 
 // nodesMax bounds a document with its aliases written out. A large List of a thousand Deployments has some 200,000 values.
@@ -68,7 +138,7 @@ const nodesMax = 2_000_000
 // depthMax bounds how deep they may stand; an alias for itself stands infinitely deep.
 const depthMax = 1000
 
-// expand writes aliases out, so that a change in one place cannot reach another. It stops when left is used up.
+// expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when left is used up.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1
@@ -84,9 +154,46 @@ func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 		if *left--; *left < 0 {
 			return &c
 		}
-		c.Content = append(c.Content, expand(child, left, depth-1))
+		part := expand(child, left, depth-1)
+		if c.Style&yaml.FlowStyle != 0 && part.Tag == "!!null" && part.Value == "" { // {a: } would come out as {a: ''}
+			part.Value = "null"
+		}
+		c.Content = append(c.Content, part)
 	}
+	c.Content = merged(&c)
 	return &c
+}
+
+// merged are the pairs of a mapping with those of its merge keys, which never overrule its own.
+func merged(n *yaml.Node) []*yaml.Node {
+	isMerge := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
+	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(n.Content, isMerge) {
+		return n.Content
+	}
+	own := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		own[n.Content[i].Value] = !isMerge(n.Content[i])
+	}
+	var out []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !isMerge(n.Content[i]) {
+			out = append(out, n.Content[i], n.Content[i+1])
+			continue
+		}
+		from := []*yaml.Node{n.Content[i+1]}
+		if from[0].Kind == yaml.SequenceNode {
+			from = from[0].Content
+		}
+		for _, m := range from {
+			for j := 0; j+1 < len(m.Content) && m.Kind == yaml.MappingNode; j += 2 {
+				if key := m.Content[j].Value; !own[key] {
+					own[key] = true
+					out = append(out, m.Content[j], m.Content[j+1])
+				}
+			}
+		}
+	}
+	return out
 }
 
 // object is the top mapping, nil when there is none.
@@ -114,8 +221,8 @@ func (d *document) bytes() ([]byte, error) {
 // encode writes a tree in the style of the document: JSON or YAML, lists indented as it indents them.
 func (d *document) encode(root *yaml.Node) ([]byte, error) {
 	if d.json() {
-		var value any
-		if err := root.Decode(&value); err != nil {
+		value, err := decode(root)
+		if err != nil {
 			return nil, err
 		}
 		out, err := json.MarshalIndent(value, "", "  ")
@@ -130,7 +237,13 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 	if err := e.Encode(root); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), e.Close()
+	if err := e.Close(); err != nil {
+		return nil, err
+	}
+	if bytes.Contains(d.raw, []byte("\r\n")) { // written on Windows, and stays so
+		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n")), nil
+	}
+	return out.Bytes(), nil
 }
 
 // compact reports whether the first block list stands at the column of its key ("containers:\n- name: app").
@@ -174,17 +287,4 @@ func text(n *yaml.Node, path ...string) string {
 		return v.Value
 	}
 	return ""
-}
-
-// into decodes a tree into a Kubernetes type, by way of JSON, whose field names those types have.
-func into(n *yaml.Node, out any) error {
-	var value any
-	if err := n.Decode(&value); err != nil {
-		return err
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("a key is no text: %w", err)
-	}
-	return json.Unmarshal(data, out)
 }
