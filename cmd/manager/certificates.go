@@ -32,6 +32,9 @@ func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
 		FieldOwner: "memfit-certificates",
 		// Every replica needs the files, and writes of the same Secret are settled by its resource version.
 		RequireLeaderElection: false,
+		// The CA is published once the certificate is mounted. Without this, the two halves of the rotator fill an empty Secret at
+		// the same moment, and the slower one complains in the log.
+		EnableReadinessCheck: true,
 	})
 	if err != nil {
 		return fmt.Errorf("adding the certificate rotator: %w", err)

@@ -5,6 +5,8 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 # -trimpath and no build id: equal source gives equal binaries.
 GO_BUILD  := go build -trimpath -ldflags '-s -w -buildid= -X main.version=$(VERSION)'
 IMG       ?= memfit.test/manager:dev
+# What build-installer, deploy and undeploy work on: config/default, one of config/overlays, or an overlay of your own below config/.
+TREE      ?= config/default
 KUBECTL   ?= kubectl
 KUSTOMIZE := $(TOOL) kustomize
 
@@ -52,8 +54,8 @@ docker-build: ## Build the image with Docker (IMG names it), for those who have 
 	docker build --build-arg VERSION=$(VERSION) -t $(IMG) .
 
 .PHONY: build-installer
-build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image).
-	@$(call with_image,config/default) > dist/install.yaml
+build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image, TREE the overlay).
+	@$(call with_image,$(TREE)) > dist/install.yaml
 	@echo "dist/install.yaml: $$(grep -c '^kind:' dist/install.yaml) objects, image $(IMG)"
 
 # The image is set in a copy, so that no target leaves config/ edited. (Under dist/: go tool works only inside the module.)
@@ -71,9 +73,9 @@ uninstall: ## Remove the CRDs, and with them every MemoryProfile.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Deploy memfit (IMG names the image).
-	$(call with_image,config/default) | $(KUBECTL) apply --server-side -f -
+deploy: ## Deploy memfit (IMG names the image, TREE the overlay).
+	$(call with_image,$(TREE)) | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy
-undeploy: ## Remove memfit and its CRDs.
-	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+undeploy: ## Remove memfit and its CRDs (TREE names the overlay it was deployed with).
+	$(KUSTOMIZE) build $(TREE) | $(KUBECTL) delete --ignore-not-found -f -

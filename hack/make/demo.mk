@@ -21,6 +21,11 @@ deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait u
 	kubectl get crd certificates.cert-manager.io >/dev/null 2>&1 || { \
 		overlay=config/overlays/self-managed-certs; echo "No cert-manager here: memfit manages its certificates itself"; }; \
 	mkdir -p dist; $(call with_image,$$overlay) > dist/lab.yaml; \
+	have=$$(kubectl -n memfit-system get secret webhook-server-cert -o jsonpath='{.type}' --ignore-not-found); \
+	case $$overlay/$$have in *lab/Opaque) echo "Replacing an installation that managed its certificates itself"; \
+		kubectl -n memfit-system delete deployment memfit-controller-manager --cascade=foreground --ignore-not-found; \
+		kubectl -n memfit-system delete secret webhook-server-cert;; \
+	esac; \
 	kubectl apply --server-side --force-conflicts -f dist/lab.yaml | tail -n 3; \
 	kubectl -n memfit-system rollout restart deployment/memfit-controller-manager; \
 	kubectl -n memfit-system rollout status deployment/memfit-controller-manager --timeout=180s; \

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -74,4 +75,42 @@ func documented(t *testing.T) []string {
 		}
 	}
 	return out
+}
+
+// TestNobodyIsToldToApplyAPlaceholder: the trees name the image "controller", which no registry has. Whoever applies one as it is built
+// waits for a pull that never succeeds, so pages and comments say `make deploy`, which puts the real name in.
+func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("nothing is %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	built := regexp.MustCompile(`kustomize build (config/[a-z/-]+)[^\n]*apply|apply -k (config/[a-z/-]+)`)
+	made := regexp.MustCompile(`make (?:deploy|build-installer)[^\n]* TREE=(config/[a-z/-]+)`)
+	named := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range built.FindAllStringSubmatch(string(text), -1) {
+			for _, d := range all[appsv1.Deployment](t, build(t, match[1]+match[2]), "Deployment") {
+				if image := d.Spec.Template.Spec.Containers[0].Image; strings.HasPrefix(image, "controller:") {
+					t.Errorf("%s: %q would deploy the image %s", page, match[0], image)
+				}
+			}
+		}
+		for _, match := range made.FindAllStringSubmatch(string(text), -1) {
+			named++
+			if !slices.Contains(trees, match[1]) {
+				t.Errorf("%s: %q names a tree that nobody tests", page, match[0])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no page says how to deploy an overlay")
+	}
 }
