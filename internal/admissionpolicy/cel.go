@@ -5,6 +5,7 @@ package admissionpolicy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 	for _, r := range rules {
 		for _, list := range []string{"containers", "initContainers"} {
 			p.Spec.Mutations = append(p.Spec.Mutations, admissionregistrationv1.Mutation{
-				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list)},
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list, ofTheNamespace(n))},
 			})
 		}
 	}
@@ -61,21 +62,54 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 
 // conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the effective limit.
 func conditions(n *profile.Named) []admissionregistrationv1.MatchCondition {
-	annotation := func(key, value string) string {
-		return fmt.Sprintf("has(object.metadata.annotations) && %[1]q in object.metadata.annotations && object.metadata.annotations[%[1]q] == %[2]q", key, value)
-	}
 	all := []admissionregistrationv1.MatchCondition{
-		{Name: "not-opted-out", Expression: "!(" + annotation(v1alpha1.InjectAnnotation, "false") + ")"},
+		{Name: "not-opted-out", Expression: notOptedOut("object")},
 		{Name: "not-injected-by-memfit", Expression: fmt.Sprintf("!has(object.metadata.annotations) || !(%q in object.metadata.annotations)", v1alpha1.InjectedAnnotation)},
 		{Name: "not-a-static-pod", Expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`},
 		{Name: "linux", Expression: `!has(object.spec.os) || object.spec.os.name == "linux"`},
 		{Name: "no-limit-of-the-whole-pod", Expression: `!has(object.spec.resources) || !has(object.spec.resources.limits) || !("memory" in object.spec.resources.limits)`},
 		{Name: "no-volume-in-memory", Expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && v.emptyDir.medium == "Memory")`},
 	}
+	asked := annotation("object", v1alpha1.ProfileAnnotation)
 	if n.Spec.Selector == nil {
-		all = append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-this-profile", Expression: annotation(v1alpha1.ProfileAnnotation, n.Ref.Name)})
+		return append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-this-profile", Expression: fmt.Sprintf("%s == %q", asked, n.Ref.Name)})
+	}
+	return append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-no-other-profile", Expression: fmt.Sprintf(`%s in ["", %q]`, asked, n.Ref.Name)})
+}
+
+// annotation is the value of an annotation without white space around it, "" when there is none.
+func annotation(of, key string) string {
+	return fmt.Sprintf(`(has(%[1]s.metadata.annotations) && %[2]q in %[1]s.metadata.annotations ? %[1]s.metadata.annotations[%[2]q].trim() : "")`, of, key)
+}
+
+// notOptedOut knows every spelling that memfit's webhook takes for false.
+func notOptedOut(of string) string {
+	return fmt.Sprintf(`!(%s in ["false", "False", "FALSE", "f", "F", "0"])`, annotation(of, v1alpha1.InjectAnnotation))
+}
+
+// ofTheNamespace are conditions about the pod's namespace, which match conditions cannot see: it has not opted out, and it does not ask
+// for another profile, which would win over a selector.
+func ofTheNamespace(n *profile.Named) []string {
+	all := []string{notOptedOut("namespaceObject")}
+	if n.Spec.Selector != nil {
+		all = append(all, fmt.Sprintf(`%s in ["", %q]`, annotation("namespaceObject", v1alpha1.ProfileAnnotation), n.Ref.Name))
 	}
 	return all
+}
+
+// untold are conditions for containers whose runtime nobody declared: where the pod's annotation or the command tells it, the webhook sets
+// something else.
+func untold() []string {
+	var names []string
+	for _, r := range runtimes.All() {
+		for _, c := range r.Commands {
+			names = append(names, strings.Replace(regexp.QuoteMeta(c), `\*`, `[0-9.]*`, 1))
+		}
+	}
+	return []string{
+		annotation("object", v1alpha1.RuntimeAnnotation) + ` == ""`,
+		fmt.Sprintf("(!has(c.command) || !c.command.exists(w, w.matches(%q)))", "(^|/)("+strings.Join(names, "|")+")$"),
+	}
 }
 
 // namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for all but the system's.
@@ -87,7 +121,7 @@ func namespaces(n *profile.Named) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
 }
 
-// objects: pods that name a profile of their own are not chosen by another's selector.
+// objects are those of the profile's selector.
 func objects(n *profile.Named) *metav1.LabelSelector {
 	if n.Spec.Selector == nil {
 		return &metav1.LabelSelector{}
@@ -96,7 +130,7 @@ func objects(n *profile.Named) *metav1.LabelSelector {
 }
 
 // expression adds the variable to the containers of a list that qualify. Merging by name leaves everything else as it is.
-func (r rule) expression(list string) string {
+func (r rule) expression(list string, namespace []string) string {
 	return fmt.Sprintf(`Object{
   spec: Object.spec{
     %[1]s: !has(object.spec.%[1]s) ? [] : object.spec.%[1]s.filter(c,
@@ -106,7 +140,7 @@ func (r rule) expression(list string) string {
       env: [Object.spec.%[1]s.env{name: %[3]q, value: %[4]s}]
     })
   }
-}`, list, strings.Join(r.conditions(list), " &&\n      "), r.env, r.value())
+}`, list, strings.Join(append(namespace, r.conditions(list)...), " &&\n      "), r.env, r.value())
 }
 
 // conditions say which containers get the variable.
@@ -121,6 +155,9 @@ func (r rule) conditions(list string) []string {
 			quoted[i] = strconv.Quote(name)
 		}
 		all = append(all, fmt.Sprintf("!(c.name in [%s])", strings.Join(quoted, ", ")))
+	}
+	if r.runtime.Name == string(v1alpha1.RuntimeAuto) {
+		all = append(all, untold()...)
 	}
 	if list == "initContainers" {
 		all = append(all, `has(c.restartPolicy) && c.restartPolicy == "Always"`) // native sidecars

@@ -61,7 +61,7 @@ var ours = map[string]string{"app.kubernetes.io/name": "memfit", "app.kubernetes
 // chosen are the containers that a rule is for: one by name, or all that have no entry of their own.
 type chosen struct {
 	name   string   // empty: the rest
-	others []string // names with an entry of their own
+	others []string // names with an entry of their own, and sidecars of other tools
 }
 
 // sample is the container name that stands for these in questions to internal/inject.
@@ -79,6 +79,11 @@ func containers(n *profile.Named) []chosen {
 		if entry.Name != "*" {
 			all = append(all, chosen{name: entry.Name})
 			names = append(names, entry.Name)
+		}
+	}
+	for _, name := range profile.Sidecars() { // what the webhook knows of them is not worth a rule of their own
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return append(all, chosen{others: names})

@@ -6,6 +6,8 @@ package admissionpolicy_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,8 @@ func profiles() map[string]v1alpha1.MemoryProfileSpec {
 		"article": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, Tuning: v1alpha1.TuningSpec{
 			HeapLimit: new(resource.MustParse("256Mi")), ArenaMax: new(int32(2)),
 		}},
+		"auto":  {Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
+		"jvm40": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(40))}},
 		"mixed": {
 			Runtime:    v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython},
 			Tuning:     v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
@@ -69,7 +73,7 @@ func TestAgainstTheWebhook(t *testing.T) {
 			}
 		}
 	}
-	waitUntilInForce(ctx, t, c)
+	waitUntilInForce(ctx, t, c, slices.Collect(maps.Keys(profiles()))...)
 
 	pods := 0
 	for name, spec := range profiles() {
@@ -88,7 +92,7 @@ func TestAgainstTheWebhook(t *testing.T) {
 			edit.edit(pod)
 			want := pod.DeepCopy()
 			inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}).Apply(want)
-			if edit.careful {
+			if edit.careful || edit.unknown && spec.Runtime.Type == "" {
 				want = pod
 			}
 			compare(ctx, t, c, name+", "+story, pod, want, edit.less)
@@ -98,10 +102,49 @@ func TestAgainstTheWebhook(t *testing.T) {
 	t.Logf("policies=%d pods=%d", len(profiles()), pods)
 }
 
+// TestNamespacesHaveASay: what stands on the Namespace holds for a policy as for the webhook.
+func TestNamespacesHaveASay(t *testing.T) {
+	ctx := t.Context()
+	c, err := client.New(expect.APIServer(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, annotations := range map[string]map[string]string{
+		"plain": nil, "quiet": {v1alpha1.InjectAnnotation: "False"}, "elsewhere": {v1alpha1.ProfileAnnotation: "another"}, "here": {v1alpha1.ProfileAnnotation: "everywhere"},
+	} {
+		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	everywhere := named("everywhere", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}})
+	everywhere.Ref.Kind, everywhere.Namespace = profile.KindCluster, ""
+	objects, err := admissionpolicy.For(everywhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []client.Object{objects.Policy, objects.Binding} {
+		if err := c.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitUntilInForce(ctx, t, c, "everywhere")
+	for namespace, want := range map[string]int{"plain": 1, "quiet": 0, "elsewhere": 0, "here": 1} {
+		pod := newPod("everywhere", "1Gi")
+		pod.Namespace = namespace
+		if err := c.Create(ctx, pod, client.DryRunAll); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(app(pod).Env); got != want {
+			t.Errorf("namespace %s: %d variables, want %d", namespace, got, want)
+		}
+	}
+}
+
 // users are things a pod's owner may have written. careful: the policy leaves the pod alone, where the webhook may do something.
 var users = map[string]struct {
 	edit    func(*corev1.Pod)
 	careful bool
+	unknown bool   // the same, where the profile does not declare the runtime
 	less    string // a variable that only the webhook may set
 }{
 	"user: GOMEMLIMIT":       {edit: setEnv("GOMEMLIMIT", "100MiB")},
@@ -112,9 +155,16 @@ var users = map[string]struct {
 	"user: a secret's value": {edit: func(p *corev1.Pod) {
 		app(p).Env = []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: secret()}, {Name: "NODE_OPTIONS", ValueFrom: secret()}}
 	}},
-	"user: flag on the command": {edit: func(p *corev1.Pod) { app(p).Command = []string{"node", "--max_old_space_size=300", "app.js"} }},
+	"user: flag on the command": {edit: func(p *corev1.Pod) { app(p).Command = []string{"node", "--max_old_space_size=300", "app.js"} }, unknown: true},
 	"user: opted out":           {edit: annotate(v1alpha1.InjectAnnotation, "false"), careful: true},
-	"injected before":           {edit: annotate(v1alpha1.InjectedAnnotation, `{"v":1}`), careful: true},
+	"user: opted out, oddly":    {edit: annotate(v1alpha1.InjectAnnotation, " False\n"), careful: true},
+	"user: another profile":     {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
+	"user: says the runtime":    {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
+	"user: a telling command":   {edit: func(p *corev1.Pod) { app(p).Command = []string{"/usr/bin/node", "app.js"} }, unknown: true},
+	"a mesh's proxy": {edit: func(p *corev1.Pod) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "example.test/proxy", Resources: limits("256Mi")})
+	}, less: "istio-proxy GOMEMLIMIT"},
+	"injected before": {edit: annotate(v1alpha1.InjectedAnnotation, `{"v":1}`), careful: true},
 	"a limit of the whole pod": {edit: func(p *corev1.Pod) {
 		p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
 	}, careful: true},
@@ -208,13 +258,13 @@ func environment(p *corev1.Pod) map[string]string {
 }
 
 // waitUntilInForce creates dry pods until every policy has acted: API servers notice new policies within a second or so.
-func waitUntilInForce(ctx context.Context, t *testing.T, c client.Client) {
+func waitUntilInForce(ctx context.Context, t *testing.T, c client.Client, names ...string) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for name := range profiles() {
+	for _, name := range names {
 		for {
 			pod := newPod(name, "1Gi")
 			if err := c.Create(deadline, pod, client.DryRunAll); err != nil {

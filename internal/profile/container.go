@@ -5,7 +5,9 @@ package profile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -46,17 +48,22 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	}
 	if sidecars[name] && !named {
 		c.Runtime, podAnnotations = v1alpha1.RuntimeSpec{}, nil
+		c.Tuning = v1alpha1.TuningSpec{Mode: c.Tuning.Mode, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: c.Tuning.ResizePolicy}
 	}
 	c.declare(podAnnotations)
 	return c
 }
 
-// sidecars are containers that other webhooks add to people's pods. What a profile declares is about the application, so a proxy gets
-// no heap flags of it, unless the profile names the container.
+// sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the application: the
+// proxy gets no heap flags of it, and no GOMEMLIMIT of the application's share or size, unless the profile names the container.
 var sidecars = map[string]bool{
 	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true, "kuma-sidecar": true,
-	"consul-dataplane": true, "daprd": true,
+	"consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true, "otc-container": true, "jaeger-agent": true,
+	"datadog-agent-injected": true, "gke-gcsfuse-sidecar": true,
 }
+
+// Sidecars are the names of containers that other tools add to pods, in order.
+func Sidecars() []string { return slices.Sorted(maps.Keys(sidecars)) }
 
 func (n *Named) entry(name string) (entry *v1alpha1.ContainerPolicy, named bool) {
 	for i := range n.Spec.Containers {

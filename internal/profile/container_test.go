@@ -121,6 +121,23 @@ func TestContainerTuning(t *testing.T) {
 	}
 }
 
+// TestASidecarGetsNothingThatIsMeantForTheApp: the app's heapPercent or heapLimit would become the proxy's GOMEMLIMIT.
+func TestASidecarGetsNothingThatIsMeantForTheApp(t *testing.T) {
+	profile := of(v1alpha1.MemoryProfileSpec{
+		Tuning:     v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, HeapLimit: quantity("32Mi"), ArenaMax: new(int32(1)), ConflictPolicy: v1alpha1.Replace, Replace: []string{"GOMEMLIMIT"}},
+		Containers: []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(20))}}, {Name: "daprd", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(50))}}},
+	})
+	want := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer}
+	for _, name := range []string{"istio-proxy", "vault-agent"} {
+		if diff := cmp.Diff(want, profile.Container(name, nil).Tuning); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := profile.Container("daprd", nil).Tuning; got.HeapPercent == nil || *got.HeapPercent != 50 {
+		t.Errorf("a sidecar that the profile names gets what the profile says for it, not %+v", got)
+	}
+}
+
 func TestContainerSizingHasEveryDefault(t *testing.T) {
 	spec := v1alpha1.MemoryProfileSpec{
 		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate, Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
