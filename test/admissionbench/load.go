@@ -136,29 +136,34 @@ func (m *multiplexed) ask(request []byte) error {
 	return err
 }
 
-// requests are the bodies of a case as they go over the wire to s.
-func (s *server) requests(c benchCase) [][]byte {
-	out := make([][]byte, len(c.bodies))
-	for i, body := range c.bodies {
-		head := fmt.Sprintf("POST %s?timeout=2s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", s.path, s.address, len(body))
-		out[i] = append([]byte(head), body...)
-	}
-	return out
+// stream makes requests to s of a case's pods, one connection's share of them: every step-th from the first on. Each is good until the next.
+type stream struct {
+	server      *server
+	bc          *benchCase
+	first, step int
+	made        int
+	request     []byte
+}
+
+func (t *stream) next() []byte {
+	pod := t.bc.order(t.first + t.made*t.step)
+	t.made++
+	t.request = fmt.Appendf(t.request[:0], "POST %s?timeout=2s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", t.server.path, t.server.address, len(pod.text))
+	t.request = pod.fill(t.request, t.bc.made.Add(1))
+	return t.request
 }
 
 // check makes sure that the server does the work that is measured: governed pods get a patch, the others none.
-func (s *server) check(o options, certs certificates, cases []benchCase) error {
+func (s *server) check(o options, certs certificates, cases []*benchCase) error {
 	for _, bc := range cases {
 		c, err := dial(s, certs, o.limit)
 		if err != nil {
 			return err
 		}
 		defer c.close()
-		for i, request := range s.requests(bc) {
-			if i == 100 {
-				break
-			}
-			resp, err := c.do(request)
+		pods := &stream{server: s, bc: bc, step: 1}
+		for i := range 100 {
+			resp, err := c.do(pods.next())
 			if err != nil {
 				return err
 			}
@@ -170,10 +175,10 @@ func (s *server) check(o options, certs certificates, cases []benchCase) error {
 			if r == nil || !r.Allowed {
 				return fmt.Errorf("a pod was not allowed: %+v", r)
 			}
-			if want := s.patches && bc.name == "governed"; len(r.Patch) > 0 != want {
+			if want := s.patches && bc.name != ungoverned; len(r.Patch) > 0 != want {
 				return fmt.Errorf("%s pod: patch is %q, want one: %t (warnings %q)", bc.name, r.Patch, want, r.Warnings)
 			}
-			if i == 0 && len(r.Patch) > 0 {
+			if i == 0 && bc.name == governed && len(r.Patch) > 0 {
 				fmt.Printf("%s answers a governed pod with %s\n", s.name, r.Patch)
 			}
 		}
@@ -190,20 +195,25 @@ const (
 // series are the rounds of one server, case and protocol.
 type series struct {
 	server         *server
-	bc             benchCase
+	bc             *benchCase
 	protocol       string
 	warmup, serial int
 	flood          int
-	rounds         []result
+	// sent is how far the series is in its case's order: a round goes on where the one before ended.
+	sent   int
+	rounds []result
 }
 
 // measure goes round: everything once per round, so that whatever else this machine does hits all alike.
-func measure(ctx context.Context, o options, certs certificates, servers []*server, cases []benchCase) ([]*series, error) {
+func measure(ctx context.Context, o options, certs certificates, servers []*server, cases []*benchCase) ([]*series, error) {
 	var all []*series
 	for _, bc := range cases {
 		for _, protocol := range []string{http1, http2} {
+			if protocol == http2 && bc.replicas == 1 {
+				continue
+			}
 			for _, s := range servers {
-				of := &series{server: s, bc: bc, protocol: protocol, warmup: o.warmup, serial: o.latency, flood: o.throughput}
+				of := &series{server: s, bc: bc, protocol: protocol, sent: bc.start, warmup: o.warmup, serial: o.latency, flood: o.throughput}
 				if protocol == http2 { // a side line, from which a ratio is all that is wanted
 					of.warmup, of.serial, of.flood = o.warmup/4, o.latency/4, o.throughput/3
 				}
@@ -234,35 +244,39 @@ func (of *series) dial(certs certificates, limit time.Duration) (asker, error) {
 }
 
 func (of *series) round(ctx context.Context, o options, certs certificates) (result, error) {
-	requests := of.server.requests(of.bc)
 	c, err := of.dial(certs, o.limit)
 	if err != nil {
 		return result{}, err
 	}
 	defer c.close()
-	for i := range of.warmup {
-		if err := c.ask(requests[i%len(requests)]); err != nil {
+	pods := &stream{server: of.server, bc: of.bc, first: of.sent, step: 1}
+	for range of.warmup {
+		if err := c.ask(pods.next()); err != nil {
 			return result{}, err
 		}
 	}
 	took := make([]time.Duration, of.serial)
 	for i := range took {
+		request := pods.next()
 		start := time.Now()
-		if err := c.ask(requests[i%len(requests)]); err != nil {
+		if err := c.ask(request); err != nil {
 			return result{}, err
 		}
 		took[i] = time.Since(start)
 	}
 	slices.Sort(took)
 	r := result{server: of.server.name, name: of.bc.name, protocol: of.protocol, p50: took[len(took)/2], p99: took[len(took)*99/100]}
-	err = of.load(ctx, o, certs, requests, &r)
+	of.sent += pods.made
+	err = of.load(ctx, o, certs, &r)
+	of.sent += of.flood + o.connections
 	return r, err
 }
 
 // load sends a fixed number of requests over all connections, each waiting for its answer, and notes what that took of whom.
-func (of *series) load(ctx context.Context, o options, certs certificates, requests [][]byte, r *result) error {
-	askers := make([]asker, o.connections)
+func (of *series) load(ctx context.Context, o options, certs certificates, r *result) error {
+	askers, streams := make([]asker, o.connections), make([]*stream, o.connections)
 	for i := range askers {
+		streams[i] = &stream{server: of.server, bc: of.bc, first: of.sent + i, step: len(askers)}
 		if i > 0 && of.protocol == http2 {
 			askers[i] = askers[0]
 			continue
@@ -272,7 +286,7 @@ func (of *series) load(ctx context.Context, o options, certs certificates, reque
 			return err
 		}
 		defer c.close()
-		if err := c.ask(requests[0]); err != nil { // the handshake is not part of it
+		if err := c.ask(streams[i].next()); err != nil { // the handshake is not part of it
 			return err
 		}
 		askers[i] = c
@@ -286,7 +300,7 @@ func (of *series) load(ctx context.Context, o options, certs certificates, reque
 	for first, c := range askers {
 		group.Go(func() error {
 			for i := first; i < of.flood && ctx.Err() == nil; i += len(askers) {
-				if err := c.ask(requests[i%len(requests)]); err != nil {
+				if err := c.ask(streams[first].next()); err != nil {
 					return err
 				}
 			}

@@ -25,7 +25,6 @@ type options struct {
 	vpa, pprof  string
 	workloads   int
 	profiles    int
-	bodies      int
 	warmup      int
 	latency     int
 	throughput  int
@@ -39,7 +38,6 @@ func main() {
 	flag.StringVar(&o.vpa, "vpa", "", "VPA's admission controller; empty: not measured")
 	flag.IntVar(&o.workloads, "workloads", 20_000, "Deployments, each with its ReplicaSet; at 5 replicas 20000 are the owners of 100000 pods")
 	flag.IntVar(&o.profiles, "profiles", 10_000, "workloads with a MemoryProfile and a MemoryRecommendation, and a VerticalPodAutoscaler, of their own")
-	flag.IntVar(&o.bodies, "bodies", 2_000, "different pods per case")
 	flag.IntVar(&o.warmup, "warmup", 4_000, "requests before the first measurement of a server and case")
 	flag.IntVar(&o.latency, "latency", 5_000, "requests one after the other, for latency, per round")
 	flag.IntVar(&o.throughput, "throughput", 15_000, "requests over all connections, for throughput, per round; a third of it over HTTP/2")
@@ -107,7 +105,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	cases, err := world.cases(o.bodies)
+	cases, err := world.cases()
 	if err != nil {
 		return err
 	}

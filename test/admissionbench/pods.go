@@ -4,8 +4,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -17,45 +19,92 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// benchCase is one kind of pod, as the API server would send it.
+// benchCase are the new pods of one kind of workload, in the order in which a cluster makes them.
 type benchCase struct {
-	name   string
-	bodies [][]byte
+	name      string
+	workloads []newPod
+	// replicas is how many pods of a workload come one after the other, as when it is rolled out or scaled up.
+	replicas int
+	// start is where in the order each server begins.
+	start int
+	// made counts the pods of the whole run, over all servers and rounds: none has the same bytes as another.
+	made atomic.Int64
 }
 
-// cases are pods of workloads that somebody governs, and of workloads that nobody does.
-func (w *world) cases(bodies int) ([]benchCase, error) {
-	governed, ungoverned := benchCase{name: "governed"}, benchCase{name: "ungoverned"}
-	for n := range bodies {
-		// A step that shares no factor with the number of workloads visits them all, in no order a cache would like.
+// The cases.
+const (
+	governed   = "governed"
+	ungoverned = "ungoverned"
+	// first: governed, and each pod is the first of its workload, so that nothing that was found out for an earlier one helps.
+	first = "governed-first"
+)
+
+// together is how many workloads are rolled out at the same time: their pods take turns.
+const together = 8
+
+// newPod is a review with holes for what no two pods of a workload share.
+type newPod struct {
+	text  []byte
+	holes []int
+}
+
+// hole stands in a newPod where a pod has five characters of its own.
+const hole = "@@@@@"
+
+// fill appends the review of pod number n.
+func (p *newPod) fill(out []byte, n int64) []byte {
+	const letters = "bcdfghjklmnpqrstvwxz2456789" // those the API server makes names of
+	var own [len(hole)]byte
+	for i := range own {
+		own[i] = letters[n%int64(len(letters))]
+		n /= int64(len(letters))
+	}
+	start := len(out)
+	out = append(out, p.text...)
+	for _, at := range p.holes {
+		copy(out[start+at:], own[:])
+	}
+	return out
+}
+
+// order is the workload of pod i of a sequence: in groups of workloads that are rolled out together, pod by pod.
+func (c *benchCase) order(i int) *newPod {
+	group, within := i/(together*c.replicas), i%(together*c.replicas)
+	return &c.workloads[(group*together+within%together)%len(c.workloads)]
+}
+
+// cases are pods of workloads that somebody governs, and of those that nobody does.
+func (w *world) cases() ([]*benchCase, error) {
+	var theirs, nobodys []newPod
+	for n := range w.workloads {
+		// A step that shares no factor with the number of workloads visits them all, in no order a processor's cache would like.
 		i := n * 7919 % w.workloads
-		_, ok := w.profileOf(i)
-		if ok != (n%2 == 0) {
-			i = (i + 1) % w.workloads
-			_, ok = w.profileOf(i)
-		}
-		body, err := review(n, i)
+		pod, err := review(i)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			governed.bodies = append(governed.bodies, body)
+		if _, ok := w.profileOf(i); ok {
+			theirs = append(theirs, pod)
 		} else {
-			ungoverned.bodies = append(ungoverned.bodies, body)
+			nobodys = append(nobodys, pod)
 		}
 	}
-	if len(governed.bodies) == 0 || len(ungoverned.bodies) == 0 {
-		return nil, fmt.Errorf("%d governed and %d ungoverned pods: both are needed", len(governed.bodies), len(ungoverned.bodies))
+	if len(theirs) == 0 || len(nobodys) == 0 {
+		return nil, fmt.Errorf("%d governed and %d ungoverned workloads: both are needed", len(theirs), len(nobodys))
 	}
-	return []benchCase{governed, ungoverned}, nil
+	return []*benchCase{
+		{name: governed, workloads: theirs, replicas: replicas},
+		{name: ungoverned, workloads: nobodys, replicas: replicas},
+		{name: first, workloads: theirs, replicas: 1, start: len(theirs) / 2},
+	}, nil
 }
 
 // review is the AdmissionReview for a new pod of workload i.
-func review(n, i int) ([]byte, error) {
+func review(i int) (newPod, error) {
 	t := template(i)
 	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: t.ObjectMeta, Spec: t.Spec}
 	pod.GenerateName = replicaSet(i) + "-"
-	pod.Name = fmt.Sprintf("%s%05d", pod.GenerateName, n)
+	pod.Name = pod.GenerateName + hole
 	pod.Namespace = namespace(i)
 	pod.Labels["pod-template-hash"] = hash(i)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: replicaSet(i), UID: uid("r", i), Controller: new(true), BlockOwnerDeletion: new(true)}}
@@ -65,13 +114,13 @@ func review(n, i int) ([]byte, error) {
 	}}
 	raw, err := json.Marshal(pod)
 	if err != nil {
-		return nil, err
+		return newPod{}, err
 	}
 	gvk, gvr := metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, metav1.GroupVersionResource{Version: "v1", Resource: "pods"}
-	return json.Marshal(admissionv1.AdmissionReview{
+	text, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: types.UID(fmt.Sprintf("%08x-1111-4000-8000-000000000000", n)), Kind: gvk, Resource: gvr, RequestKind: &gvk, RequestResource: &gvr,
+			UID: types.UID(hole + "000-1111-4000-8000-000000000000"), Kind: gvk, Resource: gvr, RequestKind: &gvk, RequestResource: &gvr,
 			Name: pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: new(false),
 			UserInfo: authenticationv1.UserInfo{
 				Username: "system:serviceaccount:kube-system:replicaset-controller", UID: "6f2b0a0e-1111-4000-8000-000000000000",
@@ -81,6 +130,15 @@ func review(n, i int) ([]byte, error) {
 			Options: runtime.RawExtension{Raw: []byte(`{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`)},
 		},
 	})
+	p := newPod{text: text}
+	for at := 0; ; at += len(hole) {
+		next := bytes.Index(text[at:], []byte(hole))
+		if next < 0 {
+			return p, err
+		}
+		at += next
+		p.holes = append(p.holes, at)
+	}
 }
 
 // template is a usual pod: an application and a proxy with probes, some variables, mounts, and what the API server's own plugins add.
@@ -96,7 +154,7 @@ func template(i int) corev1.PodTemplateSpec {
 		p.HTTPGet.Port.IntVal = 8080
 		return p
 	}
-	mounts := []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}, {Name: "kube-api-access", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+	mounts := []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}, {Name: serviceAccount, ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
 	container := func(name, cpu, request, limit string, env []corev1.EnvVar) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "registry.example.test/shop/" + name + ":1.42.0", ImagePullPolicy: corev1.PullIfNotPresent, Env: env, VolumeMounts: mounts,
@@ -126,11 +184,14 @@ func template(i int) corev1.PodTemplateSpec {
 	}
 }
 
+// serviceAccount is the volume that the API server adds, under a name that is different for each pod.
+const serviceAccount = "kube-api-access-" + hole
+
 func volumes() []corev1.Volume {
 	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	return []corev1.Volume{
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: new(int32(420))}}},
-		{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)), Sources: []corev1.VolumeProjection{
+		{Name: serviceAccount, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)), Sources: []corev1.VolumeProjection{
 			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
 			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("kube-root-ca.crt"), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
 		}}}},
