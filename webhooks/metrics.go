@@ -20,6 +20,7 @@ const (
 type Metrics struct {
 	injections *prometheus.CounterVec
 	errors     *prometheus.CounterVec
+	reused     prometheus.Counter
 	duration   *prometheus.HistogramVec
 }
 
@@ -34,6 +35,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_injection_errors_total",
 			Help: "Pods admitted unchanged because memfit could not decide, by the step that went wrong.",
 		}, []string{"step"}),
+		reused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "memfit_admission_reused_total",
+			Help: "Governed pods for which no new plan was made, because one for a pod of the same template was remembered.",
+		}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "memfit_admission_duration_seconds",
 			Help: "Time to answer for one pod, without network and TLS.",
@@ -41,7 +46,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: []float64{50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 0.3, 2},
 		}, []string{"result"}),
 	}
-	r.MustRegister(m.injections, m.errors, m.duration)
+	r.MustRegister(m.injections, m.errors, m.reused, m.duration)
 	return m
 }
 

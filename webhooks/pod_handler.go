@@ -66,10 +66,14 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := h.injector.answer(r.Context(), e)
-	e.answer = review.AppendAllowed(e.answer[:0], e.review.UID, a.patch, a.warnings)
-	if cap(a.patch) > cap(e.patch) {
-		e.patch = a.patch
+	if a.result == nil {
+		if cap(a.patch) > cap(e.patch) {
+			e.patch = a.patch
+		}
+		e.result = review.AppendResult(e.result[:0], a.patch, a.warnings)
+		a.result = e.result
 	}
+	e.answer = review.AppendAnswer(e.answer[:0], e.review.UID, a.result)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(e.answer))) // one write instead of chunks
@@ -78,7 +82,7 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // encoded is a pod in the bytes of a request, and room for what is made of it.
 type encoded struct {
-	body, patch, answer []byte
+	body, text, patch, result, answer []byte
 
 	review  review.Review
 	decoded corev1.Pod
@@ -87,7 +91,7 @@ type encoded struct {
 // reset forgets the request; false when the buffers have grown too large to keep.
 func (e *encoded) reset() bool {
 	e.review, e.decoded = review.Review{}, corev1.Pod{}
-	return max(cap(e.body), cap(e.patch), cap(e.answer)) <= maxKept
+	return max(cap(e.body), cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {
@@ -98,17 +102,23 @@ func (e *encoded) read() (ok bool) {
 
 func (e *encoded) metadata() (*metav1.ObjectMeta, error) { return &e.review.Meta, nil }
 
-func (e *encoded) pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error) {
+func (e *encoded) template() (text []byte, dryRun, ok bool) {
+	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
+	return e.text, dryRun, ok
+}
+
+func (e *encoded) pod() (newPod, error) {
 	outline, dryRun, ok := e.review.Rest(&e.decoded)
 	if ok {
-		return &e.decoded, outline, dryRun, nil
+		e.decoded.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: ownAnnotations(e.review.Meta.Annotations)}
+		return newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, exact: true}, nil
 	}
 	var whole admissionv1.AdmissionReview
 	if err := json.UnmarshalCaseSensitivePreserveInts(e.body, &whole); err != nil {
-		return nil, outline, false, fmt.Errorf("decoding the request: %w", err)
+		return newPod{}, fmt.Errorf("decoding the request: %w", err)
 	}
 	if whole.Request == nil {
-		return nil, outline, false, errors.New("decoding the request: there is none")
+		return newPod{}, errors.New("decoding the request: there is none")
 	}
 	return (*decoded)(&admission.Request{AdmissionRequest: *whole.Request}).pod()
 }
@@ -136,14 +146,16 @@ func (d *decoded) metadata() (*metav1.ObjectMeta, error) {
 	return &meta.ObjectMeta, nil
 }
 
-func (d *decoded) pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error) {
-	pod = &corev1.Pod{}
+func (d *decoded) template() (text []byte, dryRun, ok bool) { return nil, false, false }
+
+func (d *decoded) pod() (newPod, error) {
+	pod := &corev1.Pod{}
 	if err := json.UnmarshalCaseSensitivePreserveInts(d.Object.Raw, pod); err != nil {
-		return nil, outline, false, fmt.Errorf("decoding the pod: %w", err)
+		return newPod{}, fmt.Errorf("decoding the pod: %w", err)
 	}
 	pod.Namespace = d.Namespace
-	outline, err = outlineOf(d.Object.Raw)
-	return pod, outline, d.DryRun != nil && *d.DryRun, err
+	outline, err := outlineOf(d.Object.Raw)
+	return newPod{pod: pod, outline: outline, dryRun: d.DryRun != nil && *d.DryRun}, err
 }
 
 func (d *decoded) scratch() []byte { return nil }

@@ -16,10 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +42,9 @@ func handlerOf(t testing.TB, objects ...client.Object) *podHandler {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for i, o := range objects {
+		o.SetUID(types.UID(fmt.Sprintf("uid-%d", i))) // as in a cluster
 	}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	governor := govern.New(reader, nil)
@@ -84,11 +90,114 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 				if diff := cmp.Diff(usual, quick); diff != "" {
 					t.Errorf("%s: -usual +quick\n%s", name, diff)
 				}
+				if again, _ := asked(t, h, reviewOf(object)); !cmp.Equal(quick, again) {
+					t.Errorf("%s: -first +remembered\n%s", name, cmp.Diff(quick, again))
+				}
 				if usualText := `"status":`; name == "as it is" && strings.Contains(wire, usualText) {
 					t.Errorf("%s: it went the usual way", name)
 				}
 			}
 		})
+	}
+}
+
+// counted is what a counter says.
+func counted(t *testing.T, c prometheus.Metric) float64 {
+	t.Helper()
+	var value dto.Metric
+	if err := c.Write(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value.GetCounter().GetValue()
+}
+
+// TestReplicasShareAnOutcome: what is found out for a pod serves those that are like it, and no others.
+func TestReplicasShareAnOutcome(t *testing.T) {
+	const recommended = "../internal/inject/testdata/size-on-create.yaml"
+	h, pod, profile := golden(t, recommended)
+	reused := func(object []byte) (bool, *admissionv1.AdmissionResponse) {
+		before := counted(t, h.injector.Metrics.reused)
+		got, _ := asked(t, h, reviewOf(object))
+		again := counted(t, h.injector.Metrics.reused) - before
+		usual, _ := asked(t, h.usual, reviewOf(object))
+		if diff := cmp.Diff(usual, got); diff != "" {
+			t.Errorf("-usual +got (remembered: %t)\n%s", again > 0, diff)
+		}
+		return again > 0, got
+	}
+	changed := func(old, new string) []byte {
+		t.Helper()
+		if !bytes.Contains(pod, []byte(old)) {
+			t.Fatalf("no %s in %s", old, pod)
+		}
+		return bytes.ReplaceAll(pod, []byte(old), []byte(new))
+	}
+	if again, got := reused(pod); again || len(got.Patch) == 0 {
+		t.Fatalf("the first pod: remembered %t, patch %s", again, got.Patch)
+	}
+	for name, replica := range map[string][]byte{
+		"the same":              pod,
+		"labels":                changed(`"metadata":{`, `"metadata":{"generateName":"web-","labels":{"pod-template-hash":"x"},`),
+		"somebody's annotation": changed(`"annotations":{`, `"annotations":{"example.com/revision":"7",`),
+		"a volume with a token": changed(`"spec":{`, `"spec":{"volumes":[{"name":"kube-api-access-x2b4c","projected":{"sources":[]}}],`),
+		"a node":                changed(`"spec":{`, `"spec":{"nodeName":"a",`),
+	} {
+		if again, _ := reused(replica); !again {
+			t.Errorf("%s: planned again", name)
+		}
+	}
+	for name, other := range map[string][]byte{
+		"another limit":       changed(`"memory":"256Mi"`, `"memory":"300Mi"`),
+		"another container":   changed(`"name":"app"`, `"name":"other"`),
+		"an annotation of us": changed(`"annotations":{`, `"annotations":{"`+v1alpha1.RuntimeAnnotation+`":"JVM",`),
+		"a volume in memory":  changed(`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"64Mi"}}],`),
+		"never restarts":      changed(`"spec":{`, `"spec":{"restartPolicy":"Never",`),
+	} {
+		if again, _ := reused(other); again {
+			t.Errorf("%s: taken for the same", name)
+		}
+	}
+	writer, ok := h.injector.Reader.(client.Client)
+	if !ok {
+		t.Fatal("the fake takes no updates")
+	}
+	var recs v1alpha1.MemoryRecommendationList
+	if err := writer.List(t.Context(), &recs); err != nil || len(recs.Items) != 1 {
+		t.Fatalf("%d recommendations: %v", len(recs.Items), err)
+	}
+	rec := &recs.Items[0]
+	*rec.Status.Containers[0].Recommended.Limit = resource.MustParse("3Gi")
+	if err := writer.Update(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if again, got := reused(pod); again || !bytes.Contains(got.Patch, []byte(`3Gi`)) {
+		t.Errorf("after a new recommendation: remembered %t, patch %s", again, got.Patch)
+	}
+	profile.Spec.Tuning.Mode = v1alpha1.TuningOff
+	profile.Generation++ // by an API server
+	if err := writer.Update(t.Context(), profile); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.injector.Governor.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := reused(pod); again {
+		t.Error("after a change of the profile its old outcome was remembered")
+	}
+}
+
+// TestDryRunsAreNotCounted, whether or not the outcome is remembered.
+func TestDryRunsAreNotCounted(t *testing.T) {
+	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+	injections := func(dryRun bool) float64 {
+		before := counted(t, h.injector.Metrics.injections.WithLabelValues("Node.js", "injected"))
+		asked(t, h, bytes.Replace(reviewOf(pod), []byte(`"dryRun":false`), fmt.Appendf(nil, `"dryRun":%t`, dryRun), 1))
+		return counted(t, h.injector.Metrics.injections.WithLabelValues("Node.js", "injected")) - before
+	}
+	for i, want := range []float64{0, 1, 0, 1} {
+		if got := injections(want == 0); got != want {
+			t.Errorf("request %d: counted %v, want %v", i, got, want)
+		}
 	}
 }
 

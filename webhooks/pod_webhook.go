@@ -58,24 +58,40 @@ type PodInjector struct {
 	Metrics *Metrics
 	// Clock times admissions.
 	Clock clock.PassiveClock
+
+	known outcomes
 }
 
 // subject is a new pod as somebody reads it: [podHandler] from bytes, the framework's way from what it decoded.
 type subject interface {
 	// metadata is what decides who governs the pod, with the namespace of the request.
 	metadata() (*metav1.ObjectMeta, error)
-	// pod is all that a plan is made from, with what is there to patch, and whether the request is a dry run.
-	pod() (pod *corev1.Pod, outline review.Outline, dryRun bool, err error)
+	// template is all that a plan for the pod is made from, as text, and whether the request is a dry run; ok is false when that cannot
+	// be told without decoding the pod.
+	template() (text []byte, dryRun, ok bool)
+	// pod is all that a plan is made from, and what is there to patch.
+	pod() (newPod, error)
 	// scratch is memory for the patch.
 	scratch() []byte
 	// logger says which request it speaks of.
 	logger(ctx context.Context) logr.Logger
 }
 
+// newPod is a request for a new pod.
+type newPod struct {
+	pod     *corev1.Pod
+	outline review.Outline
+	dryRun  bool
+	// exact: nothing is in the pod that is not in its template.
+	exact bool
+}
+
 // answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
 type answer struct {
 	patch    []byte
 	warnings []string
+	// result is both as [review.AppendResult] writes them, if that is known already.
+	result []byte
 }
 
 // Handle answers for a pod that the framework decoded. It always allows.
@@ -119,61 +135,75 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		return notGoverned(ruling)
 	}
 
-	p, err := h.plan(ctx, s, ruling)
+	o, dryRun, err := h.outcome(ctx, s, ruling)
 	if err != nil {
 		return h.failOpen(ctx, s, "plan", err)
 	}
 	result = resultGoverned
-	a.patch = p.patch
-	if p.again() {
-		return a
+	if !dryRun {
+		h.count(o.done)
 	}
-	if !p.dryRun {
-		h.count(&p)
-	}
-	for _, w := range p.plan.Warnings() {
-		a.warnings = append(a.warnings, "memfit: "+w)
-	}
-	return a
+	return o.answer
 }
 
-// planned is a pod, what is to become of it, and the patch that does it.
-type planned struct {
-	pod    *corev1.Pod
-	dryRun bool
-	plan   inject.Plan
-	patch  []byte
-}
-
-// again is true for a second call for the same pod, after other webhooks had their turn: all was said and counted in the first.
-func (p *planned) again() bool {
-	_, seen := p.pod.Annotations[v1alpha1.InjectedAnnotation]
-	return seen && len(p.patch) == 0
-}
-
-// plan makes the plan and the patch that carries it out.
-func (h *PodInjector) plan(ctx context.Context, s subject, ruling govern.Ruling) (planned, error) {
-	pod, outline, dryRun, err := s.pod()
+// outcome makes the plan and the patch that carries it out, or remembers them.
+func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruling) (o *outcome, dryRun bool, err error) {
+	rec, err := h.recommendation(ctx, ruling)
 	if err != nil {
-		return planned{}, err
+		return nil, false, err
 	}
-	sizes, err := h.sizes(ctx, ruling)
+	like, dryRun, usual := h.likeness(s, ruling.Profile, rec)
+	if usual {
+		if o := h.known.get(like); o != nil {
+			h.Metrics.reused.Inc()
+			return o, dryRun, nil
+		}
+	}
+	r, err := s.pod()
 	if err != nil {
-		return planned{}, err
+		return nil, false, err
 	}
-	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Sizes: sizes, ConfigMapKeys: h.configMapKeys(ctx, pod)})
-	patch, err := podPatch(s.scratch(), outline, pod, plan)
-	return planned{pod: pod, dryRun: dryRun, plan: plan, patch: patch}, err
+	plan := inject.MakePlan(inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)})
+	o = &outcome{}
+	if o.patch, err = podPatch(s.scratch(), r.outline, r.pod, plan); err != nil {
+		return nil, false, err
+	}
+	if _, seen := r.pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.patch) > 0 {
+		o.warnings, o.done = warnings(plan), doneBy(plan, r.pod)
+	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
+	if usual && r.exact {
+		h.known.add(like, o)
+	}
+	return o, r.dryRun, nil
 }
 
-// sizes are the recommended sizes for new pods, if the profile's mode asks for them and there are any.
-func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[string]inject.Size, error) {
+func warnings(plan inject.Plan) (all []string) {
+	for _, w := range plan.Warnings() {
+		all = append(all, "memfit: "+w)
+	}
+	return all
+}
+
+func doneBy(plan inject.Plan, pod *corev1.Pod) (all []done) {
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			name := containers[i].Name
+			if runtime := plan.Growth(name).Name; runtime != "" { // else not managed
+				all = append(all, done{runtime, plan.Sets(name)})
+			}
+		}
+	}
+	return all
+}
+
+// recommendation is what is recommended for new pods of the workload, if the profile's mode asks for it; nil when there is none.
+func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Ruling) (*v1alpha1.MemoryRecommendation, error) {
 	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
 		return nil, nil
 	}
-	var rec v1alpha1.MemoryRecommendation
+	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
-	if err := h.Reader.Get(ctx, key, &rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
+	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
 		if apierrors.IsNotFound(err) {
 			return nil, nil // nothing recommended yet
 		}
@@ -182,7 +212,15 @@ func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[stri
 	if c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
 		return nil, nil // another autoscaler sizes these pods
 	}
-	sizes := map[string]inject.Size{}
+	return rec, nil
+}
+
+// sizes are the recommended sizes by container.
+func sizes(rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+	if rec == nil {
+		return nil
+	}
+	sizes := make(map[string]inject.Size, len(rec.Status.Containers))
 	for _, c := range rec.Status.Containers {
 		if c.Recommended == nil {
 			continue
@@ -196,7 +234,7 @@ func (h *PodInjector) sizes(ctx context.Context, ruling govern.Ruling) (map[stri
 		}
 		sizes[c.Container] = size
 	}
-	return sizes, nil
+	return sizes
 }
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read may hold any key
@@ -249,20 +287,13 @@ func (h *PodInjector) failOpen(ctx context.Context, s subject, step string, err 
 }
 
 // count tells what became of each container the plan speaks of.
-func (h *PodInjector) count(p *planned) {
-	for _, containers := range [][]corev1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {
-		for i := range containers {
-			name := containers[i].Name
-			runtime := p.plan.Growth(name).Name
-			if runtime == "" {
-				continue // not managed
-			}
-			done := "nothing"
-			if p.plan.Sets(name) {
-				done = "injected"
-			}
-			h.Metrics.injections.WithLabelValues(runtime, done).Inc()
+func (h *PodInjector) count(all []done) {
+	for _, d := range all {
+		result := "nothing"
+		if d.sets {
+			result = "injected"
 		}
+		h.Metrics.injections.WithLabelValues(d.runtime, result).Inc()
 	}
 }
 

@@ -159,7 +159,7 @@ const (
 func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Named {
 	return profile.Named{
 		Ref:       v1alpha1.ProfileReference{Kind: kind, Name: meta.Name},
-		Namespace: meta.Namespace, Generation: meta.Generation, Spec: spec,
+		Namespace: meta.Namespace, UID: meta.UID, Generation: meta.Generation, Spec: spec,
 	}
 }
 

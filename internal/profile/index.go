@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -25,6 +26,8 @@ type Named struct {
 	Ref v1alpha1.ProfileReference
 	// Namespace is empty for a ClusterMemoryProfile.
 	Namespace string
+	// UID is metadata.uid: with the generation, it says which spec this is. Empty outside a cluster.
+	UID types.UID
 	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
 	Generation int64
 	// Spec is shared, never written.

@@ -10,12 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AppendAllowed appends an AdmissionReview that allows the pod, with a JSON patch unless it is empty, and with warnings. The UID is
-// one that [Read] found.
-func AppendAllowed(out []byte, uid types.UID, patch []byte, warnings []string) []byte {
-	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"`...)
-	out = append(out, uid...) // printable ASCII without quotes: Read takes no other
-	out = append(out, `","allowed":true`...)
+// AppendResult appends what the answer for a pod says after its UID: that the pod is allowed, with a JSON patch unless it is empty, and
+// with warnings.
+func AppendResult(out, patch []byte, warnings []string) []byte {
+	out = append(out, `,"allowed":true`...)
 	if len(patch) > 0 {
 		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
 		out = base64.StdEncoding.AppendEncode(out, patch)
@@ -27,5 +25,13 @@ func AppendAllowed(out []byte, uid types.UID, patch []byte, warnings []string) [
 			out = append(append(out, `,"warnings":`...), text...)
 		}
 	}
-	return append(out, '}', '}')
+	return out
+}
+
+// AppendAnswer appends an AdmissionReview with a result that [AppendResult] made. The UID is one that [Read] found.
+func AppendAnswer(out []byte, uid types.UID, result []byte) []byte {
+	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"`...)
+	out = append(out, uid...) // printable ASCII without quotes: Read takes no other
+	out = append(out, '"')
+	return append(append(out, result...), '}', '}')
 }

@@ -29,6 +29,12 @@ func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 	outline.Annotations = r.Meta.Annotations != nil
 	s := spec{c: &c, inMemory: true}
 	s.read(&into.Spec, &outline)
+	dryRun = c.afterSpec()
+	return outline, dryRun, !c.odd
+}
+
+// afterSpec moves over what comes after the pod's spec; dryRun is what the request says.
+func (c *cursor) afterSpec() (dryRun bool) {
 	for _, more := c.member(); more; _, more = c.member() { // of the pod: its status says nothing yet
 		c.skip()
 	}
@@ -42,7 +48,7 @@ func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 	for _, more := c.member(); more; _, more = c.member() { // of the review
 		c.skip()
 	}
-	return outline, dryRun, !c.odd
+	return dryRun
 }
 
 // spec is a pod's spec as it is read.
@@ -266,12 +272,19 @@ func volumes(c *cursor) (out []corev1.Volume) {
 	c.array()
 	for c.item() {
 		before := *c
-		if !bytes.Contains(c.raw(), []byte(`"emptyDir"`)) {
+		if !mayBeInMemory(c.raw()) {
 			continue
 		}
+		var v corev1.Volume
 		*c = before
-		out = append(out, corev1.Volume{})
-		c.decode(&out[len(out)-1])
+		if c.decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
+			out = append(out, v)
+		}
 	}
 	return out
+}
+
+// mayBeInMemory is false of a volume that certainly is not. A text with escapes may spell anything.
+func mayBeInMemory(volume []byte) bool {
+	return bytes.Contains(volume, []byte(`"emptyDir"`)) && bytes.Contains(volume, []byte(`"`+string(corev1.StorageMediumMemory)+`"`)) || bytes.IndexByte(volume, '\\') >= 0
 }

@@ -54,7 +54,7 @@ func needed(p *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{ObjectMeta: neededMeta(&p.ObjectMeta)}
 	inMemory := 0
 	for _, v := range p.Spec.Volumes {
-		if v.EmptyDir != nil {
+		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
 			inMemory++
 		}
 	}
@@ -81,7 +81,7 @@ func needed(p *corev1.Pod) *corev1.Pod {
 	}
 	out.Spec.Containers, out.Spec.InitContainers = slim(p.Spec.Containers), slim(p.Spec.InitContainers)
 	for _, v := range p.Spec.Volumes {
-		if v.EmptyDir != nil {
+		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
 			out.Spec.Volumes = append(out.Spec.Volumes, v)
 		}
 	}
@@ -231,7 +231,7 @@ func TestCutOff(t *testing.T) {
 
 func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
-	text := review.AppendAllowed(nil, "u-1", patch, []string{`memfit: "quoted"`, "second\nline"})
+	text := review.AppendAnswer(nil, "u-1", review.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}))
 	var got admissionv1.AdmissionReview
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -239,8 +239,123 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) || *r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
 		t.Errorf("answer %s reads as %+v", text, got.Response)
 	}
-	if err := json.Unmarshal(review.AppendAllowed(nil, "u-2", nil, nil), &got); err != nil || got.Response.UID != "u-2" {
+	if err := json.Unmarshal(review.AppendAnswer(nil, "u-2", review.AppendResult(nil, nil, nil)), &got); err != nil || got.Response.UID != "u-2" {
 		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
+	}
+}
+
+// TestTemplate: pods with one template read alike. Each golden pod is changed at every place of its spec, one at a time.
+func TestTemplate(t *testing.T) {
+	of := func(object []byte) (template string, pod corev1.Pod, outline review.Outline, usual bool) {
+		r, ok := review.Read(around(object))
+		text, dryRun, ok2 := r.AppendTemplate(nil, "memfit.dev/")
+		outline, _, ok3 := r.Rest(&pod)
+		if !ok || ok2 && !dryRun {
+			t.Fatalf("read %t, template %t (dry run %t): %s", ok, ok2, dryRun, object)
+		}
+		if pod.Spec.Volumes == nil { // see read
+			for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+				for i := range list {
+					list[i].VolumeMounts = nil
+				}
+			}
+		}
+		return string(text), pod, outline, ok2 && ok3
+	}
+	same, changed := 0, 0
+	for name, object := range pods(t) {
+		var tree map[string]any
+		if err := json.Unmarshal(object, &tree); err != nil {
+			t.Fatal(err)
+		}
+		asCreated(tree)
+		object, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template, pod, outline, usual := of(object)
+		if !usual {
+			t.Fatalf("%s: taken for unusual", name)
+		}
+		spec, _ := tree["spec"].(map[string]any)
+		everyChange(spec, func() {
+			other, err := json.Marshal(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var valid corev1.Pod
+			if json.Unmarshal(other, &valid) != nil {
+				return // a number where text belongs, and the like
+			}
+			otherTemplate, otherPod, otherOutline, usual := of(other)
+			if otherTemplate != template || !usual {
+				changed++
+				return
+			}
+			same++
+			if diff := cmp.Diff(pod, otherPod) + cmp.Diff(outline, otherOutline); diff != "" {
+				t.Errorf("%s: one template, two pods:\n%s", name, diff)
+			}
+		})
+	}
+	if same < 50 || changed < 1000 {
+		t.Errorf("%d changes kept the template and %d did not: that is too few to mean anything", same, changed)
+	}
+	t.Logf("%d changes kept the template, %d did not", same, changed)
+}
+
+// asCreated adds what a pod has besides when it reaches a webhook.
+func asCreated(pod map[string]any) {
+	spec, _ := pod["spec"].(map[string]any)
+	volumes, _ := spec["volumes"].([]any)
+	spec["volumes"] = append(volumes, map[string]any{"name": "kube-api-access-x2b4c", "projected": map[string]any{"defaultMode": 420}}, map[string]any{"name": "scratch", "emptyDir": map[string]any{}})
+	spec["tolerations"] = []any{map[string]any{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}}
+	spec["serviceAccountName"], spec["priority"] = "web", 0
+	list, _ := spec["containers"].([]any)
+	for _, c := range list {
+		if c, ok := c.(map[string]any); ok {
+			mounts, _ := c["volumeMounts"].([]any)
+			c["volumeMounts"] = append(mounts, map[string]any{"name": "kube-api-access-x2b4c", "readOnly": true})
+		}
+	}
+}
+
+// everyChange changes a tree at one place after the other, asks, and changes it back.
+func everyChange(tree map[string]any, ask func()) {
+	try := func(set func(any), old any, news ...any) {
+		for _, v := range news {
+			set(v)
+			ask()
+		}
+		set(old)
+	}
+	var visit func(set func(any), value any)
+	visit = func(set func(any), value any) {
+		switch v := value.(type) {
+		case string:
+			try(set, v, "changed", v+"x", "1Mi", "Memory")
+		case float64:
+			try(set, v, v+1)
+		case bool:
+			try(set, v, !v)
+		case []any:
+			try(set, v, v[:len(v)/2], append(v[:len(v):len(v)], v...))
+			for i := range v {
+				visit(func(x any) { v[i] = x }, v[i])
+			}
+		case map[string]any:
+			try(set, v, map[string]any{}, nil)
+			for k := range v {
+				old := v[k]
+				delete(v, k)
+				ask()
+				v[k] = old
+				visit(func(x any) { v[k] = x }, old)
+			}
+		}
+	}
+	for k := range tree {
+		visit(func(x any) { tree[k] = x }, tree[k])
 	}
 }
 

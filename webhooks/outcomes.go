@@ -1,0 +1,106 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/review"
+)
+
+// The replicas of a workload are alike in all that a plan is made from, and they come together: when it is rolled out, scaled up, or moved
+// off a node. A plan is a function of its input, so the first replica's serves the others.
+const (
+	// maxOutcomes bounds what is remembered: some 10 MB when it is full, of the templates that were used last.
+	maxOutcomes = 2048
+	// maxResult is the longest answer that is remembered. Usual ones have 2 to 4 KB.
+	maxResult = 16 << 10
+)
+
+// outcome is what becomes of a pod, and of all that are like it.
+type outcome struct {
+	answer
+	done []done
+}
+
+// done is what became of one container that the plan speaks of.
+type done struct {
+	runtime string
+	sets    bool
+}
+
+// likeness is all that an outcome depends on. Pods are alike when theirs are equal.
+type likeness struct {
+	// profile and generation say which spec governs.
+	profile    types.UID
+	generation int64
+	// recommendation and version say what sizes are recommended; empty: none.
+	recommendation types.UID
+	version        string
+	// template is a digest of what is said of the pod itself.
+	template [sha256.Size]byte
+}
+
+// outcomes are the outcomes for the pods that came last.
+type outcomes struct {
+	once sync.Once
+	last *lru.Cache
+}
+
+func (k *outcomes) cache() *lru.Cache {
+	k.once.Do(func() { k.last = lru.New(maxOutcomes) })
+	return k.last
+}
+
+// get is the outcome for pods of that likeness, nil when none is remembered. It is shared: only read it.
+func (k *outcomes) get(of likeness) *outcome {
+	found, _ := k.cache().Get(of)
+	o, _ := found.(*outcome)
+	return o
+}
+
+// add remembers an outcome as its result: the patch itself stands in memory that is used again.
+func (k *outcomes) add(of likeness, o *outcome) {
+	if result := review.AppendResult(nil, o.patch, o.warnings); len(result) <= maxResult {
+		k.cache().Add(of, &outcome{answer: answer{result: bytes.Clone(result)}, done: o.done})
+	}
+}
+
+// likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.
+func (h *PodInjector) likeness(s subject, governs *profile.Named, rec *v1alpha1.MemoryRecommendation) (like likeness, dryRun, ok bool) {
+	template, dryRun, ok := s.template()
+	if !ok || governs.UID == "" || h.ConfigMaps != nil && bytes.Contains(template, []byte("configMapRef")) { // its keys may change
+		return likeness{}, false, false
+	}
+	like = likeness{profile: governs.UID, generation: governs.Generation, template: sha256.Sum256(template)}
+	if rec != nil {
+		like.recommendation, like.version = rec.UID, rec.ResourceVersion
+	}
+	return like, dryRun, true
+}
+
+// ownPrefix begins the annotations of a pod that a plan may depend on.
+const ownPrefix = v1alpha1.Group + "/"
+
+// ownAnnotations are those annotations; nil when there are none.
+func ownAnnotations(all map[string]string) map[string]string {
+	var own map[string]string
+	for key, value := range all {
+		if strings.HasPrefix(key, ownPrefix) {
+			if own == nil {
+				own = make(map[string]string, 2)
+			}
+			own[key] = value
+		}
+	}
+	return own
+}
