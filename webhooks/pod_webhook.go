@@ -114,8 +114,9 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
 
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
+	patience := &lookups{Context: ctx, deadline: time.Now().Add(lookupTimeout)}
+	defer patience.end()
+	ctx = patience
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
 	meta, err := s.metadata()

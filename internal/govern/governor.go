@@ -123,14 +123,14 @@ func (g *Governor) outOfReach(pod metav1.Object) string {
 	return ""
 }
 
-// Rebuild reads all profiles and makes them the ones in force.
+// Rebuild reads all profiles and makes them the ones in force. Their specs stay the cache's own, which nobody changes.
 func (g *Governor) Rebuild(ctx context.Context) error {
 	var namespaced v1alpha1.MemoryProfileList
-	if err := g.reader.List(ctx, &namespaced); err != nil {
+	if err := g.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing MemoryProfiles: %w", err)
 	}
 	var clusterWide v1alpha1.ClusterMemoryProfileList
-	if err := g.reader.List(ctx, &clusterWide); err != nil {
+	if err := g.reader.List(ctx, &clusterWide, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
 	}
 	profiles := make([]profile.Named, 0, len(namespaced.Items)+len(clusterWide.Items))
@@ -163,10 +163,15 @@ func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpe
 	}
 }
 
+// spare are objects to read the cache's into. What leaves, a namespace's annotations, is the cache's own.
+var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
+
 // namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted in by it.
 func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
-	ns := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind}}
-	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, &ns, client.UnsafeDisableDeepCopy) // only read
+	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
+	defer spare.Put(ns)
+	*ns = metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind}}
+	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
 	}

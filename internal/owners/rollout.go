@@ -46,7 +46,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	if k == nil {
 		return o, true
 	}
-	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name})
+	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name}, new(metav1.PartialObjectMetadata))
 	if err != nil || m == nil {
 		return Owner{}, false
 	}
