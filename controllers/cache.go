@@ -15,6 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/owners"
 )
 
 // CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which is why
@@ -32,7 +33,7 @@ func CacheOptions() cache.Options {
 		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
 	}
 	for _, obj := range govern.Informers() {
-		byObject[obj] = cache.ByObject{Transform: slimMetadata, UnsafeDisableDeepCopy: new(true)}
+		byObject[obj] = cache.ByObject{Transform: owners.Strip(ours), UnsafeDisableDeepCopy: new(true)}
 	}
 	return cache.Options{
 		ByObject: byObject,
@@ -170,20 +171,14 @@ func slimConfigMap(in any) (any, error) {
 	return in, nil
 }
 
-// slimMetadata keeps of owners and namespaces what decides about profiles.
-func slimMetadata(in any) (any, error) {
-	if m, ok := in.(*metav1.PartialObjectMetadata); ok {
-		m.ManagedFields, m.Labels, m.Finalizers = nil, nil, nil
-		m.Annotations = ourAnnotations(m.Annotations)
-	}
-	return in, nil
-}
+// ours are the annotations that mean something to memfit.
+func ours(annotation string) bool { return strings.HasPrefix(annotation, v1alpha1.Group+"/") }
 
 // ourAnnotations drops what others wrote, above all last-applied configurations. Nil when nothing is left.
 func ourAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
-		if strings.HasPrefix(key, v1alpha1.Group+"/") {
+		if ours(key) {
 			if kept == nil {
 				kept = map[string]string{}
 			}

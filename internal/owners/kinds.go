@@ -5,6 +5,7 @@ package owners
 
 import (
 	"strings"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,11 +45,13 @@ func Objects() []client.Object {
 	return objects
 }
 
-// Strip returns a cache transform that keeps of an owner only what a Resolver reads: name, UID, its controller and the annotations for which
-// keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would hold.
+// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, its controller and the
+// annotations for which keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
+// hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			m.TypeMeta = metav1.TypeMeta{APIVersion: once(m.APIVersion), Kind: once(m.Kind)}
 			m.ObjectMeta = stripped(&m.ObjectMeta, keep)
 		}
 		return object, nil
@@ -56,21 +59,26 @@ func Strip(keep func(annotation string) bool) func(any) (any, error) {
 }
 
 func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
-	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	kept := metav1.ObjectMeta{Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
-		kept.OwnerReferences = []metav1.OwnerReference{*c}
+		kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: once(c.APIVersion), Kind: once(c.Kind), Name: c.Name, UID: c.UID, Controller: controls}}
 	}
 	for key, value := range m.Annotations {
 		if !keep(key) {
 			continue
 		}
 		if kept.Annotations == nil {
-			kept.Annotations = map[string]string{}
+			kept.Annotations = make(map[string]string, 1)
 		}
-		kept.Annotations[key] = value
+		kept.Annotations[once(key)] = once(value)
 	}
 	return kept
 }
+
+// controls is what a controller's reference says of itself.
+var controls = new(true)
+
+func once(text string) string { return unique.Make(text).Value() }
 
 func kind(group, version, name, resource string, passes bool) Kind {
 	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
