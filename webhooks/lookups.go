@@ -10,7 +10,7 @@ import (
 )
 
 // lookups is the context of one admission's lookups: its parent's, with a deadline. Caches answer without ever waiting, so the timer
-// starts only when somebody asks for what to wait on; [context.WithDeadline] would start and stop one for every pod.
+// starts only when somebody asks whether it is over; [context.WithDeadline] would start and stop one for every pod.
 type lookups struct {
 	context.Context
 	deadline time.Time
@@ -32,15 +32,7 @@ func (l *lookups) Deadline() (time.Time, bool) {
 func (l *lookups) Done() <-chan struct{} { return l.waiting().Done() }
 
 // Err says why it is over, as soon as it is.
-func (l *lookups) Err() error {
-	if err := l.Context.Err(); err != nil {
-		return err
-	}
-	if !time.Now().Before(l.deadline) {
-		return l.waiting().Err()
-	}
-	return nil
-}
+func (l *lookups) Err() error { return l.waiting().Err() }
 
 func (l *lookups) waiting() context.Context {
 	l.once.Do(func() { l.timed, l.cancel = context.WithDeadline(l.Context, l.deadline) })

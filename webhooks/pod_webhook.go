@@ -114,7 +114,7 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
 
-	patience := &lookups{Context: ctx, deadline: time.Now().Add(lookupTimeout)}
+	patience := &lookups{Context: ctx, deadline: start.Add(lookupTimeout)}
 	defer patience.end()
 	ctx = patience
 

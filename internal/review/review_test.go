@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -339,7 +340,7 @@ func everyChange(tree map[string]any, ask func()) {
 		case bool:
 			try(set, v, !v)
 		case []any:
-			try(set, v, v[:len(v)/2], append(v[:len(v):len(v)], v...))
+			try(set, v, v[:len(v)/2], append(slices.Clip(v), v...))
 			for i := range v {
 				visit(func(x any) { v[i] = x }, v[i])
 			}
