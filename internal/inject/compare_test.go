@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -146,8 +147,11 @@ func TestWarningsAreFew(t *testing.T) {
 		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{Name: name})
 	}
 	got := MakePlan(in).Warnings()
-	if len(got) != 4 || !strings.Contains(got[3], "2 more in annotation memfit.dev/injected") {
+	if len(got) != 4 || !strings.Contains(got[3], "and 2 more; kubectl memfit inject shows them all") {
 		t.Errorf("got %d warnings %q, want three and a count", len(got), got)
+	}
+	if all := MakePlan(in).EveryWarning(); len(all) != 5 {
+		t.Errorf("%d warnings in all, want 5: %q", len(all), all)
 	}
 }
 
@@ -161,6 +165,36 @@ func TestARecordStaysSmall(t *testing.T) {
 	checkValid(t, inject(in))
 }
 
+// TestARecordThatDoesNotFit: the API server refuses a pod with more than 256 KiB of annotations, and then it would not start.
+func TestARecordThatDoesNotFit(t *testing.T) {
+	for used, want := range map[int]string{
+		1 << 10:              "with reasons",
+		annotationsMax - 300: "without reasons",
+		annotationsMax - 100: "nothing",
+		annotationsMax:       "nothing",
+	} {
+		in := readCase(t, "testdata/node-keeps-require.yaml")
+		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, *in.Pod.Spec.Containers[0].DeepCopy())
+		in.Pod.Spec.Containers[1].Name, in.Pod.Spec.Containers[1].Resources.Limits = "b", nil
+		in.Pod.Annotations = map[string]string{"note": strings.Repeat("x", used-len("note"))}
+		before := in.Pod.DeepCopy()
+		plan := MakePlan(in)
+		plan.Apply(in.Pod)
+		checkValid(t, in.Pod)
+		record := in.Pod.Annotations[v1alpha1.InjectedAnnotation]
+		got := "with reasons"
+		switch {
+		case equality.Semantic.DeepEqual(before, in.Pod):
+			got = "nothing"
+		case !strings.Contains(record, "skipped"):
+			got = "without reasons"
+		}
+		if got != want || (want == "nothing") != strings.Contains(strings.Join(plan.Warnings(), ""), "no room") {
+			t.Errorf("%d bytes of annotations: %s, want %s; record %q, warnings %q", used, got, want, record, plan.Warnings())
+		}
+	}
+}
+
 func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 	full := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	for name, in := range map[string]Input{
@@ -171,6 +205,27 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 		if p.Changes() || p.Warnings() != nil || p.Settings() != nil || p.RuntimeOf("app") != "" || p.Advice("app") != nil {
 			t.Errorf("%s: the plan is not empty: %+v", name, p)
 		}
+	}
+}
+
+// TestTheLimitInTheRecordIsExact: a cap is computed from it again when the limit is resized.
+func TestTheLimitInTheRecordIsExact(t *testing.T) {
+	for limit, want := range map[string]string{
+		"512Mi": "512Mi", "1500Mi": "1500Mi", "1536Mi": "1.5Gi", "2Gi": "2Gi", "1G": "954Mi", "1023": "1023", "100000Ki": "100000Ki", "1025Mi": "1025Mi", "0": "0", "12Ti": "12288Gi",
+	} {
+		if got := exact(parse(limit)); got != want {
+			t.Errorf("%s is written %s, want %s", limit, got, want)
+		}
+	}
+	in := nodePod("", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}})
+	whole := func(limit string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
+	}
+	in.Pod.Spec.Resources = whole("1500Mi")
+	created := inject(in)
+	created.Spec.Resources = whole("1000Mi")
+	if got, want := FrozenIn(created, in.Profile, "app").Cap, parse("1500Mi").Percent(75); got != want {
+		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }
 

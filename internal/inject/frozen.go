@@ -36,7 +36,7 @@ func FrozenIn(pod *corev1.Pod, n *profile.Named, container string) Frozen {
 	}
 	atAdmission := memory.Bytes(0)
 	if rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container); rec != nil {
-		text, _, _ := strings.Cut(rec.Limit, " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
+		text, _, _ := strings.Cut(strings.TrimPrefix(rec.Limit, ofThePod), " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
 		atAdmission = parse(text)
 	}
 	literal := slices.ContainsFunc(c.set, func(s setting) bool {

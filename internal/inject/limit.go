@@ -6,6 +6,7 @@ package inject
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,14 +23,17 @@ type limit struct {
 	text string
 }
 
+// ofThePod goes before a limit that is the pod's.
+const ofThePod = "the pod's "
+
 // effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's memory-backed volumes
 // may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
 func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limit {
 	l := limit{cgroup: own}
-	l.text = l.cgroup.String()
+	l.text = exact(l.cgroup)
 	if pod.Spec.Resources != nil {
 		if whole := memoryOf(pod.Spec.Resources.Limits); whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
-			l.cgroup, l.text = whole, fmt.Sprintf("the pod's %s", whole)
+			l.cgroup, l.text = whole, ofThePod+exact(whole)
 		}
 	}
 	if l.cgroup == 0 {
@@ -39,9 +43,26 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limi
 	if volumes := memoryVolumes(pod, c); volumes > 0 {
 		// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
 		l.effective = max(l.cgroup.Minus(volumes), 1)
-		l.text = fmt.Sprintf("%s (%s less %s of memory-backed volumes)", l.cgroup.Minus(volumes), l.text, volumes)
+		l.text = fmt.Sprintf("%s (%s less %s of memory-backed volumes)", exact(l.cgroup.Minus(volumes)), l.text, exact(volumes))
 	}
 	return l
+}
+
+// exact is b as people write it where that is exact ("1500Mi", which rounds to 1.5Gi): the record keeps it, and it is read again.
+func exact(b memory.Bytes) string {
+	unit := memory.KiB
+	for unit < memory.GiB && b >= unit<<10 {
+		unit <<= 10
+	}
+	switch {
+	case b%unit == 0 || b < 10*unit && b*10%unit == 0: // "1.5Gi" is no less exact than "1536Mi"
+		return b.String()
+	case b%memory.MiB == 0:
+		return strconv.FormatInt(int64(b/memory.MiB), 10) + "Mi"
+	case b%memory.KiB == 0:
+		return strconv.FormatInt(int64(b/memory.KiB), 10) + "Ki"
+	}
+	return b.String()
 }
 
 // limitAdvice says what makes the effective limit less certain than it looks.

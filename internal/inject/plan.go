@@ -4,6 +4,8 @@
 package inject
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -115,7 +117,11 @@ func MakePlan(in Input) Plan {
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
 	}
-	p.annotation = after.text()
+	text, fits := after.text(room(in.Pod))
+	if !fits {
+		return Plan{notes: []string{fmt.Sprintf("nothing is set: the pod's annotations leave no room for %s, which says what was set", v1alpha1.InjectedAnnotation)}}
+	}
+	p.annotation = text
 	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] && (p.annotation != "" || in.before != nil)
 	return p
 }

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -91,19 +93,34 @@ func (r *record) add(container string, c *containerRecord) {
 	r.Containers[container] = c
 }
 
-// text is the annotation's value; empty when there is nothing to say about any container.
-func (r *record) text() string {
+// annotationsMax is what the API server takes of all annotations of an object, keys and values together. It refuses a pod with more.
+const annotationsMax = 256 << 10
+
+// room is what the pod's own annotations leave for memfit's.
+func room(pod *corev1.Pod) int {
+	left := annotationsMax - len(v1alpha1.InjectedAnnotation)
+	for key, value := range pod.Annotations {
+		if key != v1alpha1.InjectedAnnotation {
+			left -= len(key) + len(value)
+		}
+	}
+	return left
+}
+
+// text is the annotation's value; empty when there is nothing to say about any container. fits is false where the pod has no room for it:
+// without a record nothing may be set, and with it the API server would refuse the pod.
+func (r *record) text(room int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
-		return ""
+		return "", true
 	}
 	out := r.encode()
-	if len(out) > recordMax {
+	if len(out) > min(recordMax, room) {
 		for _, c := range r.Containers {
 			c.Skipped = nil
 		}
 		out = r.encode()
 	}
-	return out
+	return out, len(out) <= room
 }
 
 // encode is compact JSON with "<" and "&" as they are: people read it.

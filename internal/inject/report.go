@@ -12,12 +12,21 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// warningsMax is how many admission warnings a person reads; the rest is counted and stands in the annotation.
+// warningsMax is how many admission warnings a person reads; the rest is counted.
 const warningsMax = 3
 
 // Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was left
 // alone because the user decided otherwise is no warning.
 func (p Plan) Warnings() []string {
+	out := p.EveryWarning()
+	if extra := len(out) - warningsMax; extra > 0 {
+		out = append(out[:warningsMax], fmt.Sprintf("and %d more; kubectl memfit inject shows them all", extra))
+	}
+	return out
+}
+
+// EveryWarning is [Plan.Warnings] for those who have room for all of them.
+func (p Plan) EveryWarning() []string {
 	var out []string
 	for _, n := range p.notes {
 		if !slices.Contains(out, n) { // the annotation is the pod's, the note comes once per container
@@ -26,9 +35,6 @@ func (p Plan) Warnings() []string {
 	}
 	for i := range p.containers {
 		out = append(out, p.containers[i].warnings()...)
-	}
-	if extra := len(out) - warningsMax; extra > 0 {
-		out = append(out[:warningsMax], fmt.Sprintf("%d more in annotation %s", extra, v1alpha1.InjectedAnnotation))
 	}
 	return out
 }

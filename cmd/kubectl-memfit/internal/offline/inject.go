@@ -131,7 +131,7 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 			}
 		}
 	}
-	for _, text := range plan.Warnings() {
+	for _, text := range plan.EveryWarning() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: warning: %s", w, text))
 	}
 }
