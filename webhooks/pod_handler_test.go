@@ -101,6 +101,20 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 	}
 }
 
+// TestAPodWithoutRoomForTheRecord: with one more annotation the API server would refuse it.
+func TestAPodWithoutRoomForTheRecord(t *testing.T) {
+	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+	note := func(size int) []byte {
+		return bytes.Replace(pod, []byte(`"metadata":{`), fmt.Appendf(nil, `"metadata":{"annotations":{"note":%q},`, strings.Repeat("x", size)), 1)
+	}
+	if got, _ := asked(t, h, reviewOf(note(200<<10))); len(got.Patch) == 0 {
+		t.Errorf("there is room for the record: %+v", got)
+	}
+	if got, _ := asked(t, h, reviewOf(note(256<<10-10))); len(got.Patch) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "no room") {
+		t.Errorf("there is no room for the record, and yet %+v", got)
+	}
+}
+
 // counted is what a counter says.
 func counted(t *testing.T, c prometheus.Metric) float64 {
 	t.Helper()
