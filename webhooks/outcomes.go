@@ -68,11 +68,14 @@ func (k *outcomes) get(of likeness) *outcome {
 	return o
 }
 
-// add remembers an outcome as its result: the patch itself stands in memory that is used again.
-func (k *outcomes) add(of likeness, o *outcome) {
-	if result := review.AppendResult(nil, o.patch, o.warnings); len(result) <= maxResult {
-		k.cache().Add(of, &outcome{answer: answer{result: bytes.Clone(result)}, done: o.done})
+// add remembers an outcome, as its result, which it returns: the patch itself stands in memory that is used again. Nil: it is too long.
+func (k *outcomes) add(of likeness, o *outcome) []byte {
+	result := bytes.Clone(review.AppendResult(nil, o.patch, o.warnings))
+	if len(result) > maxResult {
+		return nil
 	}
+	k.cache().Add(of, &outcome{answer: answer{result: result}, done: o.done})
+	return result
 }
 
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.

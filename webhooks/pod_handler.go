@@ -70,10 +70,10 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := h.injector.answer(r.Context(), e)
+	if cap(a.patch) > cap(e.patch) {
+		e.patch = a.patch
+	}
 	if a.result == nil {
-		if cap(a.patch) > cap(e.patch) {
-			e.patch = a.patch
-		}
 		e.result = review.AppendResult(e.result[:0], a.patch, a.warnings)
 		a.result = e.result
 	}

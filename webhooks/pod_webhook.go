@@ -173,7 +173,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 		o.warnings, o.done = warnings(plan), doneBy(plan, r.pod)
 	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
 	if usual && r.exact {
-		h.known.add(like, o)
+		o.result = h.known.add(like, o)
 	}
 	return o, r.dryRun, nil
 }

@@ -86,6 +86,7 @@ func (s *server) start(dir, kubeconfig string) error {
 	// Lists over watch streams are for API servers; this one answers lists.
 	s.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBE_FEATURE_WatchListClient=false", "POD_NAMESPACE=memfit-system", "NAMESPACE=kube-system")
 	s.command.Stdout, s.command.Stderr = log, log
+	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also when the bench itself is killed
 	s.command.Cancel = func() error { return s.command.Process.Signal(syscall.SIGTERM) }
 	s.command.WaitDelay = 5 * time.Second
 	if err := s.command.Start(); err != nil {
