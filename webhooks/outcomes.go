@@ -24,6 +24,9 @@ const (
 	maxOutcomes = 2048
 	// maxResult is the longest answer that is remembered. Usual ones have 2 to 4 KB.
 	maxResult = 16 << 10
+	// maxAnnotations is how much a pod may have of them for its outcome to be remembered. The API server takes 256 KiB with memfit's own, so
+	// below this a record that is short enough to be remembered always fits, whatever the others say.
+	maxAnnotations = 64 << 10
 )
 
 // outcome is what becomes of a pod, and of all that are like it.
@@ -76,6 +79,13 @@ func (k *outcomes) add(of likeness, o *outcome) []byte {
 	}
 	k.cache().Add(of, &outcome{answer: answer{result: result}, done: o.done})
 	return result
+}
+
+func sizeOf(annotations map[string]string) (size int) {
+	for key, value := range annotations {
+		size += len(key) + len(value)
+	}
+	return size
 }
 
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.

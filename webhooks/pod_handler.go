@@ -110,6 +110,9 @@ func (e *encoded) read() (ok bool) {
 func (e *encoded) metadata() (*metav1.ObjectMeta, error) { return &e.review.Meta, nil }
 
 func (e *encoded) template() (text []byte, dryRun, ok bool) {
+	if sizeOf(e.review.Meta.Annotations) > maxAnnotations {
+		return nil, false, false
+	}
 	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
 	return e.text, dryRun, ok
 }
@@ -117,8 +120,13 @@ func (e *encoded) template() (text []byte, dryRun, ok bool) {
 func (e *encoded) pod() (newPod, error) {
 	outline, dryRun, ok := e.review.Rest(&e.decoded)
 	if ok {
-		e.decoded.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: ownAnnotations(e.review.Meta.Annotations)}
-		return newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, exact: true}, nil
+		r := newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, annotations: e.review.Meta.Annotations}
+		r.exact = sizeOf(r.annotations) <= maxAnnotations
+		r.pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.annotations}
+		if r.exact {
+			r.pod.Annotations = ownAnnotations(r.annotations)
+		}
+		return r, nil
 	}
 	var whole admissionv1.AdmissionReview
 	if err := json.UnmarshalCaseSensitivePreserveInts(e.body, &whole); err != nil {

@@ -171,6 +171,22 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 			t.Errorf("%s: taken for the same", name)
 		}
 	}
+	full := changed(`"annotations":{`, `"annotations":{"note":"`+strings.Repeat("x", 255<<10+900)+`",`)
+	for range 2 {
+		if again, got := reused(full); again || bytes.Contains(got.Patch, []byte("GOMEMLIMIT")) || len(got.Warnings) == 0 {
+			t.Errorf("annotations are full: remembered %t, patch %s, warnings %q", again, got.Patch, got.Warnings)
+		}
+	}
+	many := make([]string, 200)
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"name":"app-%d","resources":{"limits":{"memory":"512Mi"}}}`, i)
+	}
+	long := changed(`"containers":[`, `"containers":[`+strings.Join(many, ",")+`,`)
+	for range 2 {
+		if again, got := reused(long); again || len(got.Patch) < maxResult {
+			t.Errorf("a long record: remembered %t, patch of %d bytes", again, len(got.Patch))
+		}
+	}
 	writer, ok := h.injector.Reader.(client.Client)
 	if !ok {
 		t.Fatal("the fake takes no updates")

@@ -82,8 +82,9 @@ type newPod struct {
 	pod     *corev1.Pod
 	outline review.Outline
 	dryRun  bool
-	// exact: nothing is in the pod that is not in its template.
-	exact bool
+	// exact: nothing is in the pod that is not in its template. Other people's annotations, which are not, are here.
+	exact       bool
+	annotations map[string]string
 }
 
 // answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
@@ -164,7 +165,12 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if err != nil {
 		return nil, false, err
 	}
-	plan := inject.MakePlan(inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)})
+	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
+	plan := inject.MakePlan(in)
+	if record, _ := plan.Annotation(); r.exact && len(record) > maxResult { // it may not fit beside the other annotations
+		r.pod.Annotations, r.exact = r.annotations, false
+		plan = inject.MakePlan(in)
+	}
 	o = &outcome{}
 	if o.patch, err = podPatch(s.scratch(), r.outline, r.pod, plan); err != nil {
 		return nil, false, err
