@@ -68,7 +68,7 @@ func recommendationChanged(o owners.Owner, container, summary string) story {
 func injectionOutOfDate(o owners.Owner, message string) story {
 	return story{
 		regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "InjectionOutOfDate", action: "Compared",
-		note: message + ". New pods get it: restart the workload when it suits you (" + restartHint(o.Ref) + ")",
+		note: message + ". New pods get it: " + restartHint(o.Ref),
 	}
 }
 
@@ -151,13 +151,17 @@ func conflictAppeared(s *scene, message string) story {
 	return story{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
 }
 
-// restartHint is how the workload's pods are replaced.
+// restartHint is how the workload's pods are replaced, where something does.
 func restartHint(w memory.WorkloadRef) string {
 	switch w.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
-		return fmt.Sprintf("kubectl -n %s rollout restart %s/%s", w.Namespace, kindArg(w.Kind), w.Name)
+		return fmt.Sprintf("restart the workload when it suits you (kubectl -n %s rollout restart %s/%s)", w.Namespace, kindArg(w.Kind), w.Name)
+	case "Job", "CronJob":
+		return "the next run has it"
+	case "Pod":
+		return "nothing replaces a bare Pod, so delete it and create it again when it suits you"
 	default:
-		return "delete its pods one by one"
+		return "delete its pods one by one when it suits you"
 	}
 }
 

@@ -132,7 +132,7 @@ var _ = Describe("A recommendation", func() {
 		w.applied(web) // no webhook here: the pod is as its owner wrote it
 		rec := w.reconciled(w.alone("early"))
 		Expect(*rec.Status.Coverage).To(HaveField("Missed", BeEquivalentTo(1)))
-		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 of 1 pods"), ContainSubstring("restart"))))
+		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 of 1 pods"), ContainSubstring("create it again"))))
 	})
 
 	It("is not made for pods that nobody governs", func() {

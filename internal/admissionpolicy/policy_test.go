@@ -161,6 +161,9 @@ var users = map[string]struct {
 	"user: another profile":     {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
 	"user: says the runtime":    {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
 	"user: a telling command":   {edit: func(p *corev1.Pod) { app(p).Command = []string{"/usr/bin/node", "app.js"} }, unknown: true},
+	"user: a shell sets it": {edit: func(p *corev1.Pod) {
+		app(p).Args = []string{"GOMEMLIMIT=1GiB NODE_OPTIONS= MALLOC_ARENA_MAX=1 JAVA_TOOL_OPTIONS=-Xmx1g exec /app"}
+	}},
 	"a mesh's proxy": {edit: func(p *corev1.Pod) {
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "example.test/proxy", Resources: limits("256Mi")})
 	}, less: "istio-proxy GOMEMLIMIT"},

@@ -85,12 +85,40 @@ func (w *working) userHas(s setting) string {
 	case count == 1 && s.knob.List == nil && !s.replace:
 		return fmt.Sprintf("the pod sets %s=%s itself, and the user's value wins%s", s.knob.Env, short(v.Value), s.instead())
 	}
+	if w.assigned(s.knob.Env) {
+		return fmt.Sprintf("the command line sets %s itself, which replaces what the pod says", s.knob.Env)
+	}
 	for _, sign := range s.knob.Yields {
 		if why := w.sign(s, sign); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// assigned reports whether a shell or env on the command line gives the variable a value that does not carry on the pod's own:
+// NAME=x does, NAME="$NAME x" does not.
+func (w *working) assigned(name string) bool {
+	found := false
+	for _, text := range w.commands {
+		if strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name) {
+			return false
+		}
+		for at := 0; !found; {
+			i := strings.Index(text[at:], name+"=")
+			if i < 0 {
+				break
+			}
+			at += i
+			found = at == 0 || !partOfName(text[at-1])
+			at += len(name)
+		}
+	}
+	return found
+}
+
+func partOfName(c byte) bool {
+	return c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // sign says where a sign was found that the setting yields to; empty when nowhere, or where the profile replaces it.
