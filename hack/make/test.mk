@@ -11,12 +11,27 @@ TEST_FLAGS    ?=
 test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
 	TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
-# What stands before the suite: a node, the image, and the image on the node. Set E2E_SETUP= to reuse what is there.
-E2E_SETUP   ?= cluster image load-image deploy-lab
+# What stands before the suite: a node, the images, and the images on the node. Set E2E_SETUP= to reuse what is there.
+E2E_SETUP   ?= cluster image load-image load-vpa deploy-lab
 E2E_FLAGS   ?= -v -timeout 60m
 E2E_PACKAGE ?= ./test/e2e/...
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
 	@for target in $(E2E_SETUP); do echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; done
-	@export $(WITH_CLUSTER) IMG=$(IMG); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
+	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
+
+# Real neighbours for the suite. From the proxy as they are, in images of their own.
+VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg
+
+.PHONY: load-vpa
+load-vpa: ## Build the Vertical Pod Autoscaler's admission controller and updater, and load them into the node (3 min the first time).
+ifeq ($(LAB_MODE),existing)
+	@echo "KUBECONFIG is set: what the suite says about VPA is skipped"
+else
+	@mkdir -p dist/vpa; for part in admission-controller updater; do \
+		CGO_ENABLED=0 GOOS=linux go -C test/peers build -trimpath -ldflags '-s -w' -o $(CURDIR)/dist/vpa/$$part $(VPA)/$$part; \
+		$(LAB) image --binary $(CURDIR)/dist/vpa/$$part --entrypoint /$$part --name memfit.test/vpa-$$part:dev -o $(CURDIR)/dist/vpa/$$part.tar; \
+		$(LAB) load $(CURDIR)/dist/vpa/$$part.tar; \
+	done
+endif

@@ -41,22 +41,40 @@ func tree(ctx context.Context, path, image string) []unstructured.Unstructured {
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred(), "building %s", path)
+	objects := decoded(out)
+	for i := range objects {
+		if objects[i].GetKind() == "Deployment" {
+			changeContainer(&objects[i], func(c map[string]any) { c["image"] = image })
+		}
+	}
+	return objects
+}
+
+func decoded(manifests []byte) []unstructured.Unstructured {
+	GinkgoHelper()
 	var objects []unstructured.Unstructured
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096); ; {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
 		var object unstructured.Unstructured
 		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
 			return objects
 		} else {
 			Expect(err).NotTo(HaveOccurred())
 		}
-		if object.GetKind() == "Deployment" {
-			containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-			Expect(err).NotTo(HaveOccurred())
-			containers[0].(map[string]any)["image"] = image
-			Expect(unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")).To(Succeed())
+		if object.Object != nil {
+			objects = append(objects, object)
 		}
-		objects = append(objects, object)
 	}
+}
+
+// changeContainer changes the one container of a Deployment.
+func changeContainer(deployment *unstructured.Unstructured, change func(map[string]any)) {
+	GinkgoHelper()
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(containers).To(HaveLen(1))
+	change(containers[0].(map[string]any))
+	Expect(unstructured.SetNestedSlice(deployment.Object, containers, path...)).To(Succeed())
 }
 
 // apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to somebody else.

@@ -7,9 +7,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -164,6 +167,20 @@ func killManagers(ctx context.Context) {
 	for _, p := range managerPods(ctx) {
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, &p, now))).To(Succeed())
 	}
+}
+
+// restartManagers replaces both replicas as an upgrade does, one by one, and waits for the end of it.
+func restartManagers(ctx context.Context) {
+	GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"memfit.dev/restarted-by-e2e":%q}}}}}`, time.Now())
+	d, err := clientset.AppsV1().Deployments(systemNamespace).Patch(ctx, managerName, types.MergePatchType, patch, metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	wanted := d.Generation
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
+		g.Expect(d.Status.ObservedGeneration).To(BeNumerically(">=", wanted))
+		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{2, 2, 2}))
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
 // dump prints what a person would ask for first when a spec fails.

@@ -1,0 +1,317 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// vpaManifests are those of VPA's own Go module: the definitions, rights and Deployments that its release has.
+func vpaManifests(ctx context.Context) []unstructured.Unstructured {
+	GinkgoHelper()
+	dir, err := exec.CommandContext(ctx, "go", "-C", "../peers", "list", "-m", "-f", "{{.Dir}}", "k8s.io/autoscaler/vertical-pod-autoscaler").Output()
+	Expect(err).NotTo(HaveOccurred())
+	var objects []unstructured.Unstructured
+	for _, file := range []string{"vpa-v1-crd-gen", "vpa-rbac", "admission-controller-service", "admission-controller-deployment", "updater-deployment"} {
+		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "deploy", file+".yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		for _, o := range decoded(text) {
+			if o.GetKind() == "Deployment" {
+				changeContainer(&o, vpaProgram(o.GetName()))
+			}
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that the spec says where
+// among the webhooks this one is called.
+func vpaProgram(name string) func(map[string]any) {
+	args := []any{"--v=2", "--register-webhook=false"}
+	if name == "vpa-updater" {
+		args = []any{"--v=2", "--updater-interval=5s", "--min-replicas=1"}
+	}
+	return func(c map[string]any) {
+		c["image"], c["imagePullPolicy"], c["args"] = "memfit.test/"+name+":dev", "Never", args
+	}
+}
+
+// startVPA runs VPA until the container of specs ends, and returns the certificate of its webhook.
+func startVPA(ctx context.Context) []byte {
+	GinkgoHelper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("vpa-webhook.kube-system.svc", nil, nil)
+	Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "vpa-tls-certs"},
+		Data:       map[string][]byte{"caCert.pem": certificate, "serverCert.pem": certificate, "serverKey.pem": key},
+	}
+	objects := vpaManifests(ctx)
+	DeferCleanup(func(ctx context.Context) {
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, secret))).To(Succeed())
+		for _, o := range objects {
+			Expect(client.IgnoreNotFound(k8s.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground)))).To(Succeed())
+		}
+	})
+	Expect(k8s.Create(ctx, secret)).To(Succeed())
+	apply(ctx, objects)
+	Eventually(func(g Gomega) {
+		for _, name := range []string{"vpa-admission-controller", "vpa-updater"} {
+			var pods corev1.PodList
+			g.Expect(k8s.List(ctx, &pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"app": name})).To(Succeed())
+			g.Expect(pods.Items).To(HaveLen(1))
+			g.Expect(pods.Items[0].Status.ContainerStatuses).To(HaveLen(1))
+			status := pods.Items[0].Status.ContainerStatuses[0]
+			if w := status.State.Waiting; w != nil && w.Reason == "ErrImageNeverPull" {
+				StopTrying("the image of " + name + " is not on the node: make load-vpa").Now()
+			}
+			g.Expect(status.Ready).To(BeTrue(), "%s: %+v", name, status.State)
+		}
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	return certificate
+}
+
+// registered lets the API server call VPA's webhook for a namespace. API servers call webhooks in the order of these names.
+func registered(ctx context.Context, name, namespace string, ca []byte) {
+	GinkgoHelper()
+	path, fail, none := "/", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	config := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "vpa.k8s.io", AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none,
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				CABundle: ca, Service: &admissionregistrationv1.ServiceReference{Namespace: metav1.NamespaceSystem, Name: "vpa-webhook", Path: &path},
+			},
+		}},
+	}
+	Expect(k8s.Create(ctx, config)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, config))).To(Succeed()) })
+}
+
+func vertical(namespace, mode string) *unstructured.Unstructured {
+	v := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+		"updatePolicy": map[string]any{"updateMode": mode},
+	}}}
+	v.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"})
+	v.SetNamespace(namespace)
+	v.SetName("web")
+	return v
+}
+
+func changed(ctx context.Context, v *unstructured.Unstructured, patch string) {
+	GinkgoHelper()
+	Expect(k8s.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+}
+
+// recommends writes what VPA's recommender would after days: its target for each container, far from what pods ask for.
+func recommends(ctx context.Context, v *unstructured.Unstructured, target map[string]string) {
+	GinkgoHelper()
+	var containers []any
+	for name, memory := range target {
+		size := map[string]any{"memory": memory}
+		containers = append(containers, map[string]any{"containerName": name, "target": size, "lowerBound": size, "upperBound": size, "uncappedTarget": size})
+	}
+	Expect(unstructured.SetNestedField(v.Object, map[string]any{
+		"recommendation": map[string]any{"containerRecommendations": containers},
+		"conditions":     []any{map[string]any{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}},
+	}, "status")).To(Succeed())
+	Expect(k8s.Status().Update(ctx, v)).To(Succeed())
+}
+
+// sizeOf is "request/limit" of a container's memory, and one of its variables.
+func sizeOf(pod *corev1.Pod, container, variable string) (size, value string) {
+	for _, c := range pod.Spec.Containers {
+		if c.Name != container {
+			continue
+		}
+		for _, e := range c.Env {
+			if e.Name == variable {
+				value = e.Value
+			}
+		}
+		return c.Resources.Requests.Memory().String() + "/" + c.Resources.Limits.Memory().String(), value
+	}
+	return "", ""
+}
+
+// Serial: VPA is there for the whole cluster.
+var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() {
+	var ca []byte
+	namespace := inNamespace()
+
+	BeforeAll(func(ctx SpecContext) {
+		if os.Getenv("LAB_MODE") == "existing" {
+			Skip("VPA's images are built here and cannot be loaded into the cluster of KUBECONFIG")
+		}
+		ca = startVPA(ctx)
+		// memfit asks every two minutes whether there are VerticalPodAutoscalers, and when it starts.
+		restartManagers(ctx)
+	}, NodeTimeout(later*2))
+
+	// starts governs a Go program of 64Mi/128Mi and a Node.js one of 128Mi/256Mi; memfit remembers that the first used 150Mi.
+	starts := func(ctx context.Context, mode v1alpha1.SizingMode) *corev1.Pod {
+		GinkgoHelper()
+		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo})
+		spec.Containers = []v1alpha1.ContainerPolicy{{Name: "front", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}}}
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remember(ctx, *namespace, 256*memory.MiB, 150*memory.MiB)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
+			annotated(d)
+			app := &d.Spec.Template.Spec.Containers[0]
+			app.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+			front := app.DeepCopy()
+			front.Name, front.Image, front.Command = "front", nodeImage, []string{"node", "-e", "setInterval(() => {}, 1000)"}
+			front.Resources.Requests[corev1.ResourceMemory], front.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("128Mi"), resource.MustParse("256Mi")
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, *front)
+		}))).To(Succeed())
+		return &readyPods(ctx, *namespace, 1)[0]
+	}
+
+	DescribeTable("memfit names it, sizes nothing, and derives settings from the limits that VPA gives",
+		func(ctx SpecContext, name, mode string) {
+			registered(ctx, name, *namespace, ca)
+			v := vertical(*namespace, mode)
+			Expect(k8s.Create(ctx, v)).To(Succeed())
+			before := starts(ctx, v1alpha1.SizingInPlace)
+			size, limit := sizeOf(before, "app", "GOMEMLIMIT")
+			Expect([]string{size, limit}).To(Equal([]string{"64Mi/128Mi", goLimit}), "VPA has no recommendation yet")
+
+			conflict := eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+			Expect(conflict.Message).To(And(ContainSubstring(fmt.Sprintf("VerticalPodAutoscaler %s/web (updateMode %s, controls memory)", *namespace, mode)), ContainSubstring("controlledResources")))
+			rec, err := recommendation(ctx, *namespace)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(rec.Status.Containers[0].Recommended).NotTo(BeNil(), "memfit would have a size of its own")
+			Expect(rec.Status.Containers[0].Recommended.Limit.String()).NotTo(BeElementOf("128Mi", "400Mi"))
+
+			By("waiting for VPA's updater to evict the pod, and for the next one to start")
+			recommends(ctx, v, map[string]string{"app": "200Mi", "front": "300Mi"})
+			var after *corev1.Pod
+			Eventually(func(g Gomega) {
+				live := pods(ctx, *namespace)
+				g.Expect(live).To(HaveLen(1))
+				g.Expect(live[0].UID).NotTo(Equal(before.UID))
+				after = &live[0]
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+			asVPASaid := func(pod *corev1.Pod) {
+				GinkgoHelper()
+				size, value := sizeOf(pod, "app", "GOMEMLIMIT")
+				Expect([]string{size, value}).To(Equal([]string{"200Mi/400Mi", "377487360"}), "90 %% of 400Mi")
+				size, value = sizeOf(pod, "front", "NODE_OPTIONS")
+				Expect([]string{size, value}).To(Equal([]string{"300Mi/600Mi", "--max-old-space-size=438"}), "75 %% of 600Mi, less three semi-spaces of 4 MiB")
+			}
+			asVPASaid(after)
+			ready := readyPods(ctx, *namespace, 1)
+			Expect(ready[0].UID).To(Equal(after.UID))
+
+			By("seeing that nobody changes it again")
+			Consistently(func(g Gomega) {
+				live := pods(ctx, *namespace)
+				g.Expect(live).To(HaveLen(1))
+				g.Expect(live[0].UID).To(Equal(after.UID))
+				g.Expect(live[0].Generation).To(BeEquivalentTo(1))
+			}).WithContext(ctx).WithTimeout(12 * time.Second).WithPolling(time.Second).Should(Succeed())
+			Expect(restarts(&pods(ctx, *namespace)[0])).To(BeZero())
+			asVPASaid(&pods(ctx, *namespace)[0])
+			eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+			Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Conflict")).NotTo(BeEmpty())
+		},
+		Entry("when VPA's webhook comes first", SpecTimeout(later*3), "a-vpa-webhook-config", "Recreate"),
+		Entry("when memfit's webhook comes first", SpecTimeout(later*3), "vpa-webhook-config", "Recreate"),
+	)
+
+	It("memfit says which settings are behind when VPA resizes the pod in place", func(ctx SpecContext) {
+		registered(ctx, "vpa-webhook-config", *namespace, ca)
+		v := vertical(*namespace, "InPlaceOrRecreate")
+		Expect(k8s.Create(ctx, v)).To(Succeed())
+		before := starts(ctx, v1alpha1.SizingInPlace)
+		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+		recommends(ctx, v, map[string]string{"app": "200Mi", "front": "300Mi"})
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(1))
+			g.Expect(live[0].UID).To(Equal(before.UID))
+			size, value := sizeOf(&live[0], "app", "GOMEMLIMIT")
+			g.Expect([]string{size, value}).To(Equal([]string{"200Mi/400Mi", goLimit}), "nobody can change the environment of a process")
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			behind := condition(rec.Status.Conditions, v1alpha1.ConditionEnvInStep)
+			g.Expect(behind.Status).To(Equal(metav1.ConditionFalse), behind.Message)
+			g.Expect(behind.Message).To(ContainSubstring("GOMEMLIMIT"))
+		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
+
+		By("taking VPA away: memfit had set nothing that VPA could have changed, so it goes on at once")
+		Expect(k8s.Delete(ctx, v)).To(Succeed())
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).NotTo(Equal(v1alpha1.ReasonConflict), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
+	}, SpecTimeout(later*2))
+
+	It("is no conflict when VPA leaves memory alone, and ends when VPA does", func(ctx SpecContext) {
+		registered(ctx, "vpa-webhook-config", *namespace, ca)
+		v := vertical(*namespace, "Initial")
+		Expect(k8s.Create(ctx, v)).To(Succeed())
+		before := starts(ctx, v1alpha1.SizingOnCreate)
+		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+		over := func() {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				rec, err := recommendation(ctx, *namespace)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(applied(rec).Reason).NotTo(Equal(v1alpha1.ReasonConflict), applied(rec).Message)
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		}
+		changed(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Off"}}}`)
+		over()
+		changed(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Initial"}}}`)
+		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+		changed(ctx, v, `{"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"*","controlledResources":["cpu"]}]}}}`)
+		over()
+		changed(ctx, v, `{"spec":{"resourcePolicy":null}}`)
+		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
+		Expect(k8s.Delete(ctx, v)).To(Succeed())
+		over()
+
+		By("creating a pod, which gets memfit's size and what follows from it")
+		after := replacePod(ctx, before)
+		rec, err := recommendation(ctx, *namespace)
+		Expect(err).NotTo(HaveOccurred())
+		want := rec.Status.Containers[0].Recommended
+		size, limit := sizeOf(after, "app", "GOMEMLIMIT")
+		Expect(size).To(Equal(want.Request.String() + "/" + want.Limit.String()))
+		Expect(limit).To(Equal(fmt.Sprint(want.Limit.Value() * 90 / 100)))
+	}, SpecTimeout(later*3))
+})
