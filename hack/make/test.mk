@@ -25,7 +25,7 @@ test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reu
 VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg
 
 .PHONY: load-vpa
-load-vpa: ## Build the Vertical Pod Autoscaler's admission controller and updater, and load them into the node (3 min the first time).
+load-vpa: ## Build the Vertical Pod Autoscaler's admission controller and updater, and load them into the node (5 min of processor time at first).
 ifeq ($(LAB_MODE),existing)
 	@echo "KUBECONFIG is set: what the suite says about VPA is skipped"
 else
