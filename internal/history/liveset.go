@@ -1,0 +1,103 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"math"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than none.
+	lowsSpan = 6 * time.Hour
+	soonSpan = time.Hour
+	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that Friday's counts on Monday.
+	liveSetDays = 8
+	// nearPercent of a live set is as good as the whole, and after liveSetDays it gives way by no more than a quarter.
+	nearPercent = 90
+	fallPercent = 75
+)
+
+// Lows follow one instance of a container to the lowest memory in every six hours. The zero value is ready.
+type Lows struct {
+	first, since, last stamp
+	low, whole         uint32 // KiB; of the hours since, and of the six hours before them (0: not yet)
+}
+
+// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes say nothing: what it
+// has not allocated yet is no live set.
+func (l *Lows) Add(s memory.Sample, started time.Time) {
+	at := s.Time.Unix()
+	if at <= int64(l.last) || at > math.MaxUint32 {
+		return
+	}
+	if l.first == 0 {
+		if l.first = stamp(at); !started.IsZero() && started.Before(s.Time) {
+			l.first = stamp(max(started.Unix(), 1))
+		}
+	}
+	if at-int64(l.first) < int64(warmUp/time.Second) {
+		return
+	}
+	use := s.RSS
+	if !s.HasRSS {
+		use = s.WorkingSet // more than RSS, so still not too little
+	}
+	kib := uint32(min(use/memory.KiB+1, math.MaxUint32)) //nolint:gosec // bounded
+	switch {
+	case l.since == 0:
+		l.since, l.low = stamp(at), kib
+	case at-int64(l.since) >= int64(lowsSpan/time.Second):
+		l.since, l.low, l.whole = stamp(at), kib, min(l.low, kib)
+	default:
+		l.low = min(l.low, kib)
+	}
+	l.last = stamp(at)
+}
+
+// Low is the lowest memory of the last whole six hours; before they are over, that of an hour or more, with whole false. 0: too soon.
+func (l *Lows) Low() (low memory.Bytes, whole bool) {
+	switch {
+	case l.whole > 0:
+		return memory.Bytes(l.whole) * memory.KiB, true
+	case l.last-l.since >= stamp(soonSpan/time.Second):
+		return memory.Bytes(l.low) * memory.KiB, false
+	}
+	return 0, false
+}
+
+// LiveSet is the highest low point of the replicas of a container: what can be alive in its heap at most. The zero value is none.
+type LiveSet struct {
+	Bytes memory.Bytes
+	// Seen is the day (UTC) on which a replica was last close to it.
+	Seen time.Time
+}
+
+// With is the live set after replicas did not go below low for six hours. It rises at once, and it falls slowly: a heap that was full last
+// Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
+func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
+	today := now.UTC().Truncate(24 * time.Hour)
+	switch {
+	case low == 0:
+		return s
+	case low > s.Bytes:
+		return LiveSet{stepped(low), today}
+	case low >= s.Bytes.Percent(nearPercent):
+		return LiveSet{s.Bytes, today}
+	case today.Sub(s.Seen) > liveSetDays*24*time.Hour:
+		return LiveSet{min(s.Bytes, stepped(max(low, s.Bytes.Percent(fallPercent)))), today}
+	}
+	return s
+}
+
+// stepped rounds up to a 32nd of a power of two, at least to whole MiB.
+func stepped(b memory.Bytes) memory.Bytes {
+	step := memory.MiB
+	for step*64 < b {
+		step *= 2
+	}
+	return b.CeilTo(step)
+}
