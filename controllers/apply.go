@@ -34,7 +34,7 @@ func resizes(mode v1alpha1.SizingMode) bool {
 }
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *scene, m *remembered, now time.Time) apply.Input {
+func applyInput(s *scene, m *remembered, live map[string]inject.Live, now time.Time) apply.Input {
 	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing}
 	if !resizes(s.profile.Spec.Sizing.Mode) {
 		in.State.Experiment = nil // the owner has taken memfit's hand off running pods
@@ -42,7 +42,7 @@ func applyInput(s *scene, m *remembered, now time.Time) apply.Input {
 	}
 	for _, pod := range s.governed {
 		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
-			in.Pods = append(in.Pods, m.runningPod(s, pod))
+			in.Pods = append(in.Pods, m.runningPod(s, pod, live))
 		}
 	}
 	return in
@@ -70,7 +70,7 @@ func applyPolicy(s *scene) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (m *remembered) runningPod(s *scene, pod *corev1.Pod) apply.Pod {
+func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]inject.Live) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod), Writer: resizedBy(pod),
@@ -87,7 +87,7 @@ func (m *remembered) runningPod(s *scene, pod *corev1.Pod) apply.Pod {
 		if in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]; found {
 			running.RSS = in.recent.now()
 		}
-		frozen := inject.FrozenIn(pod, s.profile, c.name)
+		frozen := inject.FrozenIn(pod, s.profile, live, c.name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
 		p.Containers = append(p.Containers, running)
 	}

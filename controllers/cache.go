@@ -209,7 +209,10 @@ func slimRecommendation(in any) (any, error) {
 	rec.ManagedFields = nil
 	rec.Status.RecentOOMKills, rec.Status.Advisories = nil, nil
 	for i, c := range rec.Status.Containers {
-		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary}
+		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{
+			Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary,
+			Evidence: v1alpha1.Evidence{HeapCap: c.Evidence.HeapCap, LiveSet: c.Evidence.LiveSet},
+		}
 	}
 	return rec, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -45,6 +47,29 @@ func TestSlimConfigMap(t *testing.T) {
 	}
 }
 
+// TestSlimRecommendationsAnswerTheSame: a plan made from the cache is the one made from the whole, and nothing is kept that no plan needs.
+func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
+	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
+	whole := &v1alpha1.MemoryRecommendation{Status: v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{{
+		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
+		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
+		Evidence:    v1alpha1.Evidence{PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"), Source: "kubelet"},
+	}}}}
+	want := inject.LiveIn(whole.DeepCopy().Status.Containers)
+	made, err := slimRecommendation(whole.DeepCopy())
+	slim, ok := made.(*v1alpha1.MemoryRecommendation)
+	if err != nil || !ok {
+		t.Fatalf("a %T, %v", made, err)
+	}
+	if diff := cmp.Diff(want, inject.LiveIn(slim.Status.Containers)); diff != "" || len(want) != 1 {
+		t.Errorf("live heaps differ (-whole +slim):\n%s", diff)
+	}
+	kept := v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}
+	if diff := cmp.Diff(kept, slim.Status.Containers[0].Evidence); diff != "" {
+		t.Errorf("evidence in the cache (-want +got):\n%s", diff)
+	}
+}
+
 // TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
 func TestSlimPodsAnswerTheSame(t *testing.T) {
 	whole := fatPod(t)
@@ -63,8 +88,8 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 		if diff := cmp.Diff(wantPlan.Settings(), gotPlan.Settings()); diff != "" {
 			t.Errorf("%s: settings differ (-whole +slim):\n%s", runtime, diff)
 		}
-		wantState, wantWhy := inject.Compare(whole, p)
-		gotState, gotWhy := inject.Compare(slim, p)
+		wantState, wantWhy := inject.Compare(whole, p, nil)
+		gotState, gotWhy := inject.Compare(slim, p, nil)
 		if wantState != gotState || wantWhy != gotWhy {
 			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
 		}

@@ -144,6 +144,7 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 		m.source, m.past = or(m.source, source), or(m.past, past)
 	}
 	m.recallShapes(&stored.Status)
+	m.liveSets = liveSets(&stored.Status)
 	if c := stored.Status.Coverage; c != nil {
 		m.outOfDate = c.Missed + c.Stale
 	}

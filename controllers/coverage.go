@@ -23,14 +23,14 @@ type coverage struct {
 	outOfStep string
 }
 
-func cover(s *scene) coverage {
+func cover(s *scene, live map[string]inject.Live) coverage {
 	var c coverage
 	var state inject.State
 	var why string
 	for i, pod := range s.governed {
 		c.Governed++
 		if i == 0 || !alike(pod, s.governed[i-1]) {
-			state, why = inject.Compare(pod, s.profile)
+			state, why = inject.Compare(pod, s.profile, live)
 		}
 		switch state {
 		case inject.UpToDate:

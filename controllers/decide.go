@@ -28,6 +28,8 @@ type verdict struct {
 	shapes map[string]signals.Shape
 	// judged are the same with what they rest on.
 	judged map[string]judgement
+	// alive is what replicas show of their heaps, by container.
+	alive map[string]alive
 	// recommended are the sizes that stand, by container.
 	recommended map[string]v1alpha1.Size
 	// changed are the containers whose recommendation is new.
@@ -50,13 +52,12 @@ const (
 
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *scene, m *remembered, now time.Time) verdict {
-	cov := cover(s)
-	running := applyInput(s, m, now)
-	v := verdict{coverage: cov, recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
+	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
+	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
 	running.State, v.findings = apply.Observe(running, m.ledger.All())
 	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
-		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Created: true})
+		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Live: liveOf(v.alive, m.standing), Created: true})
 		for _, c := range managed(s.profile, s.template) {
 			q := question{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),
@@ -75,6 +76,9 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 					v.changed = append(v.changed, c.name)
 				}
 			}
+			if plan.CapsHeap(c.name) {
+				v.alive[c.name].publish(&a.status.Evidence)
+			}
 			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.containers[c.name])
 			v.shapes[c.name], v.judged[c.name], v.replicas[c.name] = a.shape, a.judged, q.replicas
 			for _, text := range plan.Advisories(c.name) {
@@ -92,8 +96,9 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 		v.nextLook = min(v.nextLook, v.apply.NextLook)
 	}
 	v.nextLook = max(v.nextLook, minLook)
+	v.coverage = cover(s, liveOf(v.alive, v.recommended))
 	v.status.ObservedGeneration = s.profile.Generation
-	v.status.Coverage = &cov.Coverage
+	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(s, v.status.Containers)
@@ -102,7 +107,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	if v.restart.NextLook > 0 {
 		v.nextLook = min(v.nextLook, v.restart.NextLook)
 	}
-	v.status.Conditions = workloadConditions(s, m, &v, cov, now)
+	v.status.Conditions = workloadConditions(s, m, &v, v.coverage, now)
 	return v
 }
 
@@ -191,7 +196,7 @@ func (q *question) answer() answer {
 		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
 	}
 	known := q.plan.Advisories(name)
-	advice := slices.DeleteFunc(q.plan.Advice(name), func(text string) bool { return slices.Contains(known, text) })
+	advice := slices.DeleteFunc(append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...), func(text string) bool { return slices.Contains(known, text) })
 	for _, kind := range kinds(q.kills) {
 		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
 	}

@@ -69,6 +69,8 @@ type remembered struct {
 	judged map[string]judgement
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
+	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
+	liveSets map[string]history.LiveSet
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
 	outOfDate int32
 	// conflicted: that another autoscaler steers this memory was told.
@@ -94,6 +96,10 @@ type instance struct {
 	seen     time.Time
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
+	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: somebody looked.
+	lows     history.Lows
+	heapCap  memory.Bytes
+	capKnown bool
 }
 
 func newRemembered() *remembered {
@@ -139,7 +145,7 @@ func (m *remembered) settle(observations []signals.Observation, now time.Time) {
 		}
 		in.limit, in.seen = o.Limit, now
 		if o.Restarts > in.restarts {
-			in.restarts, in.peak, in.recent = o.Restarts, 0, readings{}
+			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
 			m.history(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
 	}
@@ -162,10 +168,11 @@ func (m *remembered) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.seen = now
 		if s.Started.After(in.started) {
-			in.started, in.peak, in.recent = s.Started, 0, readings{} // a new process; its predecessor's end arrives through the pod
+			in.started, in.peak, in.recent, in.lows = s.Started, 0, readings{}, history.Lows{} // a new process; its predecessor's end arrives through the pod
 		}
 		in.peak = max(in.peak, s.RSS)
 		in.recent.add(s)
+		in.lows.Add(s, in.started)
 		m.history(s.Container.Container).Add(s, in.limit)
 	}
 	if m.pastAsked && len(m.meanwhile) < maxSamples {

@@ -167,8 +167,9 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	m.profile, m.template, m.source = scene.profile, or(scene.template, m.template), or(mail.Source, m.source)
 	r.Metrics.killed(workload, kills)
 
+	m.knowCaps(scene.governed)
 	verdict := decide(scene, m, now)
-	m.judged = verdict.judged
+	m.judged, m.liveSets = verdict.judged, standing(verdict.alive)
 	r.Metrics.shaped(workload, verdict.shapes)
 	err = r.publish(ctx, scene, m, verdict, now)
 	r.tell(scene, m, kills, verdict, err == nil)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -46,9 +46,11 @@ type likeness struct {
 	// profile and generation say which spec governs.
 	profile    types.UID
 	generation int64
-	// recommendation and version say what sizes are recommended; empty: none.
+	// recommendation and version say what sizes are recommended and what is alive in running heaps; empty: nothing is known. paused: the
+	// sizes wait.
 	recommendation types.UID
 	version        string
+	paused         bool
 	// template is a digest of what is said of the pod itself.
 	template [sha256.Size]byte
 }
@@ -89,14 +91,15 @@ func sizeOf(annotations map[string]string) (size int) {
 }
 
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.
-func (h *PodInjector) likeness(s subject, governs *profile.Named, rec *v1alpha1.MemoryRecommendation) (like likeness, dryRun, ok bool) {
+func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) (like likeness, dryRun, ok bool) {
+	governs := ruling.Profile
 	template, dryRun, ok := s.template()
 	if !ok || governs.UID == "" || h.ConfigMaps != nil && bytes.Contains(template, []byte("configMapRef")) { // its keys may change
 		return likeness{}, false, false
 	}
 	like = likeness{profile: governs.UID, generation: governs.Generation, template: sha256.Sum256(template)}
 	if rec != nil {
-		like.recommendation, like.version = rec.UID, rec.ResourceVersion
+		like.recommendation, like.version, like.paused = rec.UID, rec.ResourceVersion, ruling.Paused != ""
 	}
 	return like, dryRun, true
 }

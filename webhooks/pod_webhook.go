@@ -154,7 +154,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if err != nil {
 		return nil, false, err
 	}
-	like, dryRun, usual := h.likeness(s, ruling.Profile, rec)
+	like, dryRun, usual := h.likeness(s, ruling, rec)
 	if usual {
 		if o := h.known.get(like); o != nil {
 			h.Metrics.reused.Inc()
@@ -165,7 +165,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if err != nil {
 		return nil, false, err
 	}
-	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
+	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Live: live(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
 	plan := inject.MakePlan(in)
 	if record, _ := plan.Annotation(); r.exact && len(record) > maxResult { // it may not fit beside the other annotations
 		r.pod.Annotations, r.exact = r.annotations, false
@@ -203,28 +203,34 @@ func doneBy(plan inject.Plan, pod *corev1.Pod) (all []done) {
 	return all
 }
 
-// recommendation is what is recommended for new pods of the workload, if the profile's mode asks for it; nil when there is none.
+// recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
 func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Ruling) (*v1alpha1.MemoryRecommendation, error) {
-	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
-		return nil, nil
-	}
 	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
 		if apierrors.IsNotFound(err) {
-			return nil, nil // nothing recommended yet
+			return nil, nil // nothing seen yet
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
-	if c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
-		return nil, nil // another autoscaler sizes these pods
+	if !sized(ruling, rec) && !slices.ContainsFunc(rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.Evidence.LiveSet != nil }) {
+		return nil, nil
 	}
 	return rec, nil
 }
 
-// sizes are the recommended sizes by container.
-func sizes(rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
-	if rec == nil {
+// sized: new pods get the recommended size, because the profile's mode asks for it and nothing speaks against it.
+func sized(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) bool {
+	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
+		return false
+	}
+	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
+	return c == nil || c.Reason != v1alpha1.ReasonConflict // else another autoscaler sizes these pods
+}
+
+// sizes are the recommended sizes for a new pod by container, if it is sized.
+func sizes(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+	if rec == nil || !sized(ruling, rec) {
 		return nil
 	}
 	sizes := make(map[string]inject.Size, len(rec.Status.Containers))
@@ -242,6 +248,14 @@ func sizes(rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
 		sizes[c.Container] = size
 	}
 	return sizes
+}
+
+// live is what replicas showed of their heaps. It counts in every mode: no cap may be set that a running process could not live with.
+func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
+	if rec == nil {
+		return nil
+	}
+	return inject.LiveIn(rec.Status.Containers)
 }
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read may hold any key

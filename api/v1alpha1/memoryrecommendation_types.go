@@ -47,6 +47,16 @@ type Size struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
+	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
+	// +optional
+	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
+	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours each. No heap cap is
+	// set that leaves no room above it. Only for runtimes whose heap can be capped.
+	// +optional
+	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
+	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
+	// +optional
+	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`

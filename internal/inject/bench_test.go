@@ -65,6 +65,6 @@ func BenchmarkCompare(b *testing.B) {
 	in.Pod = inject(in)
 	b.ReportAllocs()
 	for b.Loop() {
-		Compare(in.Pod, in.Profile)
+		Compare(in.Pod, in.Profile, nil)
 	}
 }

@@ -32,9 +32,9 @@ const (
 )
 
 // Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
-// recommendation's business, and a resizePolicy cannot change any more.
-func Compare(pod *corev1.Pod, n *profile.Named) (State, string) {
-	p := MakePlan(Input{Pod: pod, Profile: n, Created: true})
+// recommendation's business, and a resizePolicy cannot change any more. Live is what the webhook knows of the live heap, too.
+func Compare(pod *corev1.Pod, n *profile.Named, live map[string]Live) (State, string) {
+	p := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
 	if !slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
 		return Off, p.offText()
 	}

@@ -70,7 +70,7 @@ func TestCompare(t *testing.T) {
 		"no container of the pod is ours": {in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}}), wantState: Off, wantWhy: "manages no container"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, why := Compare(tc.in.Pod, tc.in.Profile)
+			state, why := Compare(tc.in.Pod, tc.in.Profile, tc.in.Live)
 			if state != tc.wantState || !strings.Contains(why, tc.wantWhy) {
 				t.Errorf("%s: %s\nwant %s: %s", state, why, tc.wantState, tc.wantWhy)
 			}
@@ -82,7 +82,7 @@ func TestCompare(t *testing.T) {
 func TestCompareKeepsTheSizeOfCreation(t *testing.T) {
 	in := nodePod("256Mi", v1alpha1.MemoryProfileSpec{})
 	in.Sizes = map[string]Size{"app": {Limit: 512 * memory.MiB}}
-	if state, why := Compare(inject(in), in.Profile); state != UpToDate {
+	if state, why := Compare(inject(in), in.Profile, nil); state != UpToDate {
 		t.Errorf("%s: %s, want UpToDate", state, why)
 	}
 }
@@ -126,18 +126,6 @@ func TestGrowth(t *testing.T) {
 	}
 	if got := MakePlan(nodePod("512Mi", percent)).Growth("nobody"); got != (runtimes.Growth{}) {
 		t.Errorf("a container that is not there: %+v, want nothing", got)
-	}
-}
-
-func TestAHeapBelowTheLiveSetIsNotSet(t *testing.T) {
-	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
-	in.Live = map[string]memory.Bytes{"app": 200 * memory.MiB}
-	if got := MakePlan(in).Settings()["app"]; len(got) != 1 {
-		t.Errorf("a live heap of 200Mi fits below 381 MiB, got settings %q", got)
-	}
-	in.Live["app"] = 300 * memory.MiB // times 1.3 is 390 MiB
-	if got := MakePlan(in).Skipped()["app"]; len(got) != 1 || !strings.Contains(got[0], "live heap of up to 300Mi") {
-		t.Errorf("got skips %q, want one about the live heap", got)
 	}
 }
 
@@ -224,7 +212,7 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	in.Pod.Spec.Resources = whole("1500Mi")
 	created := inject(in)
 	created.Spec.Resources = whole("1000Mi")
-	if got, want := FrozenIn(created, in.Profile, "app").Cap, parse("1500Mi").Percent(75); got != want {
+	if got, want := FrozenIn(created, in.Profile, nil, "app").Cap, parse("1500Mi").Percent(75); got != want {
 		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }
@@ -232,10 +220,10 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 // TestFrozenCapIsKnownWithoutTheConfigMap: a cap that was set at creation is one, also for those who cannot read the ConfigMaps.
 func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
-	want := FrozenIn(inject(in), in.Profile, "app")
+	want := FrozenIn(inject(in), in.Profile, in.Live, "app")
 	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
 	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
-	if got := FrozenIn(inject(in), in.Profile, "app"); got != want || got.Cap == 0 {
+	if got := FrozenIn(inject(in), in.Profile, in.Live, "app"); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)
 	}
 }

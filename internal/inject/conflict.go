@@ -42,10 +42,11 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 		func() string { return w.elsewhere(s, t.container, in) },
 		func() string { return w.unsafe(s, c.facts.Version) },
 		func() string { return c.unmet(k) },
+		func() string { return k.Tight(v, c.facts) },
 	}
 	for i, check := range checks { // the first reason is the one the user reads
 		if why := check(); why != "" {
-			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2})
+			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, tight: i == len(checks)-1})
 			return
 		}
 	}

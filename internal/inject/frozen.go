@@ -5,7 +5,6 @@ package inject
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,18 +26,14 @@ type Frozen struct {
 
 // FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is taken from the larger
 // of the limit at admission and the one in force: nobody knows under which of them the process started.
-func FrozenIn(pod *corev1.Pod, n *profile.Named, container string) Frozen {
-	plan := MakePlan(Input{Pod: pod, Profile: n, Created: true})
+func FrozenIn(pod *corev1.Pod, n *profile.Named, live map[string]Live, container string) Frozen {
+	plan := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
 	growth := plan.Growth(container)
 	c := plan.of(container)
 	if c == nil || !growth.FollowsLimit || growth.HeapPercent == 0 {
 		return Frozen{}
 	}
-	atAdmission := memory.Bytes(0)
-	if rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container); rec != nil {
-		text, _, _ := strings.Cut(strings.TrimPrefix(rec.Limit, ofThePod), " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
-		atAdmission = parse(text)
-	}
+	atAdmission := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()
 	literal := slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.knob.Name == c.runtime.runtime.Heap && s.knob.Follows == runtimes.Literal
 	})

@@ -181,7 +181,7 @@ func FuzzMakePlan(f *testing.F) {
 		if MakePlan(in).Changes() {
 			t.Errorf("after a forged record the second plan would change something (-once +twice):\n%s", cmp.Diff(forged, inject(in)))
 		}
-		Compare(forged, in.Profile)
+		Compare(forged, in.Profile, in.Live)
 		MakePlan(in).Warnings()
 	})
 }

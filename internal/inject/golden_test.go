@@ -158,7 +158,7 @@ func readCase(t *testing.T, file string) Input {
 		case "MemoryRecommendation":
 			var r v1alpha1.MemoryRecommendation
 			must(t, yaml.UnmarshalStrict(doc, &r))
-			in.Sizes = sizesOf(r)
+			in.Sizes, in.Live = sizesOf(r), LiveIn(r.Status.Containers)
 		default:
 			t.Fatalf("%s: kind %q has no place in a golden case", file, kind.Kind)
 		}

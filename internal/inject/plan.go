@@ -23,9 +23,8 @@ type Input struct {
 	Profile *profile.Named
 	// Sizes are recommended sizes by container name, for sizing modes that size new pods. Nil: none.
 	Sizes map[string]Size
-	// Live is, by container name, the most that the live heap can be according to running replicas (the lowest RSS between
-	// collections). A heap cap below it would abort the process, so none is set. Nil or 0: not known.
-	Live map[string]memory.Bytes
+	// Live is, by container name, what running replicas showed of their heap. Nil: nothing.
+	Live map[string]Live
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
@@ -90,6 +89,8 @@ type skip struct {
 	name, why string
 	// usersOwn: the user has decided, so a cap of unknown size may be in force.
 	usersOwn bool
+	// tight: the live heap needs more than the cap would leave it.
+	tight bool
 }
 
 func (s skip) text() string { return s.name + " left alone: " + s.why }
@@ -135,6 +136,7 @@ func planContainer(in Input, t target, before *containerRecord) (containerPlan, 
 	}
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit)
 	c.facts = facts(in, t, w, c.runtime, c.limit)
+	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
 		c.advice = append(c.advice, limitAdvice(in.Pod, t.container)...)
@@ -166,8 +168,7 @@ func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
 	spec := t.policy.Runtime
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Live: in.Live[t.container.Name],
-		Ask:  ask(t.policy.Tuning),
+		Ask: ask(t.policy.Tuning),
 	}
 	if d.declared {
 		f.Version, f.Variant = runtimes.ParseVersion(spec.Version), string(spec.Variant)

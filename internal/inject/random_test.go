@@ -176,6 +176,14 @@ func (c chance) sizes() map[string]Size {
 	return map[string]Size{"app": {Request: size(), Limit: size()}, "migrate": {Limit: size()}, "nobody": {Limit: size()}}
 }
 
+func (c chance) live() map[string]Live {
+	if c.one(2) {
+		return nil
+	}
+	of := func() memory.Bytes { return pick(c, 0, memory.MiB, 150*memory.MiB, 400*memory.MiB, memory.Max) }
+	return map[string]Live{"app": {Set: of(), Cap: of(), Limit: of()}, "nobody": {Set: of()}}
+}
+
 func (c chance) input() Input {
-	return Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes()}
+	return Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Live: c.live()}
 }

@@ -6,10 +6,12 @@ package inject
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -50,6 +52,15 @@ type containerRecord struct {
 	Taken []string `json:"taken,omitempty"`
 	// Was is, by variable, the text that Set replaced.
 	Was map[string]string `json:"was,omitempty"`
+}
+
+// atAdmission is the effective limit that settings were derived from; 0: not known.
+func (r *containerRecord) atAdmission() memory.Bytes {
+	if r == nil {
+		return 0
+	}
+	text, _, _ := strings.Cut(strings.TrimPrefix(r.Limit, ofThePod), " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
+	return parse(text)
 }
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.

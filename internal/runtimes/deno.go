@@ -19,7 +19,7 @@ var deno = &Runtime{
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
-		Derive: denoOldSpace,
+		Derive: denoOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
 	}}, glibc(0, "", tryArenas)...),
 	Growth: func(f Facts, set bool) Growth {
 		if !set {

@@ -12,8 +12,8 @@ var dotnet = &Runtime{
 	Commands: []string{"dotnet"},
 	Heap:     dotnetPercentName,
 	Knobs: append([]Knob{
-		{Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits, Derive: dotnetPercent},
-		{Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits, Derive: dotnetLimit},
+		{Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom},
+		{Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom},
 		{
 			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
 			Yields: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}}, Derive: dotnetConserve,
@@ -79,7 +79,7 @@ func dotnetLimit(f Facts) Verdict {
 	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
 		return left(fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText))
 	}
-	return set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)), fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit))
+	return fixed(set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)), fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit)))
 }
 
 func dotnetConserve(f Facts) Verdict {

@@ -88,7 +88,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 		Yields: append([]Sign{
 			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"}, {Text: "-XX:MaxRAM="},
 		}, rearmed...),
-		Derive: derive,
+		Derive: derive, Caps: flagPercent(name), Room: hotspotRoom,
 	}
 }
 

@@ -23,7 +23,7 @@ var nodejs = &Runtime{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
 			Yields: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
-			Derive: nodeOldSpace,
+			Derive: nodeOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,
@@ -136,11 +136,8 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 }
 
 func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
-	switch {
-	case old < nodeOldMin && f.Ask.HeapLimit == 0:
+	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
 		return left(fmt.Sprintf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why, nodeOldMin))
-	case f.Live > 0 && old < f.Live.Percent(130):
-		return left(fmt.Sprintf("%s (%s) leaves too little above the live heap of up to %s seen in running pods, so the process would abort instead of collecting: raise the limit", old, why, f.Live))
 	}
 	return set(fmt.Sprint(old.MiB()), why)
 }

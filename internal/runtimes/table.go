@@ -83,6 +83,11 @@ type Knob struct {
 	Needs string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
+	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which needs more; 0: the
+	// text does not say. Nil: the setting is no such cap.
+	Caps func(text string, limit memory.Bytes) memory.Bytes
+	// Room is what such a cap must be at least, in percent of the live heap that was seen (see [Knob.Tight]).
+	Room int32
 }
 
 // Sign is something in a container whose presence means that a setting is left alone.
@@ -122,8 +127,10 @@ type Facts struct {
 	Cgroup memory.Bytes
 	// LimitText is Limit as people say it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
-	// Live is the most that the live heap can be, from what was measured in running replicas. 0: not measured.
+	// Live is the most that the live heap can be, from what was measured in replicas that ran without a cap. 0: not measured.
 	Live memory.Bytes
+	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
+	Proven memory.Bytes
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
 	// Texts are the user's own values of the variables in [Runtime.Heeds]; [FromElsewhere] where the pod does not show the value.

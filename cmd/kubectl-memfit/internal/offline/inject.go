@@ -99,7 +99,9 @@ func (r *Result) workload(w *workload, world *world) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s", w, decision.Why))
 		return nil
 	}
-	plan := inject.MakePlan(inject.Input{Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), ConfigMapKeys: world.keys[w.namespace]})
+	plan := inject.MakePlan(inject.Input{
+		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Live: inject.LiveIn(world.recommended(w)), ConfigMapKeys: world.keys[w.namespace],
+	})
 	r.note(w, plan)
 	if !plan.Changes() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, there is nothing more that %s would set", w, governed))

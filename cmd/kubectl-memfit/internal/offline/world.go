@@ -151,9 +151,15 @@ func (w *world) sizesOf(l *workload, n *profile.Named) map[string]inject.Size {
 	default:
 		return nil
 	}
-	for _, m := range w.recommendations {
+	return sizes(w.recommended(l))
+}
+
+// recommended is what a MemoryRecommendation in the manifests says of the workload; nil when there is none.
+func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
+	for i := range w.recommendations {
+		m := &w.recommendations[i]
 		if m.Spec.Workload.Kind == l.kind && m.Spec.Workload.Name == l.name && m.Namespace == l.namespace {
-			return sizes(m.Status.Containers)
+			return m.Status.Containers
 		}
 	}
 	return nil

@@ -85,6 +85,9 @@ func evidence(e *v1alpha1.Evidence) string {
 	if e.Trough != nil {
 		parts = append(parts, "live set "+Amount(e.Trough))
 	}
+	if e.LiveSet != nil {
+		parts = append(parts, "up to "+Amount(e.LiveSet)+" alive without a heap cap")
+	}
 	if len(parts) == 0 {
 		return "no memory was measured yet"
 	}

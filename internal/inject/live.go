@@ -1,0 +1,105 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Live is what running replicas of a container showed of their heap.
+type Live struct {
+	// Set is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a heap cap. A cap with no
+	// room above it would stop a process that runs today, so none is set. 0: not known.
+	Set memory.Bytes
+	// Cap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe whatever Set says.
+	Cap memory.Bytes
+	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on their low points
+	// below it, which say more than what they held before they had one.
+	Limit memory.Bytes
+}
+
+// LiveIn is what the status of a MemoryRecommendation says of live heaps; nil when it says nothing.
+func LiveIn(containers []v1alpha1.ContainerRecommendation) map[string]Live {
+	var out map[string]Live
+	for i := range containers {
+		c := &containers[i]
+		if c.Evidence.LiveSet == nil {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]Live, len(containers))
+		}
+		live := Live{Set: memory.FromQuantity(*c.Evidence.LiveSet)}
+		if q := c.Evidence.HeapCap; q != nil {
+			live.Cap = memory.FromQuantity(*q)
+		}
+		if c.Recommended != nil && c.Recommended.Limit != nil {
+			live.Limit = memory.FromQuantity(*c.Recommended.Limit)
+		}
+		out[c.Container] = live
+	}
+	return out
+}
+
+// proven is what speaks against a heap cap under the limit, and a cap that needs no proof.
+func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
+	seen := in.Live[c.name]
+	if seen.Set == 0 || seen.Cap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
+		return 0, 0
+	}
+	heap = seen.Cap
+	if in.Created {
+		// It runs with the cap it has, whatever others showed since. Else it would be called stale whenever the evidence moves.
+		if own := heapCap(t.container, c.limit.cgroup, in.before.of(c.name)); heap == 0 || own > 0 && own < heap {
+			heap = own
+		}
+	}
+	return seen.Set, heap
+}
+
+// HeapCap is the heap cap that a container of a running pod was started with, whoever set it; 0: none that shows in its environment.
+func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
+	c := container(pod, name)
+	if c == nil {
+		return 0
+	}
+	return heapCap(c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits)).cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
+}
+
+// heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the process started.
+func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
+	limit = max(limit, rec.atAdmission())
+	return runtimes.HeapCapIn(func(name string) string {
+		for i := range c.Env {
+			if e := &c.Env[len(c.Env)-1-i]; e.Name == name { // the last one counts
+				return e.Value
+			}
+		}
+		return ""
+	}, limit)
+}
+
+// CapsHeap reports whether the container runs something that memfit can set a hard heap cap for.
+func (p Plan) CapsHeap(container string) bool {
+	c := p.of(container)
+	return c != nil && c.runtime.runtime.CapsHeap()
+}
+
+// NoRoom says why the heap cap is left out for what is alive in the container; empty when it is not.
+func (p Plan) NoRoom(container string) string {
+	c := p.of(container)
+	if c == nil {
+		return ""
+	}
+	for _, s := range c.skips {
+		if s.tight {
+			return s.text()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// How much heap a cap must leave, in percent of the lowest RSS that processes without a cap came down to between collections. That is an upper
+// bound of what is alive: it also holds garbage that no collection met, and the process besides its heap. Measured with a live set that is
+// replaced all the time (docs/runtimes.md): Node.js aborted with caps of up to 111 % of it and not from 115 % on; HotSpot, whose RSS
+// stays 1.5 times the live set, worked at 75 %. .NET was not measured.
+const (
+	v8Room      = 120
+	hotspotRoom = 100
+	dotnetRoom  = 120
+)
+
+// CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does nothing but collect. Go
+// has none: GOMEMLIMIT gives way.
+func (r *Runtime) CapsHeap() bool {
+	for i := range r.Knobs {
+		if r.Knobs[i].Caps != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Tight says why a value of the knob would leave the live heap too little, by what was seen in running replicas; empty: it fits, or nothing
+// was seen.
+func (k *Knob) Tight(v Verdict, f Facts) string {
+	if f.Live == 0 || k.Caps == nil {
+		return ""
+	}
+	heap := k.Caps(v.Value, f.Cgroup)
+	need := f.Live.Percent(k.Room)
+	if heap == 0 || heap >= need || f.Proven > 0 && heap >= f.Proven {
+		return ""
+	}
+	return fmt.Sprintf("pods without a heap cap were seen with a live heap of up to %s, which takes a cap of %s, and %s (%s) is less, so the process might run out of heap: %s",
+		f.Live, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
+}
+
+// remedy is what the owner can do so that the heap is large enough.
+func (k *Knob) remedy(v Verdict, f Facts, need memory.Bytes) string {
+	if limit := k.limitFor(f, need); limit > 0 && !v.Fixed {
+		return fmt.Sprintf("raise the limit to %s", limit)
+	}
+	return "ask for that much, or raise the limit"
+}
+
+// limitFor is the least limit, in steps of 16Mi, from which so large a heap follows. 0: no limit does that.
+func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
+	const step, tries = 16 * memory.MiB, 64
+	beside := f.Cgroup.Minus(f.Limit) // memory-backed volumes
+	f.Limit = max(f.Limit, need).CeilTo(step)
+	for range tries {
+		f.Cgroup = f.Limit.Plus(beside)
+		v := k.Derive(f)
+		if v.Value == "" || v.Fixed {
+			return 0
+		}
+		heap := k.Caps(v.Value, f.Cgroup)
+		if heap >= need {
+			return f.Cgroup
+		}
+		f.Limit = f.Limit.Plus(max(step, (need - heap).CeilTo(step)))
+	}
+	return 0
+}
+
+// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables say it; 0: none, as far as one can see.
+// Value gives the text of a variable, limit is what shares are taken of. Of several the smallest counts.
+func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
+	var least memory.Bytes
+	for _, k := range caps {
+		text := value(k.Env)
+		if text == "" {
+			continue
+		}
+		if heap := k.Caps(text, limit); heap > 0 && (least == 0 || heap < least) {
+			least = heap
+		}
+	}
+	return least
+}
+
+// caps are all knobs that cap a heap.
+var caps = func() (all []*Knob) {
+	for _, r := range table {
+		for i := range r.Knobs {
+			if r.Knobs[i].Caps != nil {
+				all = append(all, &r.Knobs[i])
+			}
+		}
+	}
+	return all
+}()
+
+// flagMiB reads a flag of whole MiB; the last one counts.
+func flagMiB(flag string) func(string, memory.Bytes) memory.Bytes {
+	return func(text string, _ memory.Bytes) memory.Bytes {
+		n, err := strconv.ParseInt(flagValue(foldV8(text), flag), 10, 32)
+		if err != nil {
+			return 0
+		}
+		return memory.Bytes(n) * memory.MiB
+	}
+}
+
+// flagPercent reads a flag that is a share of the limit, such as "60.0".
+func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
+	return func(text string, limit memory.Bytes) memory.Bytes {
+		percent, err := strconv.ParseFloat(flagValue(text, flag), 32)
+		if err != nil || percent <= 0 || percent > 100 {
+			return 0
+		}
+		return limit.Percent(int32(10*percent)) / 10
+	}
+}
+
+// flagValue is what follows "flag=" where it stands last in text.
+func flagValue(text, flag string) string {
+	i := strings.LastIndex(text, flag+"=")
+	if i < 0 {
+		return ""
+	}
+	value := text[i+len(flag)+1:]
+	if end := strings.IndexAny(value, " \t\n\r\"'"); end >= 0 {
+		value = value[:end]
+	}
+	return value
+}
+
+// hexBytes and hexPercent read .NET's numbers.
+func hexBytes(text string, _ memory.Bytes) memory.Bytes { return memory.Bytes(hex(text)) }
+
+func hexPercent(text string, limit memory.Bytes) memory.Bytes {
+	percent := hex(text)
+	if percent > 100 {
+		return 0
+	}
+	return limit.Percent(int32(percent)) //nolint:gosec // at most 100
+}
+
+func hex(text string) int64 {
+	n, err := strconv.ParseInt(strings.TrimPrefix(strings.ToLower(text), "0x"), 16, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
