@@ -216,6 +216,86 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	}
 }
 
+// TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode, and although an outcome for the same template is remembered.
+func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
+	h, pod, profile := golden(t, "../internal/inject/testdata/node-live-heap-raised.yaml")
+	writer, ok := h.injector.Reader.(client.Client)
+	if !ok {
+		t.Fatal("the fake takes no updates")
+	}
+	updated := func(obj client.Object) {
+		t.Helper()
+		if err := writer.Update(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.injector.Governor.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var recs v1alpha1.MemoryRecommendationList
+	if err := writer.List(t.Context(), &recs); err != nil || len(recs.Items) != 1 {
+		t.Fatalf("%d recommendations: %v", len(recs.Items), err)
+	}
+	rec := &recs.Items[0]
+	patched := func() string {
+		got, _ := asked(t, h, reviewOf(pod))
+		usual, _ := asked(t, h.usual, reviewOf(pod))
+		if diff := cmp.Diff(usual, got); diff != "" {
+			t.Errorf("-usual +got\n%s", diff)
+		}
+		return string(got.Patch)
+	}
+	capped, sized, reason := "--max-old-space-size=", "768Mi", "with a live heap of up to 420Mi"
+	if got := patched(); !strings.Contains(got, capped) || !strings.Contains(got, sized) {
+		t.Errorf("the raise makes room for the cap: %s", got)
+	}
+	profile.Spec.Sizing.Mode = v1alpha1.SizingRecommend
+	profile.Generation++
+	updated(profile)
+	if got := patched(); strings.Contains(got, `"value":"`+capped) || strings.Contains(got, sized) || !strings.Contains(got, reason) {
+		t.Errorf("without the raise there is no room: %s", got)
+	}
+	rec.Status.Containers[0].Evidence.LiveSet = new(resource.MustParse("300Mi"))
+	updated(rec)
+	if got := patched(); !strings.Contains(got, `"value":"`+capped) {
+		t.Errorf("less is alive now: %s", got)
+	}
+	rec.Status.Containers[0].Evidence.LiveSet = nil
+	updated(rec)
+	if got := patched(); !strings.Contains(got, `"value":"`+capped) {
+		t.Errorf("nothing is known any more: %s", got)
+	}
+}
+
+// TestPausedPodsAreUnlikeOthers: they get no size, but whatever else the recommendation says of them.
+func TestPausedPodsAreUnlikeOthers(t *testing.T) {
+	h, pod, _ := golden(t, "../internal/inject/testdata/node-live-heap-raised.yaml")
+	e := &encoded{body: reviewOf(pod)}
+	if !e.read() {
+		t.Fatal("not a usual request")
+	}
+	ruling, err := h.injector.Governor.Rule(t.Context(), &e.review.Meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := h.injector.recommendation(t.Context(), ruling)
+	if err != nil || rec == nil {
+		t.Fatalf("%v, %v", rec, err)
+	}
+	going, _, usual := h.injector.likeness(e, ruling, rec)
+	ruling.Paused = "somebody"
+	still, _, _ := h.injector.likeness(e, ruling, rec)
+	if going == still || !usual {
+		t.Errorf("paused or not, an outcome is shared (usual: %t)", usual)
+	}
+	if got := sizes(ruling, rec); got != nil {
+		t.Errorf("paused, and yet %v", got)
+	}
+	if rec, err = h.injector.recommendation(t.Context(), ruling); err != nil || len(live(rec)) != 1 {
+		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)
+	}
+}
+
 // TestDryRunsAreNotCounted, whether or not the outcome is remembered.
 func TestDryRunsAreNotCounted(t *testing.T) {
 	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
