@@ -24,8 +24,8 @@ indentation becomes the usual one.
 Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
 memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
 that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
-MemoryRecommendations for sizing modes that size new pods. What only a cluster knows is not seen: limits that a LimitRange adds,
-what other webhooks change, and live heaps.
+MemoryRecommendations for sizes of new pods and for live heaps. What only a cluster knows is not seen: limits that a LimitRange adds
+and what other webhooks change.
 
 What is set, and what is left alone and why, is said on standard error (--quiet silences it).
 

@@ -172,7 +172,7 @@ func (r rule) conditions(list string) []string {
 	all = append(all,
 		"(!has(c.envFrom) || size(c.envFrom) == 0)", // it may hold the name, and a literal would hide it
 		fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", r.env),
-		fmt.Sprintf("(!has(c.command) || !c.command.exists(w, w.contains(%[1]q))) && (!has(c.args) || !c.args.exists(w, w.contains(%[1]q)))", r.env+"="))
+		fmt.Sprintf("(!has(c.command) || !c.command.exists(w, w.matches(%[1]q))) && (!has(c.args) || !c.args.exists(w, w.matches(%[1]q)))", `(^|[\s;&|(])`+r.env+"="))
 	return append(all, r.yields()...)
 }
 

@@ -98,7 +98,7 @@ func (w *working) userHas(s setting) string {
 }
 
 // assigned reports whether a shell or env on the command line gives the variable a value that does not carry on the pod's own:
-// NAME=x does, NAME="$NAME x" does not.
+// NAME=x does, NAME="$NAME x" does not, and 'NAME=' in quotes is text of a program.
 func (w *working) assigned(name string) bool {
 	found := false
 	for _, text := range w.commands {
@@ -111,15 +111,11 @@ func (w *working) assigned(name string) bool {
 				break
 			}
 			at += i
-			found = at == 0 || !partOfName(text[at-1])
+			found = at == 0 || strings.IndexByte(" \t\n;&|(", text[at-1]) >= 0
 			at += len(name)
 		}
 	}
 	return found
-}
-
-func partOfName(c byte) bool {
-	return c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // sign says where a sign was found that the setting yields to; empty when nowhere, or where the profile replaces it.
