@@ -12,6 +12,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/node"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
 func runDown(ctx context.Context, l layout.Layout, args []string) error {
@@ -26,7 +27,7 @@ func runDown(ctx context.Context, l layout.Layout, args []string) error {
 		return err
 	}
 	defer unlock()
-	if err := (&node.Node{Layout: l}).Down(); err != nil {
+	if err := (&node.Node{Layout: l}).Down(progress.New(os.Stderr, 0).Note); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "The lab is down. Built programs and images stay in", l.Cache)

@@ -60,7 +60,7 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	} else if _, err := os.Stat(l.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)
 	}
-	if err := n.Down(); err != nil {
+	if err := n.Down(report.Note); err != nil {
 		return fmt.Errorf("cleaning up after a predecessor: %w", err)
 	}
 	if err := n.Start(ctx, report); err != nil {

@@ -23,27 +23,53 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
+// downPauses are the waits between the rounds of Down. A machine that is busy with something else needs a while to let go of hundreds of
+// containers, and all of them together are less than a person would wait before trying again.
+var downPauses = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second}
+
 // Down ends everything that belongs to a lab on this machine and removes what it left, whether it was healthy, crashed
-// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays.
+// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays. What fails is told and tried again.
+func (n *Node) Down(note func(format string, args ...any)) error {
+	return inRounds(n.downOnce, downPauses, note, time.Sleep)
+}
+
+// inRounds tries until it works or no pause is left.
+func inRounds(try func() error, pauses []time.Duration, note func(format string, args ...any), sleep func(time.Duration)) error {
+	err := try()
+	for _, pause := range pauses {
+		if err == nil {
+			return nil
+		}
+		note("Not everything of the lab is gone, the next try is in %s: %s", pause, strings.ReplaceAll(err.Error(), "\n", "; "))
+		sleep(pause)
+		err = try()
+	}
+	return err
+}
+
+// downOnce goes through all steps once.
 //
-// The order matters: what restarts others goes first (the kubelet), then containers, then their shims, then the daemons;
-// mounts only when nobody uses them, cgroups only when they are empty.
-func (n *Node) Down() error {
+// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would send somebody to tidy up after
+// each shim), then containers, then their shims, then whoever those had running, then the daemons; mounts only when nobody uses
+// them, cgroups only when they are empty.
+func (n *Node) downOnce() error {
 	steps := []struct {
 		what string
 		do   func() error
 	}{
 		{"ending the kubelet", func() error { return n.stop("kubelet") }},
+		{"ending containerd", func() error { return n.stop("containerd") }},
 		{"ending the containers", n.stopContainers},
 		{"ending the container shims", func() error { return n.sweep(n.isShim) }},
 		{"ending the daemons", n.stopAll},
 		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
+		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to be removed.
+		{"ending what is in the network namespace", func() error { return endAll(process.Inside(n.Layout.NetNS())) }},
 		{"ending late containers", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
 		{"unmounting", n.unmount},
 		{"removing the cgroups", func() error { return retry(removeCgroups) }},
-		{"restoring what the machine was like", func() error { return machine.RestoreSnapshot(n.snapshot()) }},
-		{"removing files", n.removeFiles},
+		{"restoring what the machine was like, and removing files", n.forget},
 	}
 	var failed error
 	for _, step := range steps {
@@ -76,14 +102,14 @@ func (n *Node) stopContainers() error {
 		if err != nil || len(pids) == 0 {
 			return err
 		}
-		var failed error
+		var records []process.Record
 		for _, pid := range pids {
 			if r, ok := process.ByPID(pid); ok {
-				failed = errors.Join(failed, r.Stop(0))
+				records = append(records, r)
 			}
 		}
-		if failed != nil {
-			return failed
+		if err := process.End(records); err != nil {
+			return err
 		}
 	}
 	return errors.New("the lab's cgroups fill up again as fast as they are emptied")
@@ -121,14 +147,16 @@ func (n *Node) isStray(args []string) bool {
 	})
 }
 
-func (n *Node) sweep(match func(args []string) bool) error {
-	var failed error
-	for _, p := range process.Find(match) {
+func (n *Node) sweep(match func(args []string) bool) error { return endAll(process.Find(match)) }
+
+func endAll(found []process.Running) error {
+	var records []process.Record
+	for _, p := range found {
 		if r, ok := p.Record(); ok {
-			failed = errors.Join(failed, r.Stop(0))
+			records = append(records, r)
 		}
 	}
-	return failed
+	return process.End(records)
 }
 
 // unmount removes every mount below the lab's own directories, the deepest first.
@@ -177,6 +205,15 @@ func unescape(s string) string {
 		out.WriteByte(s[i])
 	}
 	return out.String()
+}
+
+// forget puts the machine back and removes the state. In this order and only so: the snapshot of the machine is part of the state, and
+// the next try needs it.
+func (n *Node) forget() error {
+	if err := machine.RestoreSnapshot(n.snapshot()); err != nil {
+		return err
+	}
+	return n.removeFiles()
 }
 
 // removeFiles removes the state. A mount that is still there would turn this into deleting what is mounted, so it refuses.

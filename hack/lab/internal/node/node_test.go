@@ -5,6 +5,8 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +85,41 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 			}
 			if got := n.isStray(args); got != tc.wantIt {
 				t.Errorf("isStray = %v, want %v", got, tc.wantIt)
+			}
+		})
+	}
+}
+
+// TestDownTriesAgain: a bounded number of times, saying why, and the last failure is the answer.
+func TestDownTriesAgain(t *testing.T) {
+	pauses := []time.Duration{time.Second, 5 * time.Second}
+	for name, tc := range map[string]struct {
+		fails       int
+		wantErr     bool
+		wantWaited  time.Duration
+		wantRemarks int
+	}{
+		"it works":                  {},
+		"it works the second time":  {fails: 1, wantWaited: time.Second, wantRemarks: 1},
+		"it works the last time":    {fails: 2, wantWaited: 6 * time.Second, wantRemarks: 2},
+		"something will not let go": {fails: 9, wantErr: true, wantWaited: 6 * time.Second, wantRemarks: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries, waited := 0, time.Duration(0)
+			var remarks []string
+			err := inRounds(func() error {
+				if tries++; tries <= tc.fails {
+					return errors.Join(errors.New("removing the cgroups: busy"), errors.New("removing files: not empty"))
+				}
+				return nil
+			}, pauses, func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }, func(d time.Duration) { waited += d })
+			if (err != nil) != tc.wantErr || waited != tc.wantWaited || len(remarks) != tc.wantRemarks {
+				t.Errorf("%v after %s and %q", err, waited, remarks)
+			}
+			for _, remark := range remarks {
+				if !strings.Contains(remark, "removing the cgroups: busy; removing files: not empty") {
+					t.Errorf("%q does not say what is left", remark)
+				}
 			}
 		})
 	}

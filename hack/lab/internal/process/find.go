@@ -38,6 +38,30 @@ func Find(match func(args []string) bool) []Running {
 	return found
 }
 
+// Inside returns the processes that are in the network namespace which is mounted on path. A path that is no namespace any more, as after
+// a reboot, has nobody inside; and whoever asks from inside is not told about the others, because its own parents are among them.
+func Inside(path string) []Running {
+	namespace, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if own, err := os.Stat("/proc/self/ns/net"); err != nil || os.SameFile(own, namespace) {
+		return nil
+	}
+	var found []Running
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if its, err := os.Stat(filepath.Join(dir, "ns/net")); err == nil && os.SameFile(its, namespace) {
+			found = append(found, Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}})
+		}
+	}
+	return found
+}
+
 // Record turns a found process into one that can be stopped safely; ok is false when it is gone already.
 func (p Running) Record() (r Record, ok bool) {
 	ticks, _, err := stat(p.PID)

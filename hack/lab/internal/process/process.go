@@ -87,8 +87,42 @@ func (r Record) Alive() bool {
 	return err == nil && ticks == r.Start && state != 'Z' && state != 'X'
 }
 
+// patience is how long a killed process may take to be gone. The kernel needs a moment to free a big one; longer would mean that it
+// hangs in a call that cannot be interrupted.
+const patience = 20 * time.Second
+
 // Stop asks the daemon to end, and after grace ends it. No grace means no asking.
 func (r Record) Stop(grace time.Duration) error {
+	if grace > 0 {
+		if err := r.signal(syscall.SIGTERM); err != nil {
+			return fmt.Errorf("asking %s (pid %d) to end: %w", r.Name, r.PID, err)
+		}
+		if r.gone(grace) {
+			return nil
+		}
+	}
+	return End([]Record{r})
+}
+
+// End kills processes and waits for all of them together: one after the other, hundreds take long enough for new ones to come.
+func End(records []Record) error {
+	var failed error
+	for _, r := range records {
+		if err := r.signal(syscall.SIGKILL); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("ending %s (pid %d): %w", r.Name, r.PID, err))
+		}
+	}
+	deadline := time.Now().Add(patience)
+	for _, r := range records {
+		if !r.gone(time.Until(deadline)) {
+			failed = errors.Join(failed, fmt.Errorf("%s (pid %d) does not end even when killed", r.Name, r.PID))
+		}
+	}
+	return failed
+}
+
+// signal sends a signal to this very process. One that is gone needs none.
+func (r Record) signal(s syscall.Signal) error {
 	p, err := os.FindProcess(r.PID) // holds a pidfd: from here on, the pid cannot come to mean another process
 	if err != nil {
 		return err
@@ -97,20 +131,8 @@ func (r Record) Stop(grace time.Duration) error {
 	if !r.Alive() {
 		return nil
 	}
-	if grace > 0 {
-		if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("asking %s (pid %d) to end: %w", r.Name, r.PID, err)
-		}
-		if r.gone(grace) {
-			return nil
-		}
-	}
-	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("ending %s (pid %d): %w", r.Name, r.PID, err)
-	}
-	// The kernel needs a moment to free a big process; minutes would mean it hangs in an uninterruptible call.
-	if !r.gone(20 * time.Second) {
-		return fmt.Errorf("%s (pid %d) does not end even when killed", r.Name, r.PID)
+	if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
 	}
 	return nil
 }

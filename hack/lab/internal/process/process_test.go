@@ -94,3 +94,41 @@ func TestFindSeesItself(t *testing.T) {
 		t.Error("Find returned the process that asked, which would then end itself")
 	}
 }
+
+// TestEndKillsAllOfThem: and who is gone already is no failure.
+func TestEndKillsAllOfThem(t *testing.T) {
+	dir := t.TempDir()
+	var records []Record
+	for _, name := range []string{"a", "b", "c"} {
+		r, err := Start(Spec{Name: name, Path: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(dir, name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Stop(0) })
+		records = append(records, r)
+	}
+	if err := records[1].Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := End(records); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if r.Alive() {
+			t.Errorf("%s was ended, but counts as alive", r.Name)
+		}
+	}
+}
+
+// TestNobodyIsInsideWhatIsNoNamespace: a plain file, as after a reboot, and the namespace of whoever asks.
+func TestNobodyIsInsideWhatIsNoNamespace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "netns")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, file + "-missing", "/proc/self/ns/net"} {
+		if found := Inside(path); len(found) != 0 {
+			t.Errorf("%d processes are inside %s, and would be ended", len(found), path)
+		}
+	}
+}
