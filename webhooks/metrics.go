@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/inject"
 )
 
 // Results of an admission, as they stand in the metrics' result label.
@@ -56,4 +59,23 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 func (m *Metrics) observe(result string, took time.Duration) {
 	m.duration[result].Observe(took.Seconds())
+}
+
+// countersOf are the counters of each container that the plan speaks of.
+func (m *Metrics) countersOf(plan inject.Plan, pod *corev1.Pod) (all []prometheus.Counter) {
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			name := containers[i].Name
+			runtime := plan.Growth(name).Name
+			if runtime == "" {
+				continue // not managed
+			}
+			result := "nothing"
+			if plan.Sets(name) {
+				result = "injected"
+			}
+			all = append(all, m.injections.WithLabelValues(runtime, result))
+		}
+	}
+	return all
 }

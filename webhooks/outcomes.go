@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
@@ -32,13 +33,8 @@ const (
 // outcome is what becomes of a pod, and of all that are like it.
 type outcome struct {
 	answer
-	done []done
-}
-
-// done is what became of one container that the plan speaks of.
-type done struct {
-	runtime string
-	sets    bool
+	// counters count what became of each container that the plan speaks of.
+	counters []prometheus.Counter
 }
 
 // likeness is all that an outcome depends on. Pods are alike when theirs are equal.
@@ -75,11 +71,11 @@ func (k *outcomes) get(of likeness) *outcome {
 
 // add remembers an outcome, as its result, which it returns: the patch itself stands in memory that is used again. Nil: it is too long.
 func (k *outcomes) add(of likeness, o *outcome) []byte {
-	result := bytes.Clone(review.AppendResult(nil, o.patch, o.warnings))
+	result := review.AppendResult(nil, o.patch, o.warnings)
 	if len(result) > maxResult {
 		return nil
 	}
-	k.cache().Add(of, &outcome{answer: answer{result: result}, done: o.done})
+	k.cache().Add(of, &outcome{answer: answer{result: result}, counters: o.counters})
 	return result
 }
 

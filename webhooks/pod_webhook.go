@@ -143,7 +143,9 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 	}
 	result = resultGoverned
 	if !dryRun {
-		h.count(o.done)
+		for _, c := range o.counters {
+			c.Inc()
+		}
 	}
 	return o.answer
 }
@@ -176,7 +178,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 		return nil, false, err
 	}
 	if _, seen := r.pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.patch) > 0 {
-		o.warnings, o.done = warnings(plan), doneBy(plan, r.pod)
+		o.warnings, o.counters = warnings(plan), h.Metrics.countersOf(plan, r.pod)
 	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
 	if usual && r.exact {
 		o.result = h.known.add(like, o)
@@ -187,18 +189,6 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 func warnings(plan inject.Plan) (all []string) {
 	for _, w := range plan.Warnings() {
 		all = append(all, "memfit: "+w)
-	}
-	return all
-}
-
-func doneBy(plan inject.Plan, pod *corev1.Pod) (all []done) {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			name := containers[i].Name
-			if runtime := plan.Growth(name).Name; runtime != "" { // else not managed
-				all = append(all, done{runtime, plan.Sets(name)})
-			}
-		}
 	}
 	return all
 }
@@ -305,17 +295,6 @@ func (h *PodInjector) failOpen(ctx context.Context, s subject, step string, err 
 	h.Metrics.errors.WithLabelValues(step).Inc()
 	s.logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
 	return answer{warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}
-}
-
-// count tells what became of each container the plan speaks of.
-func (h *PodInjector) count(all []done) {
-	for _, d := range all {
-		result := "nothing"
-		if d.sets {
-			result = "injected"
-		}
-		h.Metrics.injections.WithLabelValues(d.runtime, result).Inc()
-	}
 }
 
 // Register serves the injector at [PodPath].

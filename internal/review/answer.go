@@ -6,6 +6,7 @@ package review
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,7 +14,8 @@ import (
 // AppendResult appends what the answer for a pod says after its UID: that the pod is allowed, with a JSON patch unless it is empty, and
 // with warnings.
 func AppendResult(out, patch []byte, warnings []string) []byte {
-	out = append(out, `,"allowed":true`...)
+	const around = 80
+	out = append(slices.Grow(out, around+base64.StdEncoding.EncodedLen(len(patch))), `,"allowed":true`...)
 	if len(patch) > 0 {
 		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
 		out = base64.StdEncoding.AppendEncode(out, patch)
