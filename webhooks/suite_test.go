@@ -75,7 +75,9 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	server := webhook.NewServer(webhook.Options{Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
-	faulty := interceptor.NewClient(mustWatch(mgr.GetClient()), lookups.funcs())
+	reader, err := govern.NewStraight(ctx, mgr.GetCache())
+	Expect(err).NotTo(HaveOccurred())
+	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
 	governor := govern.New(faulty, mgr.GetAPIReader())
 	watcher = &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: func() { changes.Add(1) }}
 	Expect(mgr.Add(watcher)).To(Succeed())
@@ -96,6 +98,20 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
 	Eventually(governor.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
 	return stopped
+}
+
+// straight reads as the manager's webhook does.
+type straight struct {
+	client.Client
+	reader client.Reader
+}
+
+func (s straight) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return s.reader.Get(ctx, key, into, options...)
+}
+
+func (s straight) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	return s.reader.List(ctx, into, options...)
 }
 
 // mustWatch: the interceptor wants a client that can watch; the manager's cannot, and nobody here does.

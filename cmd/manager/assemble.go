@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -30,7 +31,11 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	governor := govern.New(mgr.GetCache(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	straight, err := govern.NewStraight(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	governor := govern.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	roster := controllers.NewRoster()
 	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}
@@ -41,7 +46,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
 	if o.webhooks {
-		if err := serve(ctx, mgr, server, governor, o); err != nil {
+		if err := serve(ctx, mgr, server, governor, straight, o); err != nil {
 			return err
 		}
 	}
@@ -109,11 +114,11 @@ func atEnd(f func()) manager.Runnable {
 }
 
 // serve adds the webhooks. They start when their certificate is there.
-func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, o options) error {
+func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, reader client.Reader, o options) error {
 	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetCache(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: reader, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
 			return fmt.Errorf("preparing the cache for ConfigMaps: %w", err)

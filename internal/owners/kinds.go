@@ -70,7 +70,7 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 		if kept.Annotations == nil {
 			kept.Annotations = make(map[string]string, 1)
 		}
-		kept.Annotations[once(key)] = once(value)
+		kept.Annotations[once(key)] = value
 	}
 	return kept
 }

@@ -65,11 +65,15 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 			return err
 		}
 	}
-	governor := govern.New(mgr.GetCache(), mgr.GetAPIReader())
+	straight, err := govern.NewStraight(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	governor := govern.New(straight, mgr.GetAPIReader())
 	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: mgr.GetCache(), Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: straight, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	injector.Register(s)
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()

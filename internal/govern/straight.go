@@ -1,0 +1,106 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Straight is a reader of a cache that goes straight to the informer for what each new pod of a cluster asks: metadata of owners and
+// namespaces, and recommendations. The cache itself looks up scheme, kind and informer at every read and copies by reflection. What it
+// returns is the cache's own: only read it.
+type Straight struct {
+	client.Reader
+	metadata        map[metav1.TypeMeta]*store
+	recommendations *store
+}
+
+// NewStraight reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the webhook do not need anyway.
+func NewStraight(ctx context.Context, c cache.Cache) (*Straight, error) {
+	s := &Straight{Reader: c, metadata: map[metav1.TypeMeta]*store{}}
+	var err error
+	for _, obj := range Informers() {
+		of := metav1.TypeMeta{}
+		of.APIVersion, of.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+		if s.metadata[of], err = storeOf(ctx, c, obj); err != nil {
+			return nil, err
+		}
+	}
+	s.recommendations, err = storeOf(ctx, c, &v1alpha1.MemoryRecommendation{})
+	return s, err
+}
+
+// Get reads from a store, or from the cache while that is not filled yet.
+func (s *Straight) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	switch into := into.(type) {
+	case *metav1.PartialObjectMetadata:
+		if found, ok := s.metadata[into.TypeMeta].find(key); ok {
+			m, ok := found.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return notFound(into.Kind, key)
+			}
+			into.ObjectMeta = m.ObjectMeta
+			return nil
+		}
+	case *v1alpha1.MemoryRecommendation:
+		if found, ok := s.recommendations.find(key); ok {
+			m, ok := found.(*v1alpha1.MemoryRecommendation)
+			if !ok {
+				return notFound("MemoryRecommendation", key)
+			}
+			*into = *m
+			return nil
+		}
+	}
+	return s.Reader.Get(ctx, key, into, options...)
+}
+
+func notFound(kind string, key client.ObjectKey) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.Name)
+}
+
+// store is what one informer keeps.
+type store struct {
+	items  toolscache.Store
+	synced func() bool
+	filled atomic.Bool // synced was true once, and stays
+}
+
+// storeOf is nil for a cache that has more than one informer of a kind, or none of client-go's.
+func storeOf(ctx context.Context, c cache.Cache, obj client.Object) (*store, error) {
+	informer, err := c.GetInformer(ctx, obj)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the cache for %s: %w", obj.GetObjectKind().GroupVersionKind().Kind, err)
+	}
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, nil
+	}
+	return &store{items: shared.GetStore(), synced: shared.HasSynced}, nil
+}
+
+// find is nil for an object that is not there; ok is false when this store cannot tell.
+func (s *store) find(key client.ObjectKey) (found any, ok bool) {
+	if s == nil || !s.filled.Load() && !s.synced() {
+		return nil, false
+	}
+	s.filled.Store(true)
+	id := key.Name
+	if key.Namespace != "" {
+		id = key.Namespace + "/" + key.Name
+	}
+	found, _, err := s.items.GetByKey(id)
+	return found, err == nil
+}
