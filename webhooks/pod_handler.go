@@ -31,10 +31,6 @@ const maxReview = 7 << 20
 // maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay for ever.
 const maxKept = 64 << 10
 
-// maxQuick is the longest request answered the quick way, which looks at no annotations but memfit's own: those of a longer one may leave no
-// room for one more (the API server takes 256 KiB of them), and that is for the plan to see.
-const maxQuick = 128 << 10
-
 // podHandler serves [PodInjector] without the framework's decoding and encoding, which cost more than all the rest together. Whatever
 // is unusual about a request goes to the framework instead, which also knows best how to complain.
 type podHandler struct {
@@ -99,9 +95,6 @@ func (e *encoded) reset() bool {
 }
 
 func (e *encoded) read() (ok bool) {
-	if len(e.body) > maxQuick {
-		return false
-	}
 	e.review, ok = review.Read(e.body)
 	e.review.Meta.Namespace = e.review.Namespace
 	return ok

@@ -105,7 +105,7 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 func TestAPodWithoutRoomForTheRecord(t *testing.T) {
 	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
 	note := func(size int) []byte {
-		return bytes.Replace(pod, []byte(`"metadata":{`), fmt.Appendf(nil, `"metadata":{"annotations":{"note":%q},`, strings.Repeat("x", size)), 1)
+		return bytes.Replace(pod, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"note":%q,`, strings.Repeat("x", size)), 1)
 	}
 	if got, _ := asked(t, h, reviewOf(note(200<<10))); len(got.Patch) == 0 {
 		t.Errorf("there is room for the record: %+v", got)
