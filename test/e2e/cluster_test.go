@@ -180,6 +180,7 @@ func restartManagers(ctx context.Context) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
 		g.Expect(d.Status.ObservedGeneration).To(BeNumerically(">=", wanted))
 		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{2, 2, 2}))
+		g.Expect(managerPods(ctx)).To(HaveLen(2), "a replica that is ending is still the leader for some seconds, and knows what it knew")
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
