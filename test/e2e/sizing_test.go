@@ -157,8 +157,8 @@ var _ = Describe("sizing running pods", func() {
 			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill, none was the resize")
 			g.Expect(live[0].Status.ContainerStatuses[0].State.Running).NotTo(BeNil())
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Expect(eventsAbout(ctx, *namespace, "Pod", pod.Name, "Resized")).NotTo(BeEmpty())
-		Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Resized")).NotTo(BeEmpty())
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Pod", pod.Name, "Resized").WithTimeout(later).ShouldNot(BeEmpty())
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Resized").WithTimeout(later).ShouldNot(BeEmpty())
 	}, SpecTimeout(later*3))
 
 	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
@@ -287,7 +287,7 @@ var _ = Describe("sizing running pods", func() {
 				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("512Mi"))).To(Equal(-1))
 			}
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
-		Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Replaced")).To(HaveLen(2))
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Replaced").WithTimeout(later).Should(HaveLen(2))
 	}, SpecTimeout(later*4))
 
 	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {

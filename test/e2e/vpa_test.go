@@ -245,7 +245,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect(restarts(&pods(ctx, *namespace)[0])).To(BeZero())
 			asVPASaid(&pods(ctx, *namespace)[0])
 			eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-			Expect(eventsAbout(ctx, *namespace, "Deployment", "web", "Conflict")).NotTo(BeEmpty())
+			Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Conflict").WithTimeout(later).ShouldNot(BeEmpty())
 		},
 		Entry("when VPA's webhook comes first", SpecTimeout(later*3), "a-vpa-webhook-config", "Recreate"),
 		Entry("when memfit's webhook comes first", SpecTimeout(later*3), "vpa-webhook-config", "Recreate"),
