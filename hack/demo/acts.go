@@ -30,20 +30,32 @@ func applyManifests(ctx context.Context, s *story, manifests string) error {
 }
 
 func withoutMemfit(ctx context.Context, s *story, all *acts) error {
-	pod, err := s.awaitPod(ctx, "bursts", func(*corev1.Pod) bool { return true })
-	if err != nil {
-		return err
-	}
-	a, err := s.watchLoad(ctx, "without memfit", pod, 2)
-	if err != nil {
-		return err
+	var a act
+	held := map[string]bool{}
+	for {
+		pod, err := s.awaitPod(ctx, "bursts", func(p *corev1.Pod) bool { return !held[p.Name] })
+		if err != nil {
+			return err
+		}
+		a, err = s.watchLoad(ctx, "without memfit", pod, 2)
+		if err == nil {
+			break
+		}
+		if held[pod.Name] = true; !errors.Is(err, errHeld) || len(held) == 5 {
+			return err
+		}
+		// The story is about the other way this ends; which one it is, the kernel decides.
+		s.say("%s %s: starting another", pod.Name, err)
+		if _, err := s.kubectl(ctx, "delete", "pod", pod.Name, "--grace-period=1"); err != nil {
+			return err
+		}
 	}
 	if a.kills < 2 {
 		return fmt.Errorf("the service was to be OOM-killed twice without memfit, but it lived through %d bursts with %d kills", a.bursts, a.kills)
 	}
 	*all = append(*all, a)
 	s.say("V8 believes it may use %d MiB of heap; the kernel allows %s for everything", a.heapCap, a.limit)
-	_, err = s.show(ctx, "get", "pods", "-l", "app=bursts")
+	_, err := s.show(ctx, "get", "pods", "-l", "app=bursts")
 	return err
 }
 
