@@ -22,7 +22,7 @@ func runDown(ctx context.Context, l layout.Layout, args []string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: only root can end what root started. Run it again with sudo -E", machine.ErrUnsupported)
 	}
-	unlock, err := lockLab(ctx)
+	unlock, err := lockLab(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := machine.Install(ctx, os.Stderr, machine.Needs()); err != nil {
 		return err
 	}
-	unlock, err := lockLab(ctx)
+	unlock, err := lockLab(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func build(ctx context.Context, l layout.Layout, options node.Options, report *p
 	return n, group.Wait()
 }
 
-// lockLab makes labs on one machine take turns. The lock is outside the directories that `down` removes.
-func lockLab(ctx context.Context) (unlock func(), err error) {
-	return flock.Lock(ctx, "/run/memfit-lab.lock", progress.New(os.Stderr, 0).Note)
+// lockLab makes commands of one lab take turns.
+func lockLab(ctx context.Context, l layout.Layout) (unlock func(), err error) {
+	return flock.Lock(ctx, l.Lock(), progress.New(os.Stderr, 0).Note)
 }

@@ -8,7 +8,9 @@
 #   kind      KIND=1: a kind cluster named memfit is made, or reused
 #   lab       otherwise: a real one-node cluster on this machine; Linux and root
 # hack/lab decides, so that make and the lab never disagree.
-LAB_MODE := $(if $(filter-out /var/lib/memfit-lab/kubeconfig,$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
+# MEMFIT_LAB=NAME is another lab beside the first one, with everything of its own.
+LAB_KUBECONFIG := $(if $(MEMFIT_LAB),/var/lib/memfit-labs/$(MEMFIT_LAB),/var/lib/memfit-lab)/kubeconfig
+LAB_MODE := $(if $(filter-out $(LAB_KUBECONFIG),$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
 
 # The lab is a Go module of its own, so that its pins never meet those of the operator.
 LAB ?= go -C hack/lab run .

@@ -7,13 +7,18 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"regexp"
 )
+
+// labName is what $MEMFIT_LAB may be. It becomes part of socket paths, which may be 107 bytes long.
+var labName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 
 // The cluster's fixed names and addresses. They live in a network namespace of their own, so they collide with nothing
 // on the machine; fixed, they can be written into certificates and documentation.
 const (
-	Namespace   = "memfit-lab" // the node, the kubeconfig context and the cgroup carry this name
+	Namespace   = "memfit-lab" // the node and the kubeconfig context carry this name; and the lab, unless $MEMFIT_LAB says another
 	NodeName    = Namespace
 	Bridge      = "lab0"
 	NodeIP      = "10.240.0.10"
@@ -27,14 +32,11 @@ const (
 	APIPort = 443
 	// ForwardPort is where the machine's own processes reach the API server.
 	ForwardPort = 16443
-
-	// CgroupRoot is the parent of the node's kubepods. A kubelet elsewhere on the machine uses /kubepods, so whatever is
-	// below this one is the lab's and may be ended and removed.
-	CgroupRoot = "/" + Namespace
 )
 
 // Layout is the set of directories of one lab.
 type Layout struct {
+	Name  string // the lab's own name on this machine: its cgroup and its pod network carry it
 	Cache string // built binaries, Debian packages and images: kept between labs, content-addressed
 	State string // etcd, containerd and kubelet data, logs, process records, certificates: gone after `lab down`
 	Run   string // unix sockets: their paths may be 107 bytes long at most, so this one is short
@@ -44,9 +46,17 @@ type Layout struct {
 //
 // State is the same path for every user and every checkout on purpose: there is one lab per machine, and the next one must
 // find what a crashed predecessor left. $MEMFIT_LAB_STATE moves it, for example off an overlay filesystem, on which
-// containerd cannot put its own overlays.
+// containerd cannot put its own overlays. $MEMFIT_LAB names another lab, which runs beside the first one with directories,
+// a cgroup and a network of its own: for comparing two Kubernetes versions.
 func New(getenv func(string) string) (Layout, error) {
-	l := Layout{State: "/var/lib/memfit-lab", Run: "/run/memfit-lab"}
+	l := Layout{Name: Namespace, State: "/var/lib/memfit-lab", Run: "/run/memfit-lab"}
+	if name := getenv("MEMFIT_LAB"); name != "" {
+		if !labName.MatchString(name) {
+			return Layout{}, fmt.Errorf("MEMFIT_LAB=%q is no name for a lab: use up to 20 lowercase letters, digits and hyphens", name)
+		}
+		// Not below the first one's directories: taking that one down removes all of them.
+		l = Layout{Name: Namespace + "-" + name, State: "/var/lib/memfit-labs/" + name, Run: "/run/memfit-labs/" + name}
+	}
 	if dir := getenv("MEMFIT_LAB_STATE"); dir != "" {
 		l.State = dir
 	}
@@ -67,6 +77,13 @@ func New(getenv func(string) string) (Layout, error) {
 	}
 	return l, nil
 }
+
+// CgroupRoot is the parent of the node's kubepods. A kubelet elsewhere on the machine uses /kubepods, so whatever is
+// below this one is the lab's and may be ended and removed.
+func (l Layout) CgroupRoot() string { return "/" + l.Name }
+
+// Lock is the file that makes commands of one lab take turns. It is outside the directories that `down` removes.
+func (l Layout) Lock() string { return "/run/" + l.Name + ".lock" }
 
 // Bin is the store of built binaries.
 func (l Layout) Bin() string { return filepath.Join(l.Cache, "bin") }

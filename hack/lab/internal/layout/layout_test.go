@@ -3,7 +3,10 @@
 
 package layout
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNew(t *testing.T) {
 	tests := map[string]struct {
@@ -30,9 +33,40 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestNamedLabsAreApart: nothing of one lab is below what `down` removes of another.
+func TestNamedLabsAreApart(t *testing.T) {
+	lab := func(name string) Layout {
+		l, err := New(func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": name}[key] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first, a, b := lab(""), lab("a"), lab("a-b")
+	for _, pair := range [][2]Layout{{first, a}, {a, b}, {first, b}} {
+		for _, dirs := range [][2]string{
+			{pair[0].State, pair[1].State},
+			{pair[0].Run, pair[1].Run},
+			{pair[0].CgroupRoot(), pair[1].CgroupRoot()},
+			{pair[0].Lock(), pair[1].Lock()},
+		} {
+			if dirs[0] == dirs[1] || strings.HasPrefix(dirs[1], dirs[0]+"/") || strings.HasPrefix(dirs[0], dirs[1]+"/") {
+				t.Errorf("%s and %s are not apart", dirs[0], dirs[1])
+			}
+		}
+	}
+	for _, bad := range []string{"../x", "A", "a/b", "-a", strings.Repeat("a", 21)} {
+		if _, err := New(func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": bad}[key] }); err == nil {
+			t.Errorf("MEMFIT_LAB=%q is taken, want an error", bad)
+		}
+	}
+}
+
 // The longest socket below Run must fit sockaddr_un, which holds 107 bytes and a NUL.
 func TestSocketPathFits(t *testing.T) {
-	l, err := New(func(string) string { return "/home" })
+	l, err := New(func(key string) string {
+		return map[string]string{"HOME": "/home", "MEMFIT_LAB": strings.Repeat("a", 20)}[key]
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

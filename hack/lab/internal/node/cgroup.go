@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/memfit/memfit/hack/lab/internal/layout"
 )
 
 // cgroupMount is where both cgroup versions are mounted by convention: one hierarchy per controller in version 1, a single
@@ -44,15 +42,15 @@ func cgroupHierarchies() ([]string, error) {
 	return dirs, nil
 }
 
-// makeCgroups creates the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but insists
+// makeCgroups creates lab, the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but insists
 // that this one is there.
-func makeCgroups() error {
+func makeCgroups(lab string) error {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	for _, root := range dirs {
-		if err := os.MkdirAll(filepath.Join(root, layout.CgroupRoot), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(root, lab), 0o755); err != nil {
 			return fmt.Errorf("making the lab's cgroup: %w", err)
 		}
 		if err := delegateControllers(root); err != nil {
@@ -67,7 +65,7 @@ func makeCgroups() error {
 			if err != nil {
 				return fmt.Errorf("reading the machine's cpuset: %w", err)
 			}
-			if err := os.WriteFile(filepath.Join(root, layout.CgroupRoot, file), value, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(root, lab, file), value, 0o644); err != nil {
 				return fmt.Errorf("opening the lab's cpuset: %w", err)
 			}
 		}
@@ -92,14 +90,14 @@ func delegateControllers(root string) error {
 }
 
 // cgroupPIDs returns every process in the lab's cgroups: the containers, whoever started them.
-func cgroupPIDs() ([]int, error) {
+func cgroupPIDs(lab string) ([]int, error) {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
 	for _, root := range dirs {
-		err := walkCgroups(filepath.Join(root, layout.CgroupRoot), func(dir string) error {
+		err := walkCgroups(filepath.Join(root, lab), func(dir string) error {
 			data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // removed before or while we read
 				return nil
@@ -123,14 +121,14 @@ func cgroupPIDs() ([]int, error) {
 }
 
 // removeCgroups removes the lab's cgroups, which must hold no process any more.
-func removeCgroups() error {
+func removeCgroups(lab string) error {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	for _, root := range dirs {
 		var below []string
-		err := walkCgroups(filepath.Join(root, layout.CgroupRoot), func(dir string) error {
+		err := walkCgroups(filepath.Join(root, lab), func(dir string) error {
 			below = append(below, dir)
 			return nil
 		})

@@ -22,14 +22,16 @@ type settings struct {
 	Bin, Run, State, PKI, Config string
 	Socket, PauseImage           string
 	NodeIP, PodCIDR, CgroupRoot  string
-	CrashBackoffMax              string
+	// Network is the name of the pod network: the CNI library keeps its results by that name in one place of the machine.
+	Network         string
+	CrashBackoffMax string
 }
 
 func (n *Node) settings() settings {
 	s := settings{
 		Bin: n.Bin, Run: n.Layout.Run, State: n.Layout.State, PKI: n.Layout.PKI(), Config: n.Layout.Config(),
 		Socket: n.Layout.ContainerdSocket(),
-		NodeIP: layout.NodeIP, PodCIDR: layout.PodCIDR, CgroupRoot: layout.CgroupRoot,
+		NodeIP: layout.NodeIP, PodCIDR: layout.PodCIDR, CgroupRoot: n.Layout.CgroupRoot(), Network: n.Layout.Name + "-pods",
 		CrashBackoffMax: n.Options.CrashBackoffMax.String(),
 	}
 	if len(n.Images) > 0 {

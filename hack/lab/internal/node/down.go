@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/netns"
 	"github.com/memfit/memfit/hack/lab/internal/process"
@@ -68,7 +67,7 @@ func (n *Node) downOnce() error {
 		{"ending late containers", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
 		{"unmounting", n.unmount},
-		{"removing the cgroups", func() error { return retry(removeCgroups) }},
+		{"removing the cgroups", func() error { return retry(func() error { return removeCgroups(n.Layout.CgroupRoot()) }) }},
 		{"restoring what the machine was like, and removing files", n.forget},
 	}
 	var failed error
@@ -98,7 +97,7 @@ func (n *Node) stop(name string) error {
 // could save outlives it.
 func (n *Node) stopContainers() error {
 	for range 10 { // a process that forks while we list is found in the next round
-		pids, err := cgroupPIDs()
+		pids, err := cgroupPIDs(n.Layout.CgroupRoot())
 		if err != nil || len(pids) == 0 {
 			return err
 		}
@@ -227,7 +226,7 @@ func (n *Node) removeFiles() error {
 	}
 	leftovers := []string{n.Layout.Run, n.Layout.State}
 	// The CNI library keeps the result of every ADD in a directory that all its users share.
-	results, _ := filepath.Glob("/var/lib/cni/results/" + layout.Namespace + "-*") // a well-formed pattern
+	results, _ := filepath.Glob("/var/lib/cni/results/" + n.Layout.Name + "-pods-*") // a well-formed pattern
 	for _, path := range append(leftovers, results...) {
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("removing %s: %w", path, err)

@@ -20,7 +20,7 @@ import (
 func testNode(t *testing.T) *Node {
 	t.Helper()
 	return &Node{
-		Layout:  layout.Layout{Cache: "/cache", State: "/state", Run: "/run/lab"},
+		Layout:  layout.Layout{Name: "memfit-lab-x", Cache: "/cache", State: "/state", Run: "/run/lab"},
 		Bin:     "/cache/bin/view",
 		Options: Options{CrashBackoffMax: 7 * time.Second},
 		Images:  []Image{{Ref: "memfit.test/pause:lab"}},
@@ -31,7 +31,7 @@ func TestRenderedConfiguration(t *testing.T) {
 	n := testNode(t)
 	want := map[string][]string{
 		"containerd.toml": {"address = '/run/lab/containerd.sock'", "sandbox = 'memfit.test/pause:lab'", "BinaryName = '/cache/bin/view/runc'", "root = '/state/containerd'"},
-		"kubelet.yaml":    {"containerRuntimeEndpoint: unix:///run/lab/containerd.sock", "maxContainerRestartPeriod: 7s", `cgroupRoot: "/memfit-lab"`, `clientCAFile: "/state/pki/ca.crt"`},
+		"kubelet.yaml":    {"containerRuntimeEndpoint: unix:///run/lab/containerd.sock", "maxContainerRestartPeriod: 7s", `cgroupRoot: "/memfit-lab-x"`, `clientCAFile: "/state/pki/ca.crt"`},
 		"cni.json":        {`"dataDir": "/state/cni"`, layout.PodCIDR},
 	}
 	for name := range configFiles {

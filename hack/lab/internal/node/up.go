@@ -74,7 +74,7 @@ func (n *Node) prepare(ctx context.Context) error {
 	if err := machine.TakeSnapshot(n.snapshot()); err != nil {
 		return err
 	}
-	if err := makeCgroups(); err != nil {
+	if err := makeCgroups(n.Layout.CgroupRoot()); err != nil {
 		return err
 	}
 	err := netns.Create(ctx, netns.Network{
