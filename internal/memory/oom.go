@@ -42,6 +42,9 @@ type OOMKill struct {
 	Time time.Time
 	// Limit is the limit in force when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
 	Limit Bytes
+	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force for the
+	// container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0: Limit was in force.
+	Asked Bytes
 	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
 	Peak Bytes
 	// Uptime is how long that instance ran. 0: unknown.

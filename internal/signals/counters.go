@@ -31,8 +31,9 @@ func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRe
 		if n == 0 {
 			continue
 		}
+		limit, asked := l.limitNow(r.Container)
 		kill := memory.OOMKill{
-			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: l.limitNow(r.Container), Confidence: memory.High,
+			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked, Confidence: memory.High,
 			Evidence: fmt.Sprintf("the kernel's counter rose by %d to %d while the container lived", n, r.Count),
 		}
 		if peak != nil {
@@ -68,11 +69,11 @@ func (l *Ledger) count(r Counter) int64 {
 	return n
 }
 
-func (l *Ledger) limitNow(ref memory.ContainerRef) memory.Bytes {
+func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {
 	if c := l.cursor(ref); c != nil && c.limited {
-		return c.limit
+		return c.limit, c.asked
 	}
-	return l.limits[ref.Container].limit
+	return l.limits[ref.Container].limit, 0
 }
 
 // sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that showed it was

@@ -73,7 +73,7 @@ func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
 // sawLimit remembers the limit of the instance that lives, so that its death can be told with the limit of that time.
 func (c *cursor) sawLimit(o Observation) {
 	if !o.Running.IsZero() {
-		c.limited, c.limit, c.limitOf = true, o.Limit, o.Restarts
+		c.limited, c.limit, c.asked, c.limitOf = true, o.Limit, o.Asked, o.Restarts
 	}
 }
 

@@ -40,6 +40,7 @@ type (
 		ID        string        `json:"id,omitempty"`
 		Finished  int64         `json:"f,omitempty"`
 		Limit     *memory.Bytes `json:"l,omitempty"`
+		Asked     memory.Bytes  `json:"la,omitempty"`
 		LimitOf   int32         `json:"lo,omitempty"`
 		Count     int64         `json:"k,omitempty"`
 		CounterID string        `json:"ki,omitempty"`
@@ -52,6 +53,7 @@ type (
 		Kind       memory.OOMKind    `json:"k"`
 		Time       int64             `json:"t,omitempty"`
 		Limit      memory.Bytes      `json:"l,omitempty"`
+		Asked      memory.Bytes      `json:"la,omitempty"`
 		Peak       memory.Bytes      `json:"r,omitempty"`
 		Uptime     int64             `json:"up,omitempty"`
 		Confidence memory.Confidence `json:"c"`
@@ -72,7 +74,7 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 		sp := storedPod{Gone: unix(p.gone), Containers: map[string]storedCursor{}}
 		for name, c := range p.containers {
 			sc := storedCursor{
-				Next: c.next, ID: c.id, Finished: unix(c.finished), LimitOf: c.limitOf,
+				Next: c.next, ID: c.id, Finished: unix(c.finished), Asked: c.asked, LimitOf: c.limitOf,
 				Count: c.count, CounterID: c.counterID, CounterOf: c.counterOf, CountedAt: unix(c.countedAt),
 			}
 			if c.limited {
@@ -85,8 +87,8 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 	for name, kills := range l.kills {
 		for _, k := range kills {
 			s.Kills[name] = append(s.Kills[name], storedKill{
-				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Limit: k.Limit, Peak: k.Peak,
-				Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
+				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Limit: k.Limit, Asked: k.Asked,
+				Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}
 	}
@@ -111,7 +113,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		p := &pod{gone: fromUnix(sp.Gone), containers: map[string]*cursor{}}
 		for name, sc := range sp.Containers {
 			c := &cursor{
-				next: sc.Next, id: sc.ID, finished: fromUnix(sc.Finished), limitOf: sc.LimitOf,
+				next: sc.Next, id: sc.ID, finished: fromUnix(sc.Finished), asked: sc.Asked, limitOf: sc.LimitOf,
 				count: sc.Count, counterID: sc.CounterID, counterOf: sc.CounterOf, countedAt: fromUnix(sc.CountedAt),
 			}
 			if sc.Limit != nil {
@@ -125,7 +127,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		for _, k := range kills[max(0, len(kills)-KillsKept):] {
 			l.kills[name] = append(l.kills[name], memory.OOMKill{
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
-				Kind:      k.Kind, Time: fromUnix(k.Time), Limit: k.Limit, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
+				Kind:      k.Kind, Time: fromUnix(k.Time), Limit: k.Limit, Asked: k.Asked, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
 				Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}

@@ -63,9 +63,10 @@ type cursor struct {
 	next     int32  // the first instance whose end is not accounted for
 	id       string // tail of the ID of the instance accounted for last
 	finished time.Time
-	// limit is what instance limitOf was last seen with; limited is false before that.
+	// limit, and asked where that was not in force, are what instance limitOf was last seen with; limited is false before that.
 	limited bool
 	limit   memory.Bytes
+	asked   memory.Bytes
 	limitOf int32
 	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it.
 	count     int64
@@ -162,8 +163,9 @@ func (l *Ledger) quiet(o Observation, watched bool) {
 
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
 func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
+	limit, asked := l.limitOf(o, c, t.Index)
 	d := death{
-		Termination: t, class: o.Class, runtime: o.Runtime, measured: o.Measured, limit: l.limitOf(o, c, t.Index), podLimit: o.PodLimit,
+		Termination: t, class: o.Class, runtime: o.Runtime, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
 		peak: peak, podPeak: podPeak, counted: c.counts(t),
 	}
 	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
@@ -174,7 +176,7 @@ func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, pea
 		return nil
 	}
 	kill := memory.OOMKill{
-		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: d.limit, Peak: peak, Uptime: d.uptime(),
+		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Evidence: v.evidence,
 	}
 	if l.sameAsCounted(kill, c, t) {
@@ -202,12 +204,12 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	first := max(c.next, t.Index-hiddenAtMost)
 	var out []memory.OOMKill
 	for i := first; i < t.Index; i++ {
-		limit := l.limitOf(o, c, i)
+		limit, asked := l.limitOf(o, c, i)
 		if limit != o.Limit {
 			continue // the limit changed between the looks: that instance was restarted to be resized
 		}
 		kill := visible
-		kill.Limit = limit
+		kill.Limit, kill.Asked = limit, asked
 		kill.Peak, kill.Uptime = 0, 0
 		kill.Confidence = lower(visible.Confidence)
 		if !t.Started.IsZero() {
@@ -229,18 +231,18 @@ func lower(c memory.Confidence) memory.Confidence {
 }
 
 // limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today may already show
-// the resize that was the answer to the kill.
-func (l *Ledger) limitOf(o Observation, c *cursor, index int32) memory.Bytes {
+// the resize that was the answer to the kill. asked is what the spec asked for, where that was not in force.
+func (l *Ledger) limitOf(o Observation, c *cursor, index int32) (limit, asked memory.Bytes) {
 	if c.limited {
 		if c.limitOf == index {
-			return c.limit
+			return c.limit, c.asked
 		}
-		return o.Limit
+		return o.Limit, o.Asked
 	}
 	if usual, ok := l.limits[o.Container.Container]; ok && o.Edited && index == 0 {
-		return usual.limit
+		return usual.limit, 0
 	}
-	return o.Limit
+	return o.Limit, o.Asked
 }
 
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.

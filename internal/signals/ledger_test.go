@@ -390,3 +390,28 @@ func BenchmarkLedgerUpdate(b *testing.B) {
 		l.Update(obs, nil, t0.Add(time.Hour))
 	}
 }
+
+func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
+	var l Ledger
+	look := func(m podMaker, minutes float64) []memory.OOMKill {
+		obs := Observe(m.pod)
+		obs[0].Limit, obs[0].Asked = 256*memory.MiB, 512*memory.MiB // what a caller knows who resized the pod
+		return l.Update(obs, nil, at(minutes))
+	}
+	m := makePod("web-1", "u1")
+	look(m.container("app", "512Mi", running(0, 0)), 0)
+	l = *reborn(t, &l)
+	kills := look(m.container("app", "512Mi", after(running(1, 19), oom(0, 10, 18))), 20)
+	l = *reborn(t, &l)
+	for _, got := range [][]memory.OOMKill{kills, l.Kills("app")} {
+		if len(got) != 1 || got[0].Limit != 256*memory.MiB || got[0].Asked != 512*memory.MiB {
+			t.Errorf("got %+v, want a kill at 256Mi with 512Mi asked for", got)
+		}
+	}
+	// A ledger written before this field existed still reads: nothing was asked for that was not in force.
+	var old Ledger
+	stored := `{"v":1,"ns":"shop","kills":{"app":[{"p":"web-1","u":"u1","k":"MainProcess","t":1760000000,"l":268435456,"c":"High","e":"OOMKilled"}]}}`
+	if err := json.Unmarshal([]byte(stored), &old); err != nil || old.Kills("app")[0].Asked != 0 || old.Kills("app")[0].Limit != 256*memory.MiB {
+		t.Errorf("got %+v, %v", old.Kills("app"), err)
+	}
+}

@@ -44,6 +44,9 @@ type Observation struct {
 	Ended []Termination
 	// Limit is the container's memory limit in force (status.containerStatuses[].resources, else the spec); 0: none.
 	Limit memory.Bytes
+	// Asked is the limit that the spec asks for where it is not proven to be in force yet; Limit is then the one before. 0: Limit is
+	// in force as far as can be known. Observe leaves it 0; a caller who resizes pods knows.
+	Asked memory.Bytes
 	// PodLimit is the pod-level memory limit in force; 0: none.
 	PodLimit memory.Bytes
 	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above 1): its
