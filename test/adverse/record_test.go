@@ -1,0 +1,272 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package adverse
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// steady is how long all replicas must be ready without a restart to count as well.
+const steady = 20 * time.Second
+
+// record is what was seen of one workload beside memfit.
+type record struct {
+	// asked is the highest limit of the container the workload is about: in a pod's spec or recommended.
+	asked memory.Bytes
+	// given is the highest that was in a pod's spec.
+	given memory.Bytes
+	// other is the highest limit another container had.
+	other memory.Bytes
+	// disturbed are pods that went without the test having deleted them; deleted are those that it did delete.
+	disturbed, deleted map[types.UID]bool
+	// request and use are those of the pod whose request covers its use worst, at the last look.
+	request, use memory.Bytes
+	// wellAfter is the time until all replicas had been ready for a while; 0: never.
+	wellAfter time.Duration
+	// texts is what the recommendation said last.
+	texts string
+	// refused are pods that could not be created, in the API server's words.
+	refused string
+
+	pods     map[types.UID]bool
+	restarts map[types.UID]int32
+	since    time.Time // the last restart, or the last time somebody was not ready
+}
+
+func newRecord(now time.Time) *record {
+	return &record{
+		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{}, restarts: map[types.UID]int32{}, since: now,
+	}
+}
+
+// look takes in the state of the namespace.
+func (r *record) look(ctx context.Context, w *workload, namespace string, began time.Time) error {
+	var pods corev1.PodList
+	var recs v1alpha1.MemoryRecommendationList
+	inside := client.InNamespace(namespace)
+	if err := k8s.List(ctx, &pods, inside, client.MatchingLabels{"app": appName}); err != nil {
+		return err
+	}
+	if err := k8s.List(ctx, &recs, inside); err != nil {
+		return err
+	}
+	now := time.Now()
+	r.follow(pods.Items)
+	r.sizes(pods.Items, &recs)
+	if r.well(w, pods.Items, now) && r.wellAfter == 0 && now.Sub(r.since) >= steady {
+		r.wellAfter = now.Sub(began)
+	}
+	r.cover(pods.Items)
+	return r.refusals(ctx, namespace)
+}
+
+// follow notices restarts, and pods that went.
+func (r *record) follow(pods []corev1.Pod) {
+	live := map[types.UID]bool{}
+	for i := range pods {
+		p := &pods[i]
+		live[p.UID] = p.DeletionTimestamp == nil
+		if p.DeletionTimestamp != nil || p.Status.Reason == "Evicted" {
+			live[p.UID] = false
+		}
+		var restarts int32
+		for _, s := range p.Status.ContainerStatuses {
+			restarts += s.RestartCount
+		}
+		if restarts > r.restarts[p.UID] {
+			r.restarts[p.UID], r.since = restarts, time.Now()
+		}
+	}
+	for uid := range r.pods {
+		if !live[uid] && !r.deleted[uid] {
+			r.disturbed[uid] = true
+		}
+	}
+	maps.Copy(r.pods, live)
+}
+
+func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationList) {
+	saw := func(container string, limit memory.Bytes) {
+		if container == "app" {
+			r.asked = max(r.asked, limit)
+		} else {
+			r.other = max(r.other, limit)
+		}
+	}
+	for i := range pods {
+		for _, c := range pods[i].Spec.Containers {
+			limit := memory.FromQuantity(*c.Resources.Limits.Memory())
+			saw(c.Name, limit)
+			if c.Name == "app" {
+				r.given = max(r.given, limit)
+			}
+		}
+	}
+	var texts []string
+	for i := range recs.Items {
+		s := &recs.Items[i].Status
+		texts = append(texts, s.Summary)
+		for j := range s.Containers {
+			c := &s.Containers[j]
+			texts = append(append(texts, c.Reasons...), c.Advice...)
+			if c.Recommended != nil && c.Recommended.Limit != nil {
+				saw(c.Container, memory.FromQuantity(*c.Recommended.Limit))
+			}
+		}
+		for _, c := range s.Conditions {
+			texts = append(texts, c.Type+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
+		}
+	}
+	if len(texts) > 0 {
+		r.texts = strings.Join(texts, "\n")
+	}
+}
+
+// well says whether all replicas are ready; a CronJob's are well when one has succeeded.
+func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
+	ready := 0
+	for i := range pods {
+		p := &pods[i]
+		if p.Status.Phase == corev1.PodSucceeded {
+			r.since = now.Add(-steady) // it has done what it was to do
+			return true
+		}
+		if p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			ready++
+		}
+	}
+	if ready < max(w.replicas, 1) {
+		r.since = now
+		return false
+	}
+	return true
+}
+
+// cover compares requests with what the kubelet measures now, of the pod that is covered worst.
+func (r *record) cover(pods []corev1.Pod) {
+	r.request, r.use = 0, 0
+	var worst float64
+	for i := range pods {
+		p := &pods[i]
+		use, known := usage.of(p.UID, "app")
+		if !known || use == 0 || p.DeletionTimestamp != nil {
+			continue
+		}
+		request := memory.FromQuantity(*p.Spec.Containers[0].Resources.Requests.Memory())
+		if share := float64(use) / float64(max(request, 1)); share > worst {
+			worst, r.request, r.use = share, request, use
+		}
+	}
+}
+
+// refusals are what keeps new pods from starting: the worst that an admission webhook can do.
+func (r *record) refusals(ctx context.Context, namespace string) error {
+	var events corev1.EventList
+	if err := k8s.List(ctx, &events, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Reason == "FailedCreate" && strings.Contains(e.Message, "forbidden") {
+			r.refused = e.Message
+		}
+	}
+	return nil
+}
+
+// nodeUsage is what the kubelet measures, read once for all workloads.
+type nodeUsage struct {
+	rss chan map[types.UID]map[string]memory.Bytes
+}
+
+var usage = nodeUsage{rss: make(chan map[types.UID]map[string]memory.Bytes, 1)}
+
+func (u *nodeUsage) of(pod types.UID, container string) (memory.Bytes, bool) {
+	now := <-u.rss
+	u.rss <- now
+	b, found := now[pod][container]
+	return b, found
+}
+
+// poll reads all nodes every few seconds until ctx ends.
+func (u *nodeUsage) poll(ctx context.Context) {
+	u.rss <- nil
+	for ctx.Err() == nil {
+		if read, err := readUsage(ctx); err == nil {
+			<-u.rss
+			u.rss <- read
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func readUsage(ctx context.Context) (map[types.UID]map[string]memory.Bytes, error) {
+	var nodes corev1.NodeList
+	if err := k8s.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	all := map[types.UID]map[string]memory.Bytes{}
+	for i := range nodes.Items {
+		raw, err := clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[i].Name).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
+		var summary stats.Summary
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(raw, &summary); err != nil {
+			return nil, err
+		}
+		for _, p := range summary.Pods {
+			of := map[string]memory.Bytes{}
+			for _, c := range p.Containers {
+				if c.Memory != nil && c.Memory.RSSBytes != nil {
+					of[c.Name] = memory.Bytes(*c.Memory.RSSBytes) //nolint:gosec // a container's memory fits 63 bits
+				}
+			}
+			all[types.UID(p.PodRef.UID)] = of
+		}
+	}
+	return all, nil
+}
+
+// freeForRequests is what the requests of the node's pods leave of its memory.
+func freeForRequests() memory.Bytes {
+	ctx := context.Background()
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	if err := k8s.List(ctx, &nodes); err != nil || len(nodes.Items) != 1 {
+		panic("the workload that fills a node needs a cluster of one node")
+	}
+	if err := k8s.List(ctx, &pods); err != nil {
+		panic(err)
+	}
+	free := memory.FromQuantity(*nodes.Items[0].Status.Allocatable.Memory())
+	for i := range pods.Items {
+		if phase := pods.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			continue
+		}
+		for _, c := range pods.Items[i].Spec.Containers {
+			free = free.Minus(memory.FromQuantity(*c.Resources.Requests.Memory()))
+		}
+	}
+	return free
+}

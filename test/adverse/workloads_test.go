@@ -1,0 +1,190 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package adverse
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Sizing modes by short names, because the table below is read by people.
+const (
+	recommendOnly  = v1alpha1.SizingRecommend
+	onCreate       = v1alpha1.SizingOnCreate
+	inPlace        = v1alpha1.SizingInPlace
+	inPlaceOrEvict = v1alpha1.SizingInPlaceOrEvict
+)
+
+// applying are the modes in which memfit gives sizes to pods.
+var applying = []v1alpha1.SizingMode{onCreate, inPlace, inPlaceOrEvict}
+
+// optIn is when a workload comes under memfit.
+type optIn string
+
+const (
+	early      optIn = "early"         // from its first pod on
+	late       optIn = "late"          // after it was killed twice
+	afterPause optIn = "after a pause" // killed while memfit.dev/pause stood on the namespace
+)
+
+// workload is one odd workload and what memfit must hold to beside it.
+type workload struct {
+	name string
+	// story says what is odd about it, for the table.
+	story string
+	modes []v1alpha1.SizingMode
+	optIn optIn
+	// limit is what its template says, need what it can live with; need 0: no limit is enough.
+	limit, need memory.Bytes
+	objects     func(namespace string) []client.Object
+	// profile changes the profile before it is created. Nil: runtime Native and defaults.
+	profile func(*v1alpha1.MemoryProfileSpec)
+	// replicas that must be ready; 0: 1.
+	replicas int
+	// within is how long it may take until the workload is well; for one that nothing helps, how long it is watched.
+	within time.Duration
+
+	// limitAtMost bounds the highest limit asked for. 0: three times the need.
+	limitAtMost memory.Bytes
+	// disturbedAtMost bounds the pods that memfit evicts.
+	disturbedAtMost int
+	// says is a part of what the recommendation's summary, reasons, advice or conditions must say at the end. Empty: nothing.
+	says string
+	// untouched: no pod may have another limit than its template says.
+	untouched bool
+	// staysIll: it cannot get well, and is watched for as long as within says.
+	staysIll bool
+	// alone: it needs the node for itself.
+	alone bool
+	// failedBefore: memfit once failed here; CI runs these.
+	failedBefore bool
+}
+
+func (w *workload) bound() memory.Bytes {
+	if w.limitAtMost > 0 {
+		return w.limitAtMost
+	}
+	return 3 * w.need
+}
+
+const mi = memory.MiB
+
+// workloads is the suite. What each needs was measured without memfit: the lowest limit, to 10 MiB, at which it ran for five minutes.
+func workloads() []workload {
+	return []workload{
+		{
+			name: "crash-loop-late", story: "needs 310Mi at start, has 32Mi, opted in after two kills",
+			modes: applying, optIn: late, limit: 32 * mi, need: 310 * mi, within: 5 * time.Minute,
+			objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
+		},
+		{
+			name: "crash-loop-early", story: "the same, under memfit from the start",
+			modes: []v1alpha1.SizingMode{recommendOnly, onCreate, inPlace, inPlaceOrEvict}, limit: 32 * mi, need: 310 * mi,
+			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3,
+		},
+		{
+			name: "crash-loop-paused", story: "the same, dying while memfit is paused, then not paused any more",
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, optIn: afterPause, limit: 32 * mi, need: 310 * mi,
+			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
+		},
+		{
+			name: "leak-fast", story: "leaks 6Mi/s without end from 64Mi",
+			modes: []v1alpha1.SizingMode{recommendOnly, inPlace, inPlaceOrEvict}, limit: 64 * mi, staysIll: true, within: 5 * time.Minute,
+			objects: deployment("64Mi", leaks("6Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2, says: "leak", failedBefore: true,
+		},
+		{
+			name: "leak-slow", story: "leaks 1Mi/s without end from 64Mi",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, staysIll: true, within: 7 * time.Minute,
+			objects: deployment("64Mi", leaks("1Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2,
+		},
+		{
+			name: "spike-at-start", story: "needs 220Mi for three seconds at start and 40Mi afterwards, has 128Mi",
+			modes: applying, limit: 128 * mi, need: 230 * mi, within: 4 * time.Minute,
+			objects: deployment("128Mi", python(spike)), disturbedAtMost: 3,
+		},
+		{
+			name: "child-killed", story: "a shell lives, its child is killed each time it works",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 128 * mi, need: 230 * mi, within: 5 * time.Minute,
+			objects: deployment("128Mi", shell(`while true; do python3 -c "`+grow+`" && touch /tmp/ready; sleep 5; done`), readyFile),
+		},
+		{
+			name: "page-cache-reader", story: "reads a file twice the size of its limit all day with 10Mi of its own",
+			modes: applying, limit: 64 * mi, need: 64 * mi, within: 90 * time.Second,
+			objects: deployment("64Mi", shell(`head -c 134217728 /dev/zero > /scratch/f; while true; do cat /scratch/f > /dev/null; sleep 1; done`), scratch), untouched: true,
+		},
+		{
+			name: "stalled", story: "fills 90 % of its limit and runs through a mapped file of a fifth of it",
+			modes: []v1alpha1.SizingMode{recommendOnly, inPlace}, limit: 128 * mi, need: 150 * mi, within: 5 * time.Minute,
+			objects: deployment("128Mi", python(stall), scratch, readyFile), limitAtMost: 450 * mi,
+		},
+		{
+			name: "three-replicas", story: "three replicas need 90Mi each and have 64Mi",
+			modes: applying, limit: 64 * mi, need: 90 * mi, replicas: 3, within: 4 * time.Minute,
+			objects: deployment("64Mi", holds("80Mi"), replicas(3)), disturbedAtMost: 5, failedBefore: true,
+		},
+		{
+			name: "jvm-share", story: "a JVM aborts at MaxRAMPercentage=50 of 160Mi and needs 120Mi of heap",
+			modes: []v1alpha1.SizingMode{onCreate, inPlace}, limit: 160 * mi, need: 300 * mi, within: 6 * time.Minute,
+			objects: deployment("160Mi", java(120, "-XX:MaxRAMPercentage=50", "-XX:+ExitOnOutOfMemoryError"), jdk),
+			profile: func(p *v1alpha1.MemoryProfileSpec) {
+				p.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"}
+			},
+		},
+		{
+			name: "one-of-two", story: "two containers: app needs 120Mi and has 64Mi, side is well with its 64Mi",
+			modes: []v1alpha1.SizingMode{onCreate, inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 120 * mi, within: 4 * time.Minute,
+			objects: deployment("64Mi", holds("110Mi"), sidecar("side", "64Mi", holds("20Mi"))), disturbedAtMost: 3,
+		},
+		{
+			name: "cron-job", story: "a CronJob that dies in each run: needs 110Mi, has 64Mi",
+			modes: []v1alpha1.SizingMode{onCreate, inPlace}, limit: 64 * mi, need: 110 * mi, within: 6 * time.Minute,
+			objects: cronJob("64Mi", "100Mi"),
+		},
+		{
+			name: "below-runtime", story: "Node.js in 24Mi: it does not even start",
+			modes: applying, limit: 24 * mi, need: 60 * mi, within: 5 * time.Minute,
+			objects: deployment("24Mi", node(`setInterval(() => {}, 1000)`)), limitAtMost: 300 * mi, disturbedAtMost: 3,
+			profile: func(p *v1alpha1.MemoryProfileSpec) {
+				p.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}
+			},
+		},
+		{
+			name: "stateful-of-one", story: "a StatefulSet of one replica needs 110Mi and has 64Mi",
+			modes: applying, limit: 64 * mi, need: 110 * mi, within: 4 * time.Minute,
+			objects: statefulSet("64Mi", holds("100Mi")), disturbedAtMost: 2,
+		},
+		{
+			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves nothing",
+			modes: applying, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 2 * time.Minute, limitAtMost: 330 * mi,
+			objects: with(deployment("64Mi", holds("100Mi")), quota("64Mi")), untouched: true, failedBefore: true,
+		},
+		{
+			name: "limit-range", story: "needs 310Mi, has 64Mi, and a LimitRange allows 100Mi",
+			modes: applying, limit: 64 * mi, staysIll: true, within: 3 * time.Minute, limitAtMost: 330 * 3 * mi,
+			objects: with(deployment("64Mi", holds("300Mi")), limitRange("100Mi")), disturbedAtMost: 3, failedBefore: true,
+		},
+		{
+			name: "guaranteed", story: "needs 110Mi, has request and limit 64Mi: its QoS class may not change",
+			modes: applying, limit: 64 * mi, need: 110 * mi, within: 4 * time.Minute,
+			objects: deployment("64Mi", holds("100Mi"), guaranteed), disturbedAtMost: 3,
+		},
+		{
+			name: "beside-hpa", story: "needs 110Mi, has 64Mi, and an HPA scales on its memory",
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 90 * time.Second,
+			objects: with(deployment("64Mi", holds("100Mi")), memoryHPA()), untouched: true, says: "HorizontalPodAutoscaler",
+		},
+		{
+			name: "node-full", story: "needs 310Mi as request and limit, has 64Mi, on a node with 100Mi left",
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 310 * mi, staysIll: true, within: 3 * time.Minute,
+			objects: with(deployment("64Mi", holds("300Mi"), guaranteed), filler(100*mi)), disturbedAtMost: 1, alone: true,
+			profile: func(p *v1alpha1.MemoryProfileSpec) { p.Sizing.RequestPolicy = v1alpha1.RequestEqualsLimit },
+		},
+	}
+}
