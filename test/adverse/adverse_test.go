@@ -103,7 +103,7 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 		if mode == recommendOnly && since > 2*time.Minute {
 			break
 		}
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second) // each look is three lists, and eight workloads are looked at on two cores
 	}
 	failures := judge(w, mode, r)
 	results.add(w, mode, r, failures)
