@@ -115,7 +115,7 @@ func appendPolicy(out []byte, v *corev1.ContainerResizePolicy) []byte {
 // added before its child. Go types cannot tell "resources: {}" from no resources.
 type skeleton struct {
 	Metadata struct {
-		Annotations map[string]any `json:"annotations"`
+		Annotations map[string]stdjson.RawMessage `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		InitContainers []containerSkeleton `json:"initContainers"`
@@ -125,8 +125,8 @@ type skeleton struct {
 
 type containerSkeleton struct {
 	Resources *struct {
-		Limits   map[string]any `json:"limits"`
-		Requests map[string]any `json:"requests"`
+		Limits   map[string]stdjson.RawMessage `json:"limits"` // only their presence matters
+		Requests map[string]stdjson.RawMessage `json:"requests"`
 	} `json:"resources"`
 }
 
@@ -197,10 +197,10 @@ func (p *patch) containers(path string, list []corev1.Container, outline []revie
 		}
 		at := path + strconv.Itoa(i)
 		if e.Env != nil {
-			listPatch(p, at+"/env", c.Env, *e.Env, sameVariable, appendVariable)
+			listPatch(p, at+"/env", c.Env, *e.Env, variables)
 		}
 		if e.ResizePolicy != nil {
-			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, samePolicy, appendPolicy)
+			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, policies)
 		}
 		if e.Memory != nil {
 			have := outline[i]
@@ -214,8 +214,6 @@ func (p *patch) containers(path string, list []corev1.Container, outline []revie
 func sameVariable(a, b *corev1.EnvVar) bool {
 	return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
 }
-
-func samePolicy(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }
 
 // memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists in the raw
 // object, outline whether its parent does.
@@ -244,71 +242,89 @@ func escape(key string) string { return pointer.Replace(key) }
 
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
-// listPatch edits a list item by item along a longest common subsequence: items that stay are not mentioned. What is equal at
-// both ends is set aside first, so the quadratic table is small: memfit changes one item or adds at the end.
-func listPatch[T any](p *patch, path string, before, after []T, same func(a, b *T) bool, appendItem func([]byte, *T) []byte) {
+// list is how a patch sees the items of one kind of list.
+type list[T any, K comparable] struct {
+	same   func(a, b *T) bool
+	key    func(*T) K // items that are the same have the same key
+	append func([]byte, *T) []byte
+}
+
+var (
+	variables = list[corev1.EnvVar, [2]string]{same: sameVariable, key: func(v *corev1.EnvVar) [2]string { return [2]string{v.Name, v.Value} }, append: appendVariable}
+	policies  = list[corev1.ContainerResizePolicy, corev1.ContainerResizePolicy]{
+		same: func(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }, key: func(v *corev1.ContainerResizePolicy) corev1.ContainerResizePolicy { return *v },
+		append: appendPolicy,
+	}
+)
+
+// listPatch edits a list item by item: items that stay are not mentioned. It goes once over both lists, whose length is anybody's to
+// choose, and knows of each item only how often it is still to come: enough to tell a new item, one that is gone and one that was
+// changed, which is all that a plan does. A list that was reordered is patched right, too, with more operations than it would take.
+func listPatch[T any, K comparable](p *patch, path string, before, after []T, of list[T, K]) {
 	if len(before) == 0 {
-		if len(after) > 0 {
-			p.begin("add", path)
-			for i := range after {
-				p.text = appendItem(append(p.text, separator(i)), &after[i])
-			}
-			p.text = append(p.text, "]}"...)
-		}
+		p.addList(path, len(after), func(i int) { p.text = of.append(p.text, &after[i]) })
 		return
 	}
 	position := 0
-	for len(before) > 0 && len(after) > 0 && same(&before[0], &after[0]) {
+	for len(before) > 0 && len(after) > 0 && of.same(&before[0], &after[0]) {
 		before, after, position = before[1:], after[1:], position+1
 	}
-	for len(before) > 0 && len(after) > 0 && same(&before[len(before)-1], &after[len(after)-1]) {
+	for len(before) > 0 && len(after) > 0 && of.same(&before[len(before)-1], &after[len(after)-1]) {
 		before, after = before[:len(before)-1], after[:len(after)-1]
 	}
-	common := commonLengths(before, after, same)
 	put := func(op string, item *T) {
 		p.begin(op, path, "/", strconv.Itoa(position))
-		p.text = append(appendItem(p.text, item), '}')
+		p.text = append(of.append(p.text, item), '}')
 	}
-	i, j := 0, 0
-	for i < len(before) || j < len(after) {
+	had, have := of.count(before, after), of.count(after, before)
+	for len(before) > 0 || len(after) > 0 {
+		gone := len(before) > 0 && have[of.key(&before[0])] == 0
+		added := len(after) > 0 && had[of.key(&after[0])] == 0
 		switch {
-		case i < len(before) && j < len(after) && same(&before[i], &after[j]):
-			i, j, position = i+1, j+1, position+1
-		case i < len(before) && j < len(after) && common.at(i+1, j+1) >= max(common.at(i+1, j), common.at(i, j+1)):
-			put("replace", &after[j])
-			i, j, position = i+1, j+1, position+1
-		case j < len(after) && (i == len(before) || common.at(i, j+1) >= common.at(i+1, j)):
-			put("add", &after[j])
-			j, position = j+1, position+1
+		case len(before) > 0 && len(after) > 0 && of.same(&before[0], &after[0]):
+			before, after, position = of.next(before, had), of.next(after, have), position+1
+		case gone && added:
+			put("replace", &after[0])
+			before, after, position = of.next(before, had), of.next(after, have), position+1
+		case len(before) == 0 || added:
+			put("add", &after[0])
+			after, position = of.next(after, have), position+1
 		default:
 			p.remove(path, "/", strconv.Itoa(position))
-			i++
+			before = of.next(before, had)
 		}
 	}
 }
 
-// commonLengths has at (i, j) the length of the longest common subsequence of before[i:] and after[j:].
-func commonLengths[T any](before, after []T, same func(a, b *T) bool) lengths {
-	if len(before) == 0 || len(after) == 0 {
-		return lengths{} // nobody asks
+// addList adds a list of n items, unless it is empty.
+func (p *patch) addList(path string, n int, appendItem func(i int)) {
+	if n == 0 {
+		return
 	}
-	table := lengths{width: len(after) + 1, cells: make([]int32, (len(before)+1)*(len(after)+1))}
-	for i := len(before) - 1; i >= 0; i-- {
-		for j := len(after) - 1; j >= 0; j-- {
-			longest := max(table.at(i+1, j), table.at(i, j+1))
-			if same(&before[i], &after[j]) {
-				longest = table.at(i+1, j+1) + 1
-			}
-			table.cells[i*table.width+j] = longest
-		}
+	p.begin("add", path)
+	for i := range n {
+		p.text = append(p.text, separator(i))
+		appendItem(i)
 	}
-	return table
+	p.text = append(p.text, "]}"...)
 }
 
-// lengths is a table in one piece.
-type lengths struct {
-	width int
-	cells []int32
+// count is how often each item is in a list; nil when there is no other list to compare it with.
+func (of list[T, K]) count(items, others []T) map[K]int {
+	if len(others) == 0 {
+		return nil
+	}
+	n := make(map[K]int, len(items))
+	for i := range items {
+		n[of.key(&items[i])]++
+	}
+	return n
 }
 
-func (l lengths) at(i, j int) int32 { return l.cells[i*l.width+j] }
+// next is the list after its first item, which is still to come once less.
+func (of list[T, K]) next(items []T, count map[K]int) []T {
+	if count != nil {
+		count[of.key(&items[0])]--
+	}
+	return items[1:]
+}

@@ -26,9 +26,19 @@ const (
 )
 
 // FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes).
-// Negative quantities, which the API server refuses for memory, read as 0.
+// Negative quantities, which the API server refuses for memory, read as 0, and what is more than [Max] as Max. Computing the exact value of
+// "1e99999999", which an API server takes, would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
-	return max(Bytes(q.Value()), 0)
+	if q.Sign() <= 0 {
+		return 0
+	}
+	if n, exact := q.AsInt64(); exact {
+		return Bytes(n)
+	}
+	if q.AsApproximateFloat64() >= float64(Max) {
+		return Max
+	}
+	return Bytes(q.Value())
 }
 
 // Quantity is the canonical Kubernetes form: binary suffixes, never millibytes.

@@ -58,6 +58,7 @@ var rooms = []room{
 	},
 	{
 		name: "review", dir: "internal/review/...", noStd: pure, // reads AdmissionReviews from bytes
+		ours:    []string{"internal/memory"},
 		outside: slices.Concat(pods, []string{"sigs.k8s.io/json"}),
 		never:   clients,
 	},

@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Bounds of a quantity that somebody else wrote. [resource.ParseQuantity] computes with decimal numbers of any length: "1e-999999999" keeps
+// it busy for minutes, and a million digits for seconds. Within these bounds it takes microseconds.
+const (
+	// MaxQuantityLength is twice the longest quantity that Kubernetes itself writes: 19 digits, a sign, nine decimals and a suffix.
+	MaxQuantityLength = 64
+	// MaxQuantityExponent is far above what a quantity can be: the largest is 2^63-1, about 9e18, the smallest 1e-9.
+	MaxQuantityExponent = 99
+)
+
+// ParseQuantity is [resource.ParseQuantity] for text that somebody else wrote: whatever it is, reading it takes microseconds.
+func ParseQuantity(text string) (resource.Quantity, error) {
+	if err := CheckQuantity(text); err != nil {
+		return resource.Quantity{}, err
+	}
+	return resource.ParseQuantity(text)
+}
+
+// CheckQuantity says what makes a text too expensive to be read as a quantity. It does not say that the text is one.
+func CheckQuantity[T string | []byte](text T) error {
+	if len(text) > MaxQuantityLength {
+		return fmt.Errorf("%q has %d characters, and a quantity has at most %d: write it with a suffix, for example 512Mi",
+			string(text[:MaxQuantityLength/2])+"...", len(text), MaxQuantityLength)
+	}
+	if digits := exponent(text); len(digits) > len("99") {
+		return fmt.Errorf("%q has the exponent %s, and a quantity has at most %d: write it with a suffix, for example 512Mi",
+			string(text), digits, MaxQuantityExponent)
+	}
+	return nil
+}
+
+// exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there is none. It may stand
+// anywhere: in JSON there are quotes around a quantity, and whatever Unicode calls a space is cut off.
+func exponent[T string | []byte](text T) (longest string) {
+	for i := range len(text) {
+		if text[i]|0x20 != 'e' {
+			continue
+		}
+		start := i + 1
+		if start < len(text) && (text[start] == '-' || text[start] == '+') {
+			start++
+		}
+		end := start
+		for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+			end++
+		}
+		if digits := strings.TrimLeft(string(text[start:end]), "0"); len(digits) > len(longest) {
+			longest = digits
+		}
+	}
+	return longest
+}

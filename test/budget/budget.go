@@ -1,0 +1,54 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package budget holds code that reads what somebody else wrote to the memory and the processor time it may take. Both are counted, not
+// waited for: bytes allocated by this process, and processor time of this very thread, so that a busy machine changes neither.
+package budget
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Budget is what an input may cost.
+type Budget struct {
+	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes.
+	Bytes, PerByte int
+	// CPU is processor time for an input of any size that is allowed, on a slow machine.
+	CPU time.Duration
+}
+
+// Check runs f, which reads an input of so many bytes, and fails the test when that takes more than the budget. No other test may run meanwhile.
+func Check(t testing.TB, b Budget, input int, f func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := threadTime(t)
+	f()
+	took := threadTime(t) - start
+	runtime.ReadMemStats(&after)
+	if took > b.CPU {
+		t.Errorf("an input of %d bytes takes %s of processor time, and may take %s", input, took, b.CPU)
+	}
+	allocated, allowed := after.TotalAlloc-before.TotalAlloc, uint64(b.Bytes+b.PerByte*input) //nolint:gosec // both are positive
+	if allocated > allowed {
+		t.Errorf("an input of %d bytes allocates %d bytes, and may allocate %d", input, allocated, allowed)
+	}
+	if input >= 1<<20 {
+		t.Logf("%d bytes: %s of processor time, %d bytes allocated for each", input, took.Round(100*time.Microsecond), allocated/uint64(input)) //nolint:gosec // positive
+	}
+}
+
+// threadTime is the processor time that this thread has used.
+func threadTime(t testing.TB) time.Duration {
+	const thread = 1 // RUSAGE_THREAD of Linux
+	var u syscall.Rusage
+	if err := syscall.Getrusage(thread, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
