@@ -21,10 +21,11 @@ const (
 
 // Metrics count what the pod webhook does.
 type Metrics struct {
-	injections *prometheus.CounterVec
-	errors     *prometheus.CounterVec
-	reused     prometheus.Counter
-	duration   map[string]prometheus.Observer // by result
+	injections  *prometheus.CounterVec
+	errors      *prometheus.CounterVec
+	outOfBounds prometheus.Counter // pods for which no plan was made
+	reused      prometheus.Counter
+	duration    map[string]prometheus.Observer // by result
 }
 
 // NewMetrics registers the webhook's metrics.
@@ -53,6 +54,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, result := range []string{resultGoverned, resultUngoverned, resultError} {
 		m.duration[result] = duration.WithLabelValues(result)
 	}
+	m.outOfBounds = m.errors.WithLabelValues("bounds")
 	r.MustRegister(m.injections, m.errors, m.reused, duration)
 	return m
 }
@@ -63,6 +65,9 @@ func (m *Metrics) observe(result string, took time.Duration) {
 
 // countersOf are the counters of each container that the plan speaks of.
 func (m *Metrics) countersOf(plan inject.Plan, pod *corev1.Pod) (all []prometheus.Counter) {
+	if plan.Refused() != "" {
+		return []prometheus.Counter{m.outOfBounds}
+	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			name := containers[i].Name

@@ -35,6 +35,9 @@ const (
 // recommendation's business, and a resizePolicy cannot change any more. Live is what the webhook knows of the live heap, too.
 func Compare(pod *corev1.Pod, n *profile.Named, live map[string]Live) (State, string) {
 	p := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
+	if p.refused != "" {
+		return Skipped, p.refused
+	}
 	if !slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
 		return Off, p.offText()
 	}
@@ -74,19 +77,29 @@ func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 		if c.env == nil {
 			continue
 		}
-		have := container(pod, c.name).Env
-		for _, v := range c.env {
-			if !slices.ContainsFunc(have, func(h corev1.EnvVar) bool { return sameVariable(h, v) }) {
-				differ = append(differ, fmt.Sprintf("%s=%s in container %s", v.Name, short(v.Value), c.name))
-			}
-		}
-		for _, h := range have {
-			if !slices.ContainsFunc(c.env, func(v corev1.EnvVar) bool { return v.Name == h.Name }) {
-				differ = append(differ, fmt.Sprintf("no %s in container %s", h.Name, c.name))
-			}
-		}
+		differ = append(differ, envDifferences(container(pod, c.name).Env, c.env, c.name)...)
 	}
 	return differ, settings
+}
+
+// envDifferences goes once over both lists: a pod may have as many variables as fit into 1.5 MiB.
+func envDifferences(have, want []corev1.EnvVar, container string) (differ []string) {
+	had, wanted := make(map[corev1.EnvVar]bool, len(have)), make(map[string]bool, len(want))
+	for _, h := range have {
+		had[h] = true // the same name, value and source: see sameVariable
+	}
+	for _, v := range want {
+		wanted[v.Name] = true
+		if !had[v] {
+			differ = append(differ, fmt.Sprintf("%s=%s in container %s", short(v.Name), short(v.Value), container))
+		}
+	}
+	for _, h := range have {
+		if !wanted[h.Name] {
+			differ = append(differ, fmt.Sprintf("no %s in container %s", short(h.Name), container))
+		}
+	}
+	return differ
 }
 
 func (p Plan) skipTexts() []string {

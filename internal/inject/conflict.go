@@ -132,9 +132,11 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 			}
 		}
 	case runtimes.InCommand:
-		for _, word := range fields(w.commands) {
-			if path.Base(word) == sign.Text {
-				return fmt.Sprintf("the command runs %s, %s", short(word), why)
+		for _, text := range w.commands {
+			for word := range strings.FieldsFuncSeq(text, betweenWords) {
+				if path.Base(word) == sign.Text {
+					return fmt.Sprintf("the command runs %s, %s", short(word), why)
+				}
 			}
 		}
 	default:
@@ -180,19 +182,34 @@ func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
 		case from.ConfigMapRef != nil:
 			keys, known := in.ConfigMapKeys[from.ConfigMapRef.Name]
 			_, ours := w.before.Set[s.knob.Env]
-			if known && !slices.Contains(keys, key) || !known && in.Created && ours {
+			if known && !w.hasKey(from.ConfigMapRef.Name, keys, key) || !known && in.Created && ours {
 				continue
 			}
-			where = fmt.Sprintf("ConfigMap %s (envFrom)", from.ConfigMapRef.Name)
+			where = fmt.Sprintf("ConfigMap %s (envFrom)", short(from.ConfigMapRef.Name))
 			if known {
 				return fmt.Sprintf("%s comes from %s, and the user's value wins%s", s.it(), where, s.setThere())
 			}
 		case from.SecretRef != nil:
-			where = fmt.Sprintf("Secret %s (envFrom)", from.SecretRef.Name)
+			where = fmt.Sprintf("Secret %s (envFrom)", short(from.SecretRef.Name))
 		}
 		return fmt.Sprintf("%s may come from %s, which memfit does not read%s", s.it(), where, s.setThere())
 	}
 	return ""
+}
+
+// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times: it is looked
+// through once for each key.
+func (w *working) hasKey(configMap string, keys []string, key string) bool {
+	at := [2]string{configMap, key}
+	has, known := w.keys[at]
+	if !known {
+		if w.keys == nil {
+			w.keys = make(map[[2]string]bool)
+		}
+		has = slices.Contains(keys, key)
+		w.keys[at] = has
+	}
+	return has
 }
 
 // unsafe says why nothing may be put in front of the user's own text.

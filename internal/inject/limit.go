@@ -5,7 +5,6 @@ package inject
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,29 +71,42 @@ func limitAdvice(pod *corev1.Pod, c *corev1.Container) []string {
 		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: give it a limit of its own",
 			memoryOf(pod.Spec.Resources.Limits)))
 	}
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && v.EmptyDir.SizeLimit == nil && mounts(c, v.Name) {
-			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so that settings leave room for it", v.Name))
+	for _, v := range inMemory(pod, c) {
+		if v.EmptyDir.SizeLimit == nil {
+			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so that settings leave room for it",
+				short(v.Name)))
 		}
 	}
 	return out
 }
 
-func mounts(c *corev1.Container, volume string) bool {
-	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
+// inMemory are the emptyDir volumes with medium Memory that c mounts.
+func inMemory(pod *corev1.Pod, c *corev1.Container) (out []*corev1.Volume) {
+	var mounted map[string]bool
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory {
+			continue
+		}
+		if mounted == nil {
+			mounted = make(map[string]bool, len(c.VolumeMounts))
+			for j := range c.VolumeMounts {
+				mounted[c.VolumeMounts[j].Name] = true
+			}
+		}
+		if mounted[v.Name] {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted once.
 // One without a size limit counts nothing: what it may take is not known.
 func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil {
-			continue
-		}
-		if mounts(c, v.Name) {
+	for _, v := range inMemory(pod, c) {
+		if v.EmptyDir.SizeLimit != nil {
 			sum = sum.Plus(memory.FromQuantity(*v.EmptyDir.SizeLimit))
 		}
 	}

@@ -41,7 +41,15 @@ type Plan struct {
 	notes      []string // about the pod's annotations, for warnings
 	annotation string   // what InjectedAnnotation becomes; empty: none
 	annotated  bool     // whether the annotation differs from the pod's
+	refused    string   // why no plan was made at all; empty: one was
 }
+
+// maxContainers is ten times what anybody runs in one pod: each container needs a process, a cgroup and probes of its own. It bounds what a
+// plan takes, of which a part is done for each container and each volume.
+const maxContainers = 256
+
+// Refused says why no plan was made for a pod that is beyond all bounds; empty: one was made.
+func (p Plan) Refused() string { return p.refused }
 
 // containerPlan is the outcome for one container.
 type containerPlan struct {
@@ -106,6 +114,11 @@ func MakePlan(in Input) Plan {
 	}
 	if _, mirror := in.Pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return Plan{}
+	}
+	if n := len(in.Pod.Spec.InitContainers) + len(in.Pod.Spec.Containers); n > maxContainers {
+		p := Plan{refused: fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers)}
+		p.notes = []string{p.refused}
+		return p
 	}
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)

@@ -71,9 +71,10 @@ type sizeRecord struct {
 	WasRequest string `json:"wasRequest,omitempty"`
 }
 
-// readRecord reads the annotation; nil when there is none that memfit could have written.
+// readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API server takes come
+// only from somebody who sends a pod to the webhook himself.
 func readRecord(text string) *record {
-	if text == "" {
+	if text == "" || len(text) > annotationsMax {
 		return nil
 	}
 	var r record

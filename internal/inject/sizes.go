@@ -8,7 +8,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -125,7 +124,7 @@ func text(b memory.Bytes) string {
 }
 
 func parse(s string) memory.Bytes {
-	q, err := resource.ParseQuantity(s)
+	q, err := memory.ParseQuantity(s) // a record can be copied or forged
 	if err != nil {
 		return 0
 	}

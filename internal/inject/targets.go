@@ -64,7 +64,7 @@ func decide(t target) decision {
 	}
 	if name := program(t.container.Command); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
-			return decision{runtime: r, certain: true, text: r.Title + " (the command is " + path.Base(name) + ")"}
+			return decision{runtime: r, certain: true, text: r.Title + " (the command is " + short(path.Base(name)) + ")"}
 		}
 	}
 	return decision{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), text: "unknown (nobody declared it, and the command does not tell)"}

@@ -37,9 +37,13 @@ func (w *working) sources(r *runtimes.Runtime) []source {
 	return w.gathered
 }
 
-// fields are the words of a command line, shell scripts taken apart at white space, quotes and separators.
-func fields(commands []string) []string {
-	return strings.FieldsFunc(strings.Join(commands, " "), func(c rune) bool { return strings.ContainsRune(" \t\n\r'\";&|()", c) })
+// betweenWords is what shell scripts are taken apart at: white space, quotes and separators.
+func betweenWords(c rune) bool {
+	switch c {
+	case ' ', '\t', '\n', '\r', '\'', '"', ';', '&', '|', '(', ')':
+		return true
+	}
+	return false
 }
 
 // wordAt is the word of text that position i is in.
@@ -59,26 +63,31 @@ func short(text string) string {
 	if text == "" {
 		return `""`
 	}
-	text = strings.ToValidUTF8(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(text), "?")
+	if enough := utf8.UTFMax * (most + 1); len(text) > enough {
+		text = text[:enough]
+	}
+	text = strings.ToValidUTF8(oneLine.Replace(text), "?")
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return string([]rune(text)[:most]) + "..."
 }
 
+var oneLine = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
+
 // fromWhere names the source of a valueFrom as people know it; kinds invented later have a name too.
 func fromWhere(from *corev1.EnvVarSource) string {
 	switch {
 	case from.ConfigMapKeyRef != nil:
-		return fmt.Sprintf("key %s of ConfigMap %s", from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name)
+		return fmt.Sprintf("key %s of ConfigMap %s", short(from.ConfigMapKeyRef.Key), short(from.ConfigMapKeyRef.Name))
 	case from.SecretKeyRef != nil:
-		return fmt.Sprintf("key %s of Secret %s", from.SecretKeyRef.Key, from.SecretKeyRef.Name)
+		return fmt.Sprintf("key %s of Secret %s", short(from.SecretKeyRef.Key), short(from.SecretKeyRef.Name))
 	case from.FieldRef != nil:
-		return "field " + from.FieldRef.FieldPath
+		return "field " + short(from.FieldRef.FieldPath)
 	case from.FileKeyRef != nil:
-		return fmt.Sprintf("key %s of file %s", from.FileKeyRef.Key, from.FileKeyRef.Path)
+		return fmt.Sprintf("key %s of file %s", short(from.FileKeyRef.Key), short(from.FileKeyRef.Path))
 	case from.ResourceFieldRef != nil:
-		return "resource " + from.ResourceFieldRef.Resource
+		return "resource " + short(from.ResourceFieldRef.Resource)
 	}
 	return "another source"
 }

@@ -27,6 +27,9 @@ type working struct {
 
 	gathered []source // see sources
 
+	// keys remembers which variables are keys of which ConfigMaps, see hasKey.
+	keys map[[2]string]bool
+
 	// resizeSet is the memory resizePolicy that this plan added.
 	resizeSet string
 
@@ -53,17 +56,20 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		return w
 	}
 	w.before = rec
-	for _, name := range slices.Sorted(maps.Keys(rec.Set)) {
-		if _, ours := variables[name]; !ours || rec.DryRun { // a record can be copied or forged: nothing else is touched on its word
+	for _, name := range variableNames { // a record can be copied or forged: nothing else is touched on its word
+		wrote, set := rec.Set[name]
+		if !set || rec.DryRun {
 			continue
 		}
 		was, replaced := rec.Was[name]
-		if !w.takeBackOne(name, rec.Set[name], was, replaced) {
+		if !w.takeBackOne(name, wrote, was, replaced) {
 			w.take(name)
 		}
 	}
 	for _, name := range rec.Taken {
-		w.take(name)
+		if _, ours := variables[name]; ours { // others were never set, so nobody could take them back
+			w.take(name)
+		}
 	}
 	if rec.ResizePolicy != "" {
 		w.resize = withoutMemory(w.resize, rec.ResizePolicy)
@@ -88,6 +94,9 @@ var variables = func() map[string]*runtimes.Grammar {
 	}
 	return all
 }()
+
+// variableNames are those names, in order.
+var variableNames = slices.Sorted(maps.Keys(variables))
 
 // takeBackOne removes what was written from one variable, or puts back what it replaced; false when it is no longer there.
 func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
@@ -116,25 +125,57 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
 	}
-	for from := 0; ; {
-		i := strings.Index(value[from:], wrote)
-		if i < 0 {
-			return value, false
-		}
-		start, end := from+i, from+i+len(wrote)
-		if (start == 0 || separates(value[start-1])) && (end == len(value) || separates(value[end])) {
-			head, tail := value[:start], value[end:]
-			switch {
-			case was != "":
-			case tail != "":
-				tail = tail[1:]
-			case head != "":
-				head = head[:len(head)-1]
-			}
-			return head + was + tail, true
-		}
-		from = start + 1
+	start, ok := indexWords(value, wrote)
+	if !ok {
+		return value, false
 	}
+	head, tail := value[:start], value[start+len(wrote):]
+	switch {
+	case was != "":
+	case tail != "":
+		tail = tail[1:]
+	case head != "":
+		head = head[:len(head)-1]
+	}
+	return head + was + tail, true
+}
+
+// indexWords is where words first stand in value as whole words. A record can be forged, so it never looks at a byte of value twice
+// (Knuth, Morris and Pratt): "a a a ... b" in "a a a ..." would else take as long as both multiplied.
+func indexWords(value, words string) (start int, ok bool) {
+	if len(words) > len(value) {
+		return 0, false
+	}
+	border := borders(words)
+	matched := 0
+	for i := range len(value) {
+		for matched > 0 && (matched == len(words) || value[i] != words[matched]) {
+			matched = int(border[matched-1])
+		}
+		if value[i] == words[matched] {
+			matched++
+		}
+		if start := i + 1 - len(words); matched == len(words) && (start == 0 || separates(value[start-1])) && (i+1 == len(value) || separates(value[i+1])) {
+			return start, true
+		}
+	}
+	return 0, false
+}
+
+// borders is, for each beginning of text, how long a shorter beginning it ends with.
+func borders(text string) []int32 {
+	border := make([]int32, len(text))
+	matched := 0
+	for i := 1; i < len(text); i++ {
+		for matched > 0 && text[i] != text[matched] {
+			matched = int(border[matched-1])
+		}
+		if text[i] == text[matched] {
+			matched++
+		}
+		border[i] = int32(matched) //nolint:gosec // a text is far shorter than 2 GiB
+	}
+	return border
 }
 
 func separates(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

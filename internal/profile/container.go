@@ -119,7 +119,7 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)
 	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
-		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %q, but %q is no version: write numbers and dots, for example %q",
+		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %.60q, but %.60q is no version: write numbers and dots, for example %q",
 			v1alpha1.RuntimeAnnotation, text, version, "JVM:17.0.9")
 	}
 	for _, t := range runtimeTypes {
@@ -127,7 +127,7 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 			return v1alpha1.RuntimeSpec{Type: t, Version: version}, nil
 		}
 	}
-	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %q, which is no runtime memfit knows: write one of %s",
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %.60q, which is no runtime memfit knows: write one of %s",
 		v1alpha1.RuntimeAnnotation, text, typeNames())
 }
 
