@@ -82,12 +82,11 @@ func (m *remembered) adopt(c *v1alpha1.MemoryCheckpoint) {
 // save writes the checkpoint if it is due. When it returns nil the ledger is safe. When it fails the ledger in memory is what it
 // was before, and the mail must go back.
 func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, m *remembered, now time.Time) error {
-	due, err := m.due(r.CheckpointEvery, now)
-	if err != nil || !due {
+	status, err := m.pack()
+	if err != nil || !m.due(&status, r.CheckpointEvery, now) {
 		return err
 	}
-	status, err := m.pack()
-	if err != nil {
+	if err := m.packHistories(&status); err != nil {
 		return err
 	}
 	m.attempted = status.Ledger

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -77,12 +78,28 @@ func oomCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
 			last = k
 		}
 	}
-	if recent == 0 {
+	full := ledgerFull(&m.ledger)
+	if recent == 0 && full == "" {
 		return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+duration(window))
 	}
-	return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled,
-		fmt.Sprintf("%s in the last %s; the last one, in pod %s at %s: %s", counted(recent, "OOM kill"), duration(window),
-			last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last)))
+	message := fmt.Sprintf("%s in the last %s", counted(recent, "OOM kill"), duration(window))
+	if recent > 0 {
+		message += fmt.Sprintf("; the last one, in pod %s at %s: %s", last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last))
+	}
+	if full != "" {
+		return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message)
+	}
+	return condition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, message)
+}
+
+// ledgerFull says that kills are not counted, and what to do; empty while there is room.
+func ledgerFull(l *signals.Ledger) string {
+	pods := l.NotFollowed()
+	if pods == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload are gone, and nothing is counted twice. "+
+		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", counted(int32(min(pods, math.MaxInt32)), "pod"))
 }
 
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.

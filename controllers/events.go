@@ -151,6 +151,10 @@ func conflictAppeared(s *scene, message string) story {
 	return story{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
 }
 
+func ledgerIsFull(o owners.Owner, message string) story {
+	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLedgerFull, action: "Counted", note: message}
+}
+
 // restartHint is how the workload's pods are replaced, where something does.
 func restartHint(w memory.WorkloadRef) string {
 	switch w.Kind {

@@ -238,6 +238,11 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 		r.emit(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
 	}
 	m.outOfDate = outOfDate
+	full := ledgerFull(&m.ledger)
+	if full != "" && !m.toldFull {
+		r.emit(ledgerIsFull(s.owner, full))
+	}
+	m.toldFull = full != ""
 	conflict := inConflict(&v.status)
 	if conflict != "" && !m.conflicted {
 		r.emit(conflictAppeared(s, conflict))

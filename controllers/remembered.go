@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,8 +25,13 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// checkpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own.
-const checkpointVersion = 1
+// checkpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own. 2: the ledger
+// is packed.
+const checkpointVersion = 2
+
+// maxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for ever, and other
+// stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits with all histories; see packHistories.
+const maxCheckpoint = 1 << 20
 
 // remembered is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
 // The MemoryCheckpoint is its copy on the API server: always current for the ledger, and at most CheckpointEvery old for the rest.
@@ -75,6 +81,8 @@ type remembered struct {
 	outOfDate int32
 	// conflicted: that another autoscaler steers this memory was told.
 	conflicted bool
+	// toldFull: that the ledger is full was told.
+	toldFull bool
 
 	// checkpoint identifies the copy on the API server; its resource version is what the next write builds on.
 	checkpoint v1alpha1.MemoryCheckpoint
@@ -199,54 +207,50 @@ func (m *remembered) forgetGone(live map[types.UID]bool, now time.Time) {
 	})
 }
 
-// due says whether the checkpoint must be written now. A changed ledger never waits; history may, because losing minutes of samples
-// changes no number.
-func (m *remembered) due(every time.Duration, now time.Time) (bool, error) {
-	ledger, err := json.Marshal(&m.ledger)
-	if err != nil {
-		return false, fmt.Errorf("encoding the ledger: %w", err)
+// due says whether a checkpoint with this status must be written now. A changed ledger never waits; history may, because losing minutes
+// of samples changes no number.
+func (m *remembered) due(status *v1alpha1.MemoryCheckpointStatus, every time.Duration, now time.Time) bool {
+	if !bytes.Equal(status.Ledger, m.saved) || !bytes.Equal(status.Drift, m.savedRestarts) || !bytes.Equal(status.Sizing, m.savedSizing) {
+		return true
 	}
-	restarts, err := packed("the restarts", &m.restarts)
-	if err != nil {
-		return false, err
-	}
-	sizing, err := packed("the state of resizes", &m.sizing)
-	if err != nil {
-		return false, err
-	}
-	if !bytes.Equal(ledger, m.saved) || !bytes.Equal(restarts, m.savedRestarts) || !bytes.Equal(sizing, m.savedSizing) {
-		return true, nil
-	}
-	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every, nil
+	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every
 }
 
-// pack is what the checkpoint should hold.
+// pack is what the checkpoint should hold, without histories.
 func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
-	ledger, err := json.Marshal(&m.ledger)
-	if err != nil {
-		return v1alpha1.MemoryCheckpointStatus{}, fmt.Errorf("encoding the ledger: %w", err)
+	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion}
+	var err error
+	if status.Ledger, err = m.ledger.MarshalBinary(); err != nil {
+		return status, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	restarts, err := packed("the restarts", &m.restarts)
-	if err != nil {
-		return v1alpha1.MemoryCheckpointStatus{}, err
+	if status.Drift, err = packed("the restarts", &m.restarts); err != nil {
+		return status, err
 	}
-	sizing, err := packed("the state of resizes", &m.sizing)
-	if err != nil {
-		return v1alpha1.MemoryCheckpointStatus{}, err
-	}
-	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion, Ledger: ledger, Drift: restarts, Sizing: sizing}
+	status.Sizing, err = packed("the state of resizes", &m.sizing)
+	return status, err
+}
+
+// packHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their names. They come
+// last because they are the only part that can be had again: usage is measured anew. What was counted and what was begun cannot.
+func (m *remembered) packHistories(status *v1alpha1.MemoryCheckpointStatus) error {
+	room := maxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
+		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
 	for _, name := range slices.Sorted(maps.Keys(m.containers)) {
 		data, err := m.containers[name].MarshalBinary()
 		if err != nil {
-			return status, fmt.Errorf("encoding the history of container %s: %w", name, err)
+			return fmt.Errorf("encoding the history of container %s: %w", name, err)
 		}
-		if len(status.Containers) == maxContainers {
+		room -= base64.StdEncoding.EncodedLen(len(data)) + len(name) + 32 // {"history":"","name":""},
+		if len(status.Containers) == maxContainers || room < 0 {
 			break
 		}
 		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: data})
 	}
-	return status, nil
+	return nil
 }
+
+// envelope is what metadata and the names of fields take: a name, a namespace and an owner of at most 253 bytes each, and managed fields.
+const envelope = 4 << 10
 
 // packed is what is to be remembered, encoded; empty when there is nothing.
 func packed(what string, state json.Marshaler) ([]byte, error) {
@@ -273,7 +277,7 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err err
 	}
 	var ledger signals.Ledger
 	if len(c.Status.Ledger) > 0 {
-		if err := json.Unmarshal(c.Status.Ledger, &ledger); err != nil {
+		if err := ledger.UnmarshalBinary(c.Status.Ledger); err != nil {
 			return nil, fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
@@ -304,12 +308,12 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err err
 
 // rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the roster.
 func (m *remembered) rollBack() error {
-	var ledger signals.Ledger
-	if len(m.saved) > 0 {
-		if err := json.Unmarshal(m.saved, &ledger); err != nil {
-			return fmt.Errorf("decoding the ledger as it was: %w", err)
-		}
+	if len(m.saved) == 0 {
+		m.ledger = signals.Ledger{}
+		return nil
 	}
-	m.ledger = ledger
+	if err := m.ledger.UnmarshalBinary(m.saved); err != nil {
+		return fmt.Errorf("decoding the ledger as it was: %w", err)
+	}
 	return nil
 }

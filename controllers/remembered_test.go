@@ -12,7 +12,7 @@ import (
 
 func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	written := newRemembered()
-	ledger, err := written.ledger.MarshalJSON()
+	ledger, err := written.ledger.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,6 +283,9 @@ func (r *WorkloadReconciler) Flush(ctx context.Context) {
 		}
 		status, err := m.pack()
 		if err == nil {
+			err = m.packHistories(&status)
+		}
+		if err == nil {
 			c := m.checkpoint.DeepCopy()
 			c.Status = status
 			err = r.Status().Update(ctx, c)

@@ -64,6 +64,7 @@ const (
 	ReasonNotEnoughEvidence   = "NotEnoughEvidence"
 	ReasonOOMKilled           = "OOMKilled"
 	ReasonNoOOMKill           = "NoOOMKill"
+	ReasonLedgerFull          = "LedgerFull"
 	ReasonModeRecommend       = "ModeRecommend"
 	ReasonModeOff             = "ModeOff"
 	ReasonWaitingForNewPods   = "WaitingForNewPods"

@@ -29,7 +29,7 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Drift []byte `json:"drift,omitempty"`
 
-	// ledger is the OOM ledger with its cursors, as JSON written by internal/signals.
+	// ledger is the OOM ledger with its cursors, as packed by internal/signals.
 	// +optional
 	Ledger []byte `json:"ledger,omitempty"`
 

@@ -5,6 +5,7 @@ package signals
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -52,21 +53,43 @@ func (l *Ledger) count(r Counter) int64 {
 	if r.Count <= 0 && (c == nil || c.count == 0) {
 		return 0
 	}
-	if c == nil {
-		c = l.newCursor(r.Container)
-	}
-	id := shortID(r.ContainerID)
-	switch {
-	case id != "" && id == c.id, r.Time.Before(c.countedAt), r.Time.Before(c.finished): // the dead, and the past
+	if c = l.counting(c, r.Container); c == nil {
+		l.skip(r.Container)
 		return 0
-	case id != c.counterID, id == "" && c.counterOf != c.next, r.Count < c.count:
+	}
+	id, count, at := instanceOf(r.ContainerID), int32(min(r.Count, math.MaxInt32)), plausible(r.Time)
+	switch {
+	case id != 0 && id == c.id, at.Before(c.countedAt), at.Before(c.finished): // the dead, and the past
+		return 0
+	case id != c.counterID, id == 0 && c.counterOf != c.next, count < c.count:
 		c.counterID, c.counterOf, c.count = id, c.next, 0
 	}
-	n := r.Count - c.count
+	n := count - c.count
 	if n > 0 {
-		c.count, c.countedAt = r.Count, r.Time.UTC().Truncate(time.Second)
+		c.count, c.countedAt = count, at.Truncate(time.Second)
 	}
-	return n
+	return int64(n)
+}
+
+// counting is a cursor with room for a counter; nil when there is none.
+func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
+	if c == nil {
+		if !l.know(ref.Container, time.Time{}) {
+			return nil
+		}
+		if c = l.newCursor(ref); c == nil {
+			return nil
+		}
+	}
+	if c.counter {
+		return c
+	}
+	if !l.fits(counterCost) {
+		return nil
+	}
+	c.counter = true
+	l.bytes += counterCost
+	return c
 }
 
 func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {

@@ -4,8 +4,9 @@
 package signals
 
 import (
-	"cmp"
+	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,36 +14,95 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// idKept is how much of a container ID is kept: 48 bits tell the instances of one container apart.
-const idKept = 12
+// podKey stands for a pod's UID: 64 bits of it, so that among 10,000 pods two share one with a probability below 1 in 10^11.
+type podKey uint64
 
-func shortID(id string) string { return id[max(0, len(id)-idKept):] }
+func keyOf(uid types.UID) podKey {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uid))
+	return podKey(h.Sum64())
+}
+
+// instanceID stands for a container ID: 32 bits of it, which are only ever compared with the next instance of the same container.
+// 0: none.
+type instanceID uint32
+
+// idTail is how much of a container ID is read, with or without its "containerd://".
+const idTail = 12
+
+func instanceOf(containerID string) instanceID {
+	if containerID == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(containerID[max(0, len(containerID)-idTail):]))
+	return instanceID(max(h.Sum32(), 1))
+}
 
 func (l *Ledger) cursor(ref memory.ContainerRef) *cursor {
-	if p := l.pods[ref.UID]; p != nil {
-		return p.containers[ref.Container]
+	if len(l.pods) == 0 {
+		return nil
+	}
+	if p := l.pods[keyOf(ref.UID)]; p != nil {
+		return p.container(ref.Container)
 	}
 	return nil
 }
 
+func (p *pod) container(name string) *cursor {
+	for _, c := range p.containers {
+		if c.container == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// newCursor begins to follow a container; nil when there is no room.
 func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
-	p := l.pods[ref.UID]
+	key := keyOf(ref.UID)
+	cost := cursorCost
+	if l.pods[key] == nil {
+		cost += podCost
+	}
+	if !l.fits(cost) {
+		return nil
+	}
+	delete(l.notFollowed, key)
+	return l.add(key, ref.Container)
+}
+
+// add makes a cursor, room or not.
+func (l *Ledger) add(key podKey, container string) *cursor {
+	p := l.pods[key]
 	if p == nil {
-		p = &pod{containers: map[string]*cursor{}}
-		l.pods[ref.UID] = p
+		p = &pod{}
+		l.pods[key] = p
+		l.bytes += podCost
 	}
-	c := p.containers[ref.Container]
-	if c == nil {
-		c = &cursor{}
-		p.containers[ref.Container] = c
-	}
+	c := &cursor{container: container}
+	at, _ := slices.BinarySearchFunc(p.containers, container, func(c *cursor, name string) int { return strings.Compare(c.container, name) })
+	p.containers = slices.Insert(p.containers, at, c)
+	l.names[container]++
+	l.bytes += cursorCost
 	return c
+}
+
+// drop forgets a pod.
+func (l *Ledger) drop(key podKey) {
+	p := l.pods[key]
+	l.bytes -= podCost
+	for _, c := range p.containers {
+		l.bytes -= c.cost()
+		l.names[c.container]--
+	}
+	delete(l.pods, key)
 }
 
 // accounted is true for an end that was seen before. The number alone cannot say: the kubelet may start counting anew when it lost its
 // containers, and then a later end has a smaller number.
 func (c *cursor) accounted(t Termination) bool {
-	if t.ContainerID != "" && shortID(t.ContainerID) == c.id {
+	if t.ContainerID != "" && instanceOf(t.ContainerID) == c.id {
 		return true
 	}
 	return t.Index < c.next && !t.Finished.After(c.finished)
@@ -50,8 +110,8 @@ func (c *cursor) accounted(t Termination) bool {
 
 func (c *cursor) advance(t Termination) {
 	c.next = t.Index + 1
-	c.id = shortID(t.ContainerID)
-	if at := t.Finished.UTC().Truncate(time.Second); at.After(c.finished) {
+	c.id = instanceOf(t.ContainerID)
+	if at := plausible(t.Finished).Truncate(time.Second); at.After(c.finished) {
 		c.finished = at
 	}
 }
@@ -70,57 +130,54 @@ func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
 	}
 }
 
-// sawLimit remembers the limit of the instance that lives, so that its death can be told with the limit of that time.
-func (c *cursor) sawLimit(o Observation) {
-	if !o.Running.IsZero() {
-		c.limited, c.limit, c.asked, c.limitOf = true, o.Limit, o.Asked, o.Restarts
+// sawLimit remembers the limit of the instance that lives, so that its death can be told with the limit of that time. Without room it is
+// told with the limit of the day.
+func (l *Ledger) sawLimit(c *cursor, o Observation) {
+	if o.Running.IsZero() {
+		return
 	}
+	before := c.cost()
+	c.limited, c.limit, c.asked, c.limitOf = true, max(o.Limit, 0), max(o.Asked, 0), max(o.Restarts, 0)
+	if grown := c.cost() - before; grown > 0 && !l.fits(grown) {
+		c.limited, c.limit, c.asked, c.limitOf = false, 0, 0, 0
+	}
+	l.bytes += c.cost() - before
 }
 
 // counts is true when the kernel's counter showed kills in this instance.
 func (c *cursor) counts(t Termination) bool {
-	if c.counterID == "" {
+	if c.counterID == 0 {
 		return c.count > 0 && c.counterOf == t.Index
 	}
-	return c.count > 0 && c.counterID == shortID(t.ContainerID)
+	return c.count > 0 && c.counterID == instanceOf(t.ContainerID)
 }
 
 // Forget drops the cursors of pods that are not in live and have not been for an hour, so that a late event about a deleted pod is
 // still recognised. Kills and counters stay.
 func (l *Ledger) Forget(live map[types.UID]bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
-	for uid, p := range l.pods {
+	keys := make(map[podKey]bool, len(live))
+	for uid, lives := range live {
+		keys[keyOf(uid)] = lives
+	}
+	l.allLive = true
+	for key, p := range l.pods {
 		switch {
-		case live[uid]:
+		case keys[key]:
 			p.gone = time.Time{}
+			continue
 		case p.gone.IsZero():
 			p.gone = now
 		case now.Sub(p.gone) >= goneFor:
-			delete(l.pods, uid)
+			l.drop(key)
+			continue
+		}
+		l.allLive = false
+	}
+	l.bytes = l.charged()
+	for key := range l.notFollowed {
+		if !keys[key] {
+			delete(l.notFollowed, key)
 		}
 	}
-	if excess := len(l.pods) - podsKept; excess > 0 {
-		for _, uid := range l.goneLongest()[:excess] {
-			delete(l.pods, uid)
-		}
-	}
-}
-
-// goneLongest lists the pods in the order in which they may be forgotten: gone ones first, the longest gone before others.
-func (l *Ledger) goneLongest() []types.UID {
-	uids := make([]types.UID, 0, len(l.pods))
-	for uid := range l.pods {
-		uids = append(uids, uid)
-	}
-	slices.SortFunc(uids, func(a, b types.UID) int {
-		x, y := l.pods[a].gone, l.pods[b].gone
-		if x.IsZero() != y.IsZero() {
-			if x.IsZero() {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(x.Compare(y), cmp.Compare(a, b))
-	})
-	return uids
 }

@@ -15,26 +15,25 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of a ledger.
+// Bounds of a ledger; those in bytes are in bounds.go.
 const (
 	// KillsKept is the number of kills kept in detail for each container name; older ones live on in the counters.
 	KillsKept = 20
 	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in five minutes,
 	// so a thousand is more than three days without a look.
 	hiddenAtMost = 1000
-	// quietKept is the number of pods remembered although they never restarted, because they are older than the ledger.
-	quietKept = 256
-	// podsKept bounds the cursors; beyond it the pods gone for longest are forgotten early.
-	podsKept = 1000
 	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
 	goneFor = time.Hour
 )
 
 // Ledger remembers the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and ready. It marshals
-// to compact JSON and continues from there as if nothing had happened. It is not safe for concurrent use.
+// to a few bytes per restarted container and continues from there as if nothing had happened. It is not safe for concurrent use.
 //
 // What makes a kill one kill: pod UID, container, and the instance's number and ID. A pod without restarts needs no cursor: it is
 // enough that it was born after the ledger.
+//
+// A pod that lives is never forgotten, because its status would then be counted a second time. When the room for cursors is used up, new
+// pods are not followed, and [Ledger.NotFollowed] says how many.
 type Ledger struct {
 	namespace string
 	// since is the first Update: what happened to a pod before it, nobody saw.
@@ -42,9 +41,17 @@ type Ledger struct {
 	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would change the ledger,
 	// and so its checkpoint, at every look at an old pod and a new one.
 	limits map[string]birth
-	pods   map[types.UID]*pod
+	pods   map[podKey]*pod
 	kills  map[string][]memory.OOMKill
 	totals map[string]map[memory.OOMKind]int64
+	// names are the container names known, each with the number of its cursors.
+	names map[string]int
+	// bytes is what the cursors may take when they are stored, at most cursorBytes.
+	bytes int
+	// allLive: no cursor belongs to a pod that is gone, so none can make room.
+	allLive bool
+	// notFollowed are pods for which there was no room. It is not stored: after a restart every pod is looked at again.
+	notFollowed map[podKey]struct{}
 }
 
 // birth is the limit a pod's container was created with.
@@ -55,22 +62,25 @@ type birth struct {
 
 type pod struct {
 	gone       time.Time // when it was first missing; zero while it lives
-	containers map[string]*cursor
+	containers []*cursor
 }
 
 // cursor says how far one container of one pod has been accounted for.
 type cursor struct {
-	next     int32  // the first instance whose end is not accounted for
-	id       string // tail of the ID of the instance accounted for last
-	finished time.Time
+	container string
+	next      int32      // the first instance whose end is not accounted for
+	id        instanceID // the instance accounted for last
+	finished  time.Time
 	// limit, and asked where that was not in force, are what instance limitOf was last seen with; limited is false before that.
 	limited bool
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it.
-	count     int64
-	counterID string
+	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it;
+	// counter is false before the first reading.
+	counter   bool
+	count     int32
+	counterID instanceID
 	counterOf int32
 	countedAt time.Time
 }
@@ -105,7 +115,13 @@ func (l *Ledger) begin(now time.Time) {
 // make turns the zero value into one that can be written to.
 func (l *Ledger) make() {
 	if l.pods == nil {
-		l.pods = map[types.UID]*pod{}
+		l.pods = map[podKey]*pod{}
+	}
+	if l.names == nil {
+		l.names = map[string]int{}
+	}
+	if l.notFollowed == nil {
+		l.notFollowed = map[podKey]struct{}{}
 	}
 	if l.limits == nil {
 		l.limits = map[string]birth{}
@@ -123,7 +139,14 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	if l.namespace == "" {
 		l.namespace = o.Container.Namespace
 	}
-	if born := o.PodCreated.Truncate(time.Second); !o.Edited && !born.Before(l.limits[o.Container.Container].pod) {
+	born := o.PodCreated.Truncate(time.Second)
+	if !l.know(o.Container.Container, born) {
+		if o.Restarts > 0 || len(o.Ended) > 0 {
+			l.skip(o.Container)
+		}
+		return nil
+	}
+	if !o.Edited && !born.Before(l.limits[o.Container.Container].pod) {
 		l.limits[o.Container.Container] = birth{o.Limit, born}
 	}
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
@@ -134,7 +157,10 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	}
 	watched = watched || c != nil
 	if c == nil {
-		c = l.newCursor(o.Container)
+		if c = l.newCursor(o.Container); c == nil {
+			l.skip(o.Container)
+			return nil
+		}
 		c.recall(l.kills[o.Container.Container], o)
 	}
 	var found []memory.OOMKill
@@ -147,7 +173,7 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 		watched = true
 	}
 	c.next = max(c.next, o.Restarts) // ends nobody can see any more are no evidence
-	c.sawLimit(o)
+	l.sawLimit(c, o)
 	return found
 }
 
@@ -155,8 +181,10 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 func (l *Ledger) quiet(o Observation, watched bool) {
 	switch {
 	case o.Edited && l.limits[o.Container.Container].limit != o.Limit:
-		l.newCursor(o.Container).sawLimit(o)
-	case !watched && len(l.pods) < quietKept:
+		if c := l.newCursor(o.Container); c != nil {
+			l.sawLimit(c, o)
+		}
+	case !watched && l.bytes < quietBytes:
 		l.newCursor(o.Container)
 	}
 }
@@ -260,6 +288,9 @@ func (l *Ledger) record(found []memory.OOMKill) []memory.OOMKill {
 		kept := append(l.kills[name], *k)
 		slices.SortStableFunc(kept, byTime)
 		l.kills[name] = slices.Clone(kept[max(0, len(kept)-KillsKept):])
+	}
+	if len(found) > 0 {
+		l.trimDetails()
 	}
 	return found
 }

@@ -4,7 +4,7 @@
 package signals
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,7 +53,7 @@ func oom(instance int32, started, finished float64) *corev1.ContainerStateTermin
 }
 
 // TestLedgerStories tells what the ledger makes of a sequence of looks. Every story is told a second time with the operator killed after
-// every look (all that survives is the JSON), and a third time with every look taken twice: the kills must be the same.
+// every look (all that survives is what is stored), and a third time with every look taken twice: the kills must be the same.
 func TestLedgerStories(t *testing.T) {
 	pod := func(cs corev1.ContainerStatus) podMaker { return makePod("web-1", "u1").container("app", "256Mi", cs) }
 	edited := func(m podMaker) podMaker { return m.edit(func(p *corev1.Pod) { p.Generation = 2 }) }
@@ -242,18 +242,24 @@ func TestLedgerStories(t *testing.T) {
 // reborn is the ledger as the next process finds it.
 func reborn(t *testing.T, l *Ledger) *Ledger {
 	t.Helper()
-	data, err := json.Marshal(l)
+	data := stored(t, l)
+	next := &Ledger{}
+	if err := next.UnmarshalBinary(data); err != nil {
+		t.Fatalf("%v\n%q", err, data)
+	}
+	if again := stored(t, next); !bytes.Equal(again, data) {
+		t.Fatalf("not the same after a round trip:\n%q\n%q", data, again)
+	}
+	return next
+}
+
+func stored(t *testing.T, l *Ledger) []byte {
+	t.Helper()
+	data, err := l.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := &Ledger{}
-	if err := json.Unmarshal(data, next); err != nil {
-		t.Fatalf("%v\n%s", err, data)
-	}
-	if again, _ := json.Marshal(next); string(again) != string(data) {
-		t.Fatalf("not the same after a round trip:\n%s\n%s", data, again)
-	}
-	return next
+	return data
 }
 
 func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
@@ -311,8 +317,10 @@ func TestForgetKeepsTheLiving(t *testing.T) {
 func TestNewerLedgerIsRefusedAndNothingLost(t *testing.T) {
 	var l Ledger
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20))
-	if err := json.Unmarshal([]byte(`{"v":2,"kills":{}}`), &l); err == nil || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("got error %v, want one that names the version", err)
+	for version, data := range map[string]string{"version 3": "\x03\x02{}", "version 2": `{"v":2,"kills":{}}`} {
+		if err := l.UnmarshalBinary([]byte(data)); err == nil || !strings.Contains(err.Error(), version) {
+			t.Errorf("got error %v, want one that names %s", err, version)
+		}
 	}
 	if l.Total("app") != 1 {
 		t.Error("the refused ledger replaced what was there")
@@ -336,11 +344,11 @@ func TestBounds(t *testing.T) {
 	if got := len(l.Kills("app")); got != KillsKept {
 		t.Errorf("%d kills in detail, want %d", got, KillsKept)
 	}
-	data, _ := json.Marshal(l)
+	data := stored(t, l)
 	if len(data) > 20_000 {
-		t.Errorf("%d bytes of JSON after %d kills", len(data), pods)
+		t.Errorf("%d bytes stored after %d kills", len(data), pods)
 	}
-	t.Logf("%d cursors, %d bytes of JSON", len(l.pods), len(data))
+	t.Logf("%d cursors, %d bytes", len(l.pods), len(data))
 }
 
 func TestPodsWithoutRestartsCostNothing(t *testing.T) {
@@ -363,12 +371,12 @@ func TestARolloutDoesNotKeepRewritingTheLedger(t *testing.T) {
 	newer := Observe(makePod("web-2", "u2").created(9).container("app", "512Mi", running(0, 9)).pod)
 	l.Update(older, nil, at(10))
 	l.Update(newer, nil, at(10))
-	before, _ := json.Marshal(l)
+	before := stored(t, l)
 	for minute := 11.0; minute < 20; minute++ {
 		l.Update(older, nil, at(minute))
 		l.Update(newer, nil, at(minute))
-		if after, _ := json.Marshal(l); string(after) != string(before) {
-			t.Fatalf("nothing happened, and the ledger changed:\n%s\n%s", before, after)
+		if after := stored(t, l); !bytes.Equal(after, before) {
+			t.Fatalf("nothing happened, and the ledger changed:\n%q\n%q", before, after)
 		}
 	}
 }
@@ -411,7 +419,7 @@ func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
 	// A ledger written before this field existed still reads: nothing was asked for that was not in force.
 	var old Ledger
 	stored := `{"v":1,"ns":"shop","kills":{"app":[{"p":"web-1","u":"u1","k":"MainProcess","t":1760000000,"l":268435456,"c":"High","e":"OOMKilled"}]}}`
-	if err := json.Unmarshal([]byte(stored), &old); err != nil || old.Kills("app")[0].Asked != 0 || old.Kills("app")[0].Limit != 256*memory.MiB {
+	if err := old.UnmarshalBinary([]byte(stored)); err != nil || old.Kills("app")[0].Asked != 0 || old.Kills("app")[0].Limit != 256*memory.MiB {
 		t.Errorf("got %+v, %v", old.Kills("app"), err)
 	}
 }

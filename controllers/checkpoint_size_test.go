@@ -1,0 +1,117 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// killedPods are observations of pods in which every container was killed once.
+func killedPods(namespace string, pods, containers int) []signals.Observation {
+	var obs []signals.Observation
+	for i := range pods * containers {
+		pod := i / containers
+		obs = append(obs, signals.Observation{
+			Container: memory.ContainerRef{
+				Namespace: namespace, Pod: fmt.Sprintf("web-%05d", pod), UID: types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", pod)),
+				Container: fmt.Sprintf("app-%02d", i%containers),
+			},
+			Class: signals.App, PodCreated: start, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i), Running: start.Add(time.Minute),
+			Limit: 256 * memory.MiB,
+			Ended: []signals.Termination{{
+				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137, Finished: start.Add(time.Minute),
+			}},
+		})
+	}
+	return obs
+}
+
+// full is what memfit remembers of a workload with that many killed pods, and with histories of as many containers as are kept.
+func full(namespace string, pods, containers int) *remembered {
+	m := newRemembered()
+	m.look(nil, start.Add(-time.Minute))
+	m.look(killedPods(namespace, pods, containers), start.Add(2*time.Minute))
+	for c := range maxContainers {
+		ref := memory.ContainerRef{Namespace: namespace, Pod: "web-00000", UID: "u", Container: fmt.Sprintf("app-%02d", c)}
+		for minute := range 3 * 24 * 60 {
+			at := start.Add(time.Duration(minute) * time.Minute)
+			m.measure([]memory.Sample{{Container: ref, Time: at, Started: start, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true}}, at)
+		}
+	}
+	return m
+}
+
+var _ = Describe("A checkpoint of a workload with very many killed pods", func() {
+	It("is taken by the API server, whole", func() {
+		w := newWorld()
+		for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
+			owner := owners.Owner{Ref: w.alone(fmt.Sprintf("web-%d-%d", tc.pods, tc.containers))}
+			m := full(w.namespace, tc.pods, tc.containers)
+			Expect(w.reconciler.save(w.ctx, owner, m, start)).To(Succeed())
+
+			stored := w.checkpoint(owner.Ref)
+			data, err := json.Marshal(stored)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(len(data)).To(BeNumerically("<=", maxCheckpoint))
+			Expect(stored.Status.Containers).To(HaveLen(maxContainers), "every history has room")
+			again := newRemembered()
+			lost, err := again.unpack(stored)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(lost).To(BeEmpty())
+			Expect(again.look(killedPods(w.namespace, tc.pods, tc.containers), start.Add(3*time.Minute))).To(BeEmpty(), "nothing is counted twice")
+		}
+	})
+})
+
+func TestAFullLedgerIsSaidOnTheWorkload(t *testing.T) {
+	m := newRemembered()
+	m.look(nil, start.Add(-time.Minute))
+	const pods = 40_000
+	m.look(killedPods("shop", pods, 1), start.Add(2*time.Minute))
+	c := oomCondition(&scene{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, start.Add(2*time.Minute))
+	if c.Reason != v1alpha1.ReasonLedgerFull || c.Status != "True" {
+		t.Errorf("got %+v, want OOMObserved=True because of %s", c, v1alpha1.ReasonLedgerFull)
+	}
+	want := fmt.Sprintf("kills in %d pods are not counted until", m.ledger.NotFollowed())
+	if !strings.Contains(c.Message, want) || m.ledger.NotFollowed() == 0 {
+		t.Errorf("got %q, want it to say %q", c.Message, want)
+	}
+}
+
+// TestHistoriesMakeRoom: when the rest takes much, histories go, the last ones first, and nothing else does.
+func TestHistoriesMakeRoom(t *testing.T) {
+	m := full("shop", 10, 1)
+	status, err := m.pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status.Sizing = make([]byte, 760_000) // whatever else a later memfit remembers
+	if err := m.packHistories(&status); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(status.Containers); n == 0 || n == maxContainers || status.Containers[0].Name != "app-00" {
+		t.Errorf("%d histories fit, want some, and the first", n)
+	}
+	data, err := json.Marshal(v1alpha1.MemoryCheckpoint{Status: status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > maxCheckpoint {
+		t.Errorf("%d bytes, want at most %d", len(data), maxCheckpoint)
+	}
+}

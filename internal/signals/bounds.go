@@ -1,0 +1,189 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Bounds of a stored ledger, in bytes. A MemoryCheckpoint stores it as base64, a third more; with the rest of the checkpoint it stays
+// below the 1 MiB of controllers.maxCheckpoint, and that below the 1.5 MiB that etcd takes in one request.
+const (
+	// cursorBytes holds 10,000 pods with one restarted container each and a reading of the kernel's counter in most of them, or 1,000 pods
+	// with 20 restarted containers each.
+	cursorBytes = 576 << 10
+	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the ledger.
+	quietBytes = cursorBytes / 4
+	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers.
+	detailBytes = 48 << 10
+	// namesKept bounds the container names of one workload, over all its versions.
+	namesKept = 256
+)
+
+// What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is made, so that
+// nothing that happens to it later can break the bound.
+const (
+	podCost     = 8 + 2 + 6         // key, number of containers, gone
+	cursorCost  = 2 + 1 + 5 + 4 + 6 // name, flags, next, id, finished
+	counterCost = 5 + 4 + 5 + 6     // count, counterID, counterOf, countedAt
+)
+
+func (c *cursor) cost() int {
+	n := cursorCost
+	if c.limited {
+		n += 5 + sizeCost(c.limit) // limitOf, limit
+		if c.asked != 0 {
+			n += sizeCost(c.asked)
+		}
+	}
+	if c.counter {
+		n += counterCost
+	}
+	return n
+}
+
+// sizeCost is what a size takes: its shift and its odd part.
+func sizeCost(b memory.Bytes) int { return 1 + max(1, (bits.Len64(oddPart(b))+6)/7) }
+
+// charged is what all cursors may take.
+func (l *Ledger) charged() int {
+	n := 0
+	for _, p := range l.pods {
+		n += podCost
+		for _, c := range p.containers {
+			n += c.cost()
+		}
+	}
+	return n
+}
+
+// oddPart is a size without its trailing zero bits, of which most limits have twenty.
+func oddPart(b memory.Bytes) uint64 {
+	if b <= 0 {
+		return 0
+	}
+	return uint64(b) >> bits.TrailingZeros64(uint64(b))
+}
+
+// fits says whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods that live never do.
+func (l *Ledger) fits(more int) bool {
+	if l.bytes+more <= cursorBytes {
+		return true
+	}
+	if l.allLive {
+		return false
+	}
+	for _, key := range l.goneLongest() {
+		if l.bytes+more <= cursorBytes*15/16 { // a sixteenth at a time, so that the next pod need not sort again
+			return true
+		}
+		l.drop(key)
+	}
+	l.allLive = true
+	return l.bytes+more <= cursorBytes
+}
+
+// goneLongest lists the pods that are gone, those gone for longest first.
+func (l *Ledger) goneLongest() []podKey {
+	var keys []podKey
+	for key, p := range l.pods {
+		if !p.gone.IsZero() {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b podKey) int {
+		return cmp.Or(l.pods[a].gone.Compare(l.pods[b].gone), cmp.Compare(a, b))
+	})
+	return keys
+}
+
+// skip notes that a pod is not followed, because there is no room.
+func (l *Ledger) skip(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
+
+// NotFollowed is the number of living pods in which containers were killed or restarted that are not followed, because the ledger is
+// full. Their kills are not counted until pods go.
+func (l *Ledger) NotFollowed() int { return len(l.notFollowed) }
+
+// know reports whether a container name is known or can be: when there are too many, one that no cursor needs makes room if it was
+// seen last before this one's pod was born.
+func (l *Ledger) know(name string, born time.Time) bool {
+	if _, known := l.names[name]; known {
+		return true
+	}
+	if len(l.names) >= namesKept && !l.forgetName(born) {
+		return false
+	}
+	l.names[name] = 0
+	return true
+}
+
+func (l *Ledger) forgetName(before time.Time) bool {
+	oldest := ""
+	for name, cursors := range l.names {
+		at := l.lastSeen(name)
+		if cursors > 0 || !at.Before(before) {
+			continue
+		}
+		if oldest == "" || cmp.Or(at.Compare(l.lastSeen(oldest)), cmp.Compare(name, oldest)) < 0 {
+			oldest = name
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	delete(l.names, oldest)
+	delete(l.limits, oldest)
+	delete(l.kills, oldest)
+	delete(l.totals, oldest)
+	return true
+}
+
+// lastSeen is when the youngest pod with the container was born, or its last kill if that came later.
+func (l *Ledger) lastSeen(name string) time.Time {
+	at := l.limits[name].pod
+	if kills := l.kills[name]; len(kills) > 0 && kills[len(kills)-1].Time.After(at) {
+		return kills[len(kills)-1].Time
+	}
+	return at
+}
+
+// trimDetails drops the details of the oldest kills of the container that has most, while details take too much room. The kills stay
+// counted.
+func (l *Ledger) trimDetails() {
+	total := 0
+	for _, kills := range l.kills {
+		for i := range kills {
+			total += detailCost(&kills[i])
+		}
+	}
+	for total > detailBytes {
+		most := ""
+		for name, kills := range l.kills {
+			if n := len(kills); n > len(l.kills[most]) || n == len(l.kills[most]) && name < most {
+				most = name
+			}
+		}
+		total -= detailCost(&l.kills[most][0])
+		l.kills[most] = l.kills[most][1:]
+	}
+}
+
+// detailCost is about what a kill takes as JSON.
+func detailCost(k *memory.OOMKill) int {
+	return 120 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence)
+}
+
+// plausible is a time that can be stored: the years 1970 to 9999, as far as the API server lets any object's time go.
+func plausible(t time.Time) time.Time {
+	t = t.UTC()
+	if t.Unix() < 0 || t.Year() > 9999 {
+		return time.Unix(0, 0).UTC()
+	}
+	return t
+}
