@@ -133,6 +133,15 @@ func (s *scene) live() map[types.UID]bool {
 	return live
 }
 
+// observations are what the governed pods show now.
+func (s *scene) observations() []signals.Observation {
+	var all []signals.Observation
+	for _, pod := range s.governed {
+		all = append(all, signals.Observe(pod)...)
+	}
+	return all
+}
+
 // move sends a pod, and what it shows, to the workload it belongs to.
 func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), to)

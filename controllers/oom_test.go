@@ -53,6 +53,17 @@ var _ = Describe("An OOM kill", func() {
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Normal Pod/web RecommendationChanged: Container app: ")))
 	})
 
+	It("is found when the workload is governed later, though its pods have not changed since", func() {
+		w.applied(w.pod("web", kill(-10*second)).Annotate(v1alpha1.ProfileAnnotation, "later").Obj())
+		Expect(w.reconcile(w.alone("web"))).To(Succeed())
+		w.passes(time.Second)
+		w.profiled(build.Profile(w.namespace, "later", v1alpha1.RuntimeNodeJS))
+		w.feed.Enqueue(w.alone("web")) // as the change of a profile or of an owner's annotation does
+		rec := w.reconciled(w.alone("web"))
+		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+	})
+
 	It("is counted once however often it is seen", func() {
 		pod := w.pod("web", kill(-10*second)).Obj()
 		w.applied(pod)

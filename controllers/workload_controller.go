@@ -148,6 +148,10 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	if m.measuredSince.IsZero() && !r.Unmeasured {
 		m.measuredSince = now
 	}
+	if m.lookedAt.IsZero() {
+		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
+		mail.Observations = append(mail.Observations, scene.observations()...)
+	}
 	complete(scene, m, mail.Observations)
 	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
 	m.forgetGone(scene.live(), now)

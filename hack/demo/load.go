@@ -7,14 +7,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -22,31 +20,36 @@ import (
 // enough is how many bursts a pod must survive: more than any pod lived through without memfit in our runs (three).
 const enough = 6
 
+// enoughDeaths is how many OOM kills show that a death was no accident. A stall needs no second one: it does not end.
+const enoughDeaths = 2
+
 // act is one pod of the service under the same load.
 type act struct {
 	name    string
 	limit   memory.Bytes
 	heapCap int64 // MiB, as the process itself says
 	kills   int32
+	aborts  int32 // ended by itself at its heap cap
+	stall   *stall
 	bursts  int // done in a row by the last container
 	peakRSS memory.Bytes
 }
 
 type acts []act
 
-// errHeld: the kernel does not kill the process but takes its program's pages away and reads them back from disk, for as long as one
-// cares to watch (RSS just below the limit, 200 major faults a second; seen in one of five runs).
-var errHeld = errors.New("is held just below its limit by reclaim and gets nowhere")
+// dead says whether the service is of no use: killed or ended again and again, or stalled.
+func (a act) dead() bool { return a.kills+a.aborts >= enoughDeaths || a.stall != nil }
 
-// patience is how long a running process may take for a burst, which takes a second or two.
-const patience = time.Minute
-
-// watchLoad follows one pod until it was OOM-killed often enough or did enough bursts, and reports what happened.
-func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod, untilKills int32) (act, error) {
+// watchLoad follows one pod until it did enough bursts, or died, and reports what happened.
+func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod) (act, error) {
 	a := act{name: name, limit: memory.FromQuantity(pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory])}
-	bursts, since := 0, time.Now()
-	var held error
-	err := s.await(ctx, "the bursts of "+pod.Name, 10*time.Minute, func(ctx context.Context) (bool, string, error) {
+	watch := stallWatch{limit: a.limit}
+	var use usage
+	bursts := wait{
+		what: "the bursts of " + pod.Name, atMost: 15 * time.Minute, look: "logs " + pod.Name,
+		detail: func() string { return fmt.Sprintf("%s of %s in use", use.total, a.limit) },
+	}
+	err := s.await(ctx, bursts, func(ctx context.Context) (bool, string, error) {
 		now, err := s.clientset.CoreV1().Pods(namespace).Get(ctx, pod.Name, getOptions)
 		if err != nil {
 			return false, "", err
@@ -55,29 +58,35 @@ func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod, unt
 			return false, string(now.Status.Phase), nil
 		}
 		status := now.Status.ContainerStatuses[0]
-		if dead := status.LastTerminationState.Terminated; dead != nil && status.RestartCount > a.kills {
-			if dead.Reason != "OOMKilled" {
-				return false, "", fmt.Errorf("the container ended with %s (exit %d), not by an OOM kill", dead.Reason, dead.ExitCode)
-			}
-			a.kills = status.RestartCount
-			s.say("%s, exit %d, after %s: kill %d at limit %s", dead.Reason, dead.ExitCode,
-				dead.FinishedAt.Sub(dead.StartedAt.Time).Round(time.Second), a.kills, a.limit)
-		}
-		a.peakRSS = max(a.peakRSS, s.rss(ctx, now))
+		s.countDeath(&a, status)
 		if err := s.readLog(ctx, pod.Name, &a); err != nil && status.Started != nil && *status.Started {
 			return false, "", err
 		}
-		if a.bursts != bursts || status.State.Running == nil {
-			bursts, since = a.bursts, time.Now()
-		}
-		if untilKills > 0 && a.peakRSS > a.limit.Percent(90) && time.Since(since) > patience {
-			held = errHeld
-			return true, "", nil
-		}
-		done := a.bursts >= enough || (untilKills > 0 && a.kills >= untilKills)
-		return done, fmt.Sprintf("%d bursts done, %d kills, peak RSS %s of %s", a.bursts, a.kills, a.peakRSS, a.limit), nil
+		use = s.usage(ctx, now)
+		a.peakRSS = max(a.peakRSS, use.rss)
+		a.stall = watch.look(time.Now(), status.State.Running != nil, a.bursts, status.RestartCount, use)
+		return a.bursts >= enough || a.dead(), fmt.Sprintf("%d bursts done, %d kills", a.bursts, a.kills), nil
 	})
-	return a, errors.Join(err, held)
+	if a.stall != nil {
+		s.say("stalled: %s", a.stall)
+	}
+	return a, err
+}
+
+// countDeath notices that a container of the pod ended since the last look.
+func (s *story) countDeath(a *act, status corev1.ContainerStatus) {
+	dead := status.LastTerminationState.Terminated
+	if dead == nil || status.RestartCount <= a.kills+a.aborts {
+		return
+	}
+	lived := dead.FinishedAt.Sub(dead.StartedAt.Time).Round(time.Second)
+	if dead.Reason == "OOMKilled" {
+		a.kills = status.RestartCount - a.aborts
+		s.say("%s, exit %d, after %s: kill %d at limit %s", dead.Reason, dead.ExitCode, lived, a.kills, a.limit)
+		return
+	}
+	a.aborts = status.RestartCount - a.kills
+	s.say("%s, exit %d, after %s: no kill, it ended by itself (V8 does that at its heap cap)", dead.Reason, dead.ExitCode, lived)
 }
 
 // readLog takes the heap cap and the number of bursts from what the running container says itself.
@@ -104,30 +113,15 @@ func (s *story) readLog(ctx context.Context, pod string, a *act) error {
 	return nil
 }
 
-// rss is the pod's anonymous memory as its kubelet last measured it, 0 when it has not yet.
-func (s *story) rss(ctx context.Context, pod *corev1.Pod) memory.Bytes {
-	raw, err := s.clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).
-		SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
-	var summary stats.Summary
-	if err != nil || json.Unmarshal(raw, &summary) != nil {
-		return 0
-	}
-	for _, p := range summary.Pods {
-		if p.PodRef.UID != string(pod.UID) || len(p.Containers) == 0 {
-			continue
-		}
-		if m := p.Containers[0].Memory; m != nil && m.RSSBytes != nil {
-			return memory.Bytes(*m.RSSBytes) //nolint:gosec // a container's memory fits 63 bits
-		}
-	}
-	return 0
-}
-
 func (a acts) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\tLIMIT\tHEAP CAP\tPEAK RSS\tOOM KILLS\tBURSTS IN A ROW")
+	fmt.Fprintln(t, "\tLIMIT\tHEAP CAP\tPEAK RSS\tOOM KILLS\tSTALLED\tBURSTS IN A ROW")
 	for _, x := range a {
-		fmt.Fprintf(t, "%s\t%s\t%dMi\t%s\t%d\t%d\n", x.name, x.limit, x.heapCap, x.peakRSS, x.kills, x.bursts)
+		stalled := "no"
+		if x.stall != nil {
+			stalled = "yes"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%dMi\t%s\t%d\t%s\t%d\n", x.name, x.limit, x.heapCap, x.peakRSS, x.kills, stalled, x.bursts)
 	}
 	return t.Flush()
 }

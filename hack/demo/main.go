@@ -53,7 +53,7 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		{"A Node.js service, a JVM and a Go program; nobody looks after the first", func(ctx context.Context, s *story, _ *acts) error {
 			return applyManifests(ctx, s, manifests)
 		}},
-		{"Without memfit, the bursts kill it", withoutMemfit},
+		{"Without memfit it does not survive its bursts", withoutMemfit},
 		{"Opt in with one annotation: the next pod fits its heap to its limit", withSettings},
 		{"Read what memfit found", readRecommendation},
 		{"Let new pods have the recommended size", withRecommendation},

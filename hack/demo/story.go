@@ -25,6 +25,9 @@ const namespace = "memfit-demo"
 // sayEvery keeps waiting from filling the screen: what changes meanwhile is said a little later.
 const sayEvery = 5 * time.Second
 
+// hintEvery is how long a wait may take before it tells where to look: a person has begun to wonder by then.
+const hintEvery = 40 * time.Second
+
 // story prints what it does and reads the cluster to say what became of it.
 type story struct {
 	kubectlPath string
@@ -101,27 +104,52 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
 }
 
-// await asks check every second until it says done, and fails with what it last said when the time is up.
-func (s *story) await(ctx context.Context, what string, atMost time.Duration, check func(context.Context) (done bool, state string, err error)) error {
-	ctx, cancel := context.WithTimeout(ctx, atMost)
+// wait is one thing the story waits for.
+type wait struct {
+	what   string
+	atMost time.Duration
+	look   string        // the kubectl command, without its namespace, with which a person sees why it takes so long
+	detail func() string // what changes at every look, told only when it takes long; nil: nothing
+}
+
+func (w wait) hint(state string) string {
+	if w.detail != nil {
+		state += ", " + w.detail()
+	}
+	return fmt.Sprintf("%s. To look: kubectl -n %s %s", state, namespace, w.look)
+}
+
+// await asks check every second until it says done, and fails with what it last said when the time is up. A wait without news says what
+// it waits for and what to look at, again and again.
+func (s *story) await(ctx context.Context, w wait, check func(context.Context) (done bool, state string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, w.atMost)
 	defer cancel()
-	var last string
-	var said time.Time
+	begin := time.Now()
+	said := begin
+	var last, state string
 	for {
-		done, state, err := check(ctx)
+		done, now, err := check(ctx)
 		if err != nil {
-			state = err.Error()
+			now = err.Error()
 		}
 		if done {
 			return nil
 		}
-		if state != "" && state != last && time.Since(said) > sayEvery {
-			s.say("waiting for %s: %s", what, state)
+		if now != "" && ctx.Err() == nil { // what fails because the time is up is no news
+			state = now
+		}
+		switch since := time.Since(said); {
+		case state != last && since > sayEvery:
+			s.say("waiting for %s: %s", w.what, state)
+			last, said = state, time.Now()
+		case since > hintEvery:
+			s.say("still waiting for %s after %s (at most %s): %s",
+				w.what, time.Since(begin).Round(time.Second), w.atMost, w.hint(state))
 			last, said = state, time.Now()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w", atMost, what, last, context.Cause(ctx))
+			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w", w.atMost, w.what, w.hint(state), context.Cause(ctx))
 		case <-time.After(time.Second):
 		}
 	}

@@ -12,7 +12,7 @@ const env = (name, fallback) => Number(process.env[name] || fallback);
 // Sizes that go well beyond 256Mi with V8's own cap, and fit with memfit's. A little less, and the kernel may keep the process just below its
 // limit for minutes, taking pages of the program away and reading them back from disk.
 const SESSIONS_MIB = env('SESSIONS_MIB', 124); // live set
-const PAGES_PER_BURST = env('PAGES_PER_BURST', 300); // fetches in one burst
+const PAGES_PER_BURST = env('PAGES_PER_BURST', 150); // fetches in one burst
 const CONCURRENCY = env('CONCURRENCY', 16);
 const CACHED_PAGES = env('CACHED_PAGES', 48); // parsed pages kept alive
 const REST_SECONDS = env('REST_SECONDS', 5); // quiet time between bursts
