@@ -18,13 +18,19 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/records"
 )
 
 // recall returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart or a change of leader.
-func (r *WorkloadReconciler) recall(ctx context.Context, workload memory.WorkloadRef) (*remembered, error) {
+func (r *WorkloadReconciler) recall(ctx context.Context, s *scene) (*remembered, error) {
+	workload := s.owner.Ref
 	m, known := r.memory.get(workload)
+	if known && m.owner != "" && s.owner.UID != "" && m.owner != s.owner.UID { // deleted and made again: maybe another program
+		r.memory.drop(workload)
+		r.Metrics.forget(workload)
+		known = false
+	}
 	if known && !m.suspect {
 		return m, nil
 	}
@@ -35,11 +41,19 @@ func (r *WorkloadReconciler) recall(ctx context.Context, workload memory.Workloa
 		return nil, fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
 	}
 	found := err == nil
+	if found {
+		if found, err = r.claim(ctx, s, &stored); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case !known:
 		m = newRemembered()
-		if err := r.recallRecommendation(ctx, workload, m); err != nil {
+		if err := r.recallRecommendation(ctx, s, m); err != nil {
 			return nil, err
+		}
+		if m.owner = s.owner.UID; m.owner == "" && !found { // what is written now would be nobody's
+			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, workload)
 		}
 	case !found && m.checkpoint.ResourceVersion == "":
 		m.suspect = false // nothing was written, and nothing is there
@@ -60,6 +74,7 @@ func (r *WorkloadReconciler) recall(ctx context.Context, workload memory.Workloa
 			logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
 		}
 	} else {
+		stored = v1alpha1.MemoryCheckpoint{}
 		m.saved = nil // somebody deleted it: what is in memory is written again
 	}
 	m.adopt(&stored)
@@ -104,7 +119,7 @@ func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, m *re
 func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, m *remembered, status v1alpha1.MemoryCheckpointStatus) error {
 	c := m.checkpoint.DeepCopy()
 	if c.ResourceVersion == "" {
-		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: ownedBy(owner)}
+		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)}}
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("creating MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
@@ -118,16 +133,9 @@ func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, m *r
 	return nil
 }
 
-// ownedBy makes the workload the owner, so that its records go when it goes. Workloads whose UID is not known own nothing.
-func ownedBy(o owners.Owner) []metav1.OwnerReference {
-	if o.UID == "" {
-		return nil
-	}
-	return []metav1.OwnerReference{{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Name: o.Ref.Name, UID: o.UID}}
-}
-
 // recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in it.
-func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload memory.WorkloadRef, m *remembered) error {
+func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *scene, m *remembered) error {
+	workload := s.owner.Ref
 	var stored v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}
 	if err := r.Live.Get(ctx, key, &stored); err != nil {
@@ -136,6 +144,10 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, workload 
 			return nil
 		}
 		return fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
+	}
+	if usable, err := r.claim(ctx, s, &stored); err != nil || !usable {
+		m.recommendation = projection{}
+		return err
 	}
 	m.recommendation, m.standing = projectionOf(&stored), sizes(&stored.Status)
 	for _, c := range stored.Status.Containers {

@@ -126,13 +126,16 @@ func (f *Feed) followOwners(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", kind.Kind, err)
 		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
-			a, okA := before.(client.Object)
-			b, okB := after.(client.Object)
-			if okA && okB && !maps.Equal(ourAnnotations(a.GetAnnotations()), ourAnnotations(b.GetAnnotations())) {
-				f.Enqueue(f.below(kind, b)...)
-			}
-		}})
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) {
+				a, okA := before.(client.Object)
+				b, okB := after.(client.Object)
+				if okA && okB && !maps.Equal(ourAnnotations(a.GetAnnotations()), ourAnnotations(b.GetAnnotations())) {
+					f.Enqueue(f.below(kind, b)...)
+				}
+			},
+			DeleteFunc: func(obj any) { f.vanished(kind, obj) },
+		})
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", kind.Kind, err)
 		}
@@ -140,12 +143,26 @@ func (f *Feed) followOwners(ctx context.Context) error {
 	return nil
 }
 
+// vanished queues a workload that was deleted, so that what was recorded of it goes too.
+func (f *Feed) vanished(kind schema.GroupVersionKind, obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if m, ok := obj.(client.Object); ok && m.GetNamespace() != "" {
+		f.enqueue(refOf(kind, m), priorityRefresh)
+	}
+}
+
+func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
+	return memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
 // below are the workloads with pods that an owner or a namespace speaks for.
 func (f *Feed) below(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
 	for _, w := range f.Roster.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && (w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
-		itself := w == memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		itself := w == refOf(kind, obj)
 		if inNamespace || itself {
 			all = append(all, w)
 		}
@@ -167,6 +184,7 @@ func (f *Feed) seen(ctx context.Context, obj any) {
 		}
 		workload = owner.Ref
 		f.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), workload)
+		f.Roster.Owned(pod.UID, owner.UID)
 	}
 	observations := signals.Observe(pod)
 	f.Roster.Observe(workload, observations)
@@ -192,7 +210,7 @@ func (f *Feed) gone(ctx context.Context, obj any) {
 		workload = ruling.Ref
 	}
 	observations := signals.Observe(pod)
-	f.Roster.Depart(workload, pod, observations, governedBy)
+	f.Roster.Depart(workload, ruling.UID, pod, observations, governedBy)
 	f.enqueue(workload, priorityOf(observations))
 }
 

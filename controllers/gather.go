@@ -19,12 +19,15 @@ import (
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/signals"
 )
 
 // scene is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
 type scene struct {
 	owner owners.Owner
+	// presence says whether the workload exists.
+	presence records.Presence
 	// profile governs the workload; nil when none does.
 	profile *profile.Named
 	// why says what decided, problem why nobody governs.
@@ -44,7 +47,7 @@ type scene struct {
 // gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with their mail.
 func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, mail Mail, keys []types.NamespacedName) (*scene, error) {
 	s := &scene{owner: owners.Owner{Ref: workload}, mail: mail}
-	rulings := map[types.UID]govern.Ruling{}
+	rulings, of := map[types.UID]govern.Ruling{}, map[types.UID]owners.Owner{}
 	for _, key := range keys {
 		pod := &corev1.Pod{}
 		if err := r.Get(ctx, key, pod); err != nil {
@@ -64,12 +67,18 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 			r.move(pod, ruling.Ref)
 			continue
 		}
-		rulings[pod.UID] = ruling
+		r.Roster.Owned(pod.UID, ruling.UID)
+		rulings[pod.UID], of[pod.UID] = ruling, ruling.Owner
 		s.pods = append(s.pods, pod)
 	}
 	slices.SortFunc(s.pods, newestFirst)
+	presence, err := r.census().find(ctx, workload)
+	if err != nil {
+		return nil, err
+	}
+	s.identify(presence, of)
 	s.rule(rulings)
-	if len(s.pods) == 0 && len(mail.Observations) > 0 {
+	if len(s.pods) == 0 && len(s.mail.Observations) > 0 {
 		s.lookBack(r)
 	}
 	if err := r.lookAround(ctx, s); err != nil {
@@ -97,9 +106,6 @@ func (r *WorkloadReconciler) lookAround(ctx context.Context, s *scene) error {
 func (s *scene) rule(rulings map[types.UID]govern.Ruling) {
 	for _, pod := range s.pods {
 		ruling := rulings[pod.UID]
-		if s.owner.UID == "" {
-			s.owner = ruling.Owner
-		}
 		if s.profile == nil {
 			s.profile, s.why, s.problem, s.paused = ruling.Profile, ruling.Why, ruling.Problem, ruling.Paused
 		}

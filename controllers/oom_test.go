@@ -84,31 +84,35 @@ var _ = Describe("An OOM kill", func() {
 	})
 
 	It("is counted when the pod is deleted right after it", func() {
-		pod := w.pod("web")
+		job := w.job("run")
+		pod := w.pod("run-1").OwnedBy(job, "batch/v1", "Job")
 		w.applied(pod.Obj())
-		w.reconciled(w.alone("web"))
+		w.reconciled(w.jobRef("run"))
 		killed := pod.Container("app", kill(10*second)).Obj()
 		w.applied(killed)
 		w.deleted(killed)
-		rec := w.reconciled(w.alone("web"))
+		rec := w.reconciled(w.jobRef("run"))
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
 		Expect(rec.Status.Containers).To(HaveLen(1), "what was found about the container stays")
 	})
 
 	It("is counted when the deletion itself was missed, and the relist tells of it", func() {
-		pod := w.pod("web", kill(-10*second)).Obj()
+		pod := w.pod("run-1", kill(-10*second)).OwnedBy(w.job("run"), "batch/v1", "Job").Obj()
 		expect.Applied(w.ctx, w.client, pod)
-		last := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		last := expect.Exists(w.ctx, w.client, w.namespace, "run-1", &corev1.Pod{})
 		expect.Deleted(w.ctx, w.client, pod)
-		w.feed.gone(w.ctx, toolscache.DeletedFinalStateUnknown{Key: w.namespace + "/web", Obj: last})
-		Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+		w.feed.gone(w.ctx, toolscache.DeletedFinalStateUnknown{Key: w.namespace + "/run-1", Obj: last})
+		Expect(w.reconciled(w.jobRef("run")).Status.OOMKills).To(BeEquivalentTo(1))
 	})
 
 	It("is counted when memfit learns of the pod only by its deletion", func() {
-		killed := w.pod("run", build.Ended(start.Add(-second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).Obj()
+		killed := w.pod("run-1", build.Ended(start.Add(-second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).
+			OwnedBy(w.job("run"), "batch/v1", "Job").Obj()
 		expect.Applied(w.ctx, w.client, killed)
 		w.deleted(killed)
-		Expect(w.reconciled(w.alone("run")).Status.OOMKills).To(BeEquivalentTo(1))
+		rec := w.reconciled(w.jobRef("run"))
+		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
+		Expect(rec.OwnerReferences).To(HaveLen(1), "also when no pod is left that says whose it was")
 	})
 
 	Context("when memfit restarts", func() {
@@ -169,17 +173,17 @@ var _ = Describe("An OOM kill", func() {
 		})
 
 		It("is not lost when the pod goes while the API server is away", func() {
-			pod := w.pod("web")
+			pod := w.pod("run-1").OwnedBy(w.job("run"), "batch/v1", "Job")
 			w.applied(pod.Obj())
-			w.reconciled(w.alone("web"))
+			w.reconciled(w.jobRef("run"))
 			w.faults.before = func(client.Object) error { return errors.New("away") }
 			killed := pod.Container("app", kill(10*second)).Obj()
 			w.applied(killed)
-			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
+			Expect(w.reconcile(w.jobRef("run"))).NotTo(Succeed())
 			w.deleted(killed)
-			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
+			Expect(w.reconcile(w.jobRef("run"))).NotTo(Succeed())
 			w.faults.before = nil
-			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
+			Expect(w.reconciled(w.jobRef("run")).Status.OOMKills).To(BeEquivalentTo(1))
 		})
 	})
 

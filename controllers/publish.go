@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/records"
 )
 
 // projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to write it.
@@ -151,7 +152,7 @@ func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembere
 	if err := r.writeRecommendation(ctx, s, rec, spec, v.status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			// Somebody edited or deleted it: take over what is there and try again.
-			if again := r.recallRecommendation(ctx, s.owner.Ref, m); again != nil {
+			if again := r.recallRecommendation(ctx, s, m); again != nil {
 				return again
 			}
 		}
@@ -183,8 +184,10 @@ func (r *WorkloadReconciler) stillThere(ctx context.Context, workload memory.Wor
 
 func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
 	switch {
+	case rec.ResourceVersion == "" && s.owner.UID == "":
+		return fmt.Errorf("%w: the UID of %s", errNotYet, s.owner.Ref) // what is written now would be nobody's
 	case rec.ResourceVersion == "":
-		rec.ObjectMeta = metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: govern.RecordName(s.owner.Ref), OwnerReferences: ownedBy(s.owner)}
+		rec.ObjectMeta = metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: govern.RecordName(s.owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(s.owner.Ref, s.owner.UID)}}
 		rec.Spec = spec
 		if err := r.Create(ctx, rec); err != nil {
 			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)

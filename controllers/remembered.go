@@ -36,6 +36,8 @@ const maxCheckpoint = 1 << 20
 // remembered is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
 // The MemoryCheckpoint is its copy on the API server: always current for the ledger, and at most CheckpointEvery old for the rest.
 type remembered struct {
+	// owner is the UID of the workload; another of the same name starts afresh. Empty: not known.
+	owner types.UID
 	// mu is held for a look, and while everything is written at the end.
 	mu sync.Mutex
 	// lookedAt is the time of the last look.

@@ -33,6 +33,8 @@ type Roster struct {
 type member struct {
 	key      types.NamespacedName
 	workload memory.WorkloadRef
+	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
+	owner types.UID
 	// governed and node are set by the workload's reconcile; the usage collector reads them.
 	governed bool
 	node     string
@@ -55,6 +57,8 @@ type Mail struct {
 	Counters []signals.Counter
 	// Look: something else than samples came, or somebody asks for a look.
 	Look bool
+	// Departed are the UIDs of the workloads to which pods belonged that are gone since, by the pods'.
+	Departed map[types.UID]types.UID
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
 	Profile *profile.Named
 	Last    *corev1.Pod
@@ -89,6 +93,16 @@ func (r *Roster) Enrol(uid types.UID, key types.NamespacedName, workload memory.
 	r.household(workload).pods[uid] = struct{}{}
 }
 
+// Owned says to which of the workloads that have had its workload's name a pod belongs.
+func (r *Roster) Owned(uid, owner types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m, found := r.pods[uid]; found && owner != "" {
+		m.owner = owner
+		r.pods[uid] = m
+	}
+}
+
 // Observe puts observations into a workload's mailbox. An observation equal to the last one of its container is dropped.
 func (r *Roster) Observe(workload memory.WorkloadRef, observations []signals.Observation) {
 	r.mu.Lock()
@@ -99,16 +113,24 @@ func (r *Roster) Observe(workload memory.WorkloadRef, observations []signals.Obs
 	}
 }
 
-// Depart takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays.
-func (r *Roster) Depart(workload memory.WorkloadRef, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
+// Depart takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays. owner is the
+// UID of its workload, for a pod of which the roster does not know it.
+func (r *Roster) Depart(workload memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
 	r.Observe(workload, observations)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	m, found := r.pods[pod.UID]
+	mail := &r.household(workload).mail
+	if len(observations) > 0 {
+		if mail.Departed == nil {
+			mail.Departed = map[types.UID]types.UID{}
+		}
+		mail.Departed[pod.UID] = or(m.owner, owner)
+	}
 	if governedBy != nil {
-		mail := &r.household(workload).mail
 		mail.Profile, mail.Last = governedBy, pod
 	}
-	if m, found := r.pods[pod.UID]; found {
+	if found {
 		delete(r.pods, pod.UID)
 		r.leave(pod.UID, m.workload)
 	}
@@ -195,6 +217,12 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 	h.mail.Look = h.mail.Look || newer.Look
 	if newer.Source != "" {
 		h.mail.Source = newer.Source
+	}
+	for pod, owner := range newer.Departed {
+		if h.mail.Departed == nil {
+			h.mail.Departed = map[types.UID]types.UID{}
+		}
+		h.mail.Departed[pod] = owner
 	}
 	if newer.Profile != nil {
 		h.mail.Profile, h.mail.Last = newer.Profile, newer.Last

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -88,7 +89,7 @@ func (w *world) restart() { w.memfit = w.process() }
 
 // process is a memfit that knows nothing yet.
 func (w *world) process() memfit {
-	governor := govern.New(w.client, nil)
+	governor := govern.New(w.client, w.client)
 	Expect(governor.Rebuild(w.ctx)).To(Succeed())
 	roster := NewRoster()
 	return memfit{
@@ -167,6 +168,17 @@ func (w *world) alone(pod string) memory.WorkloadRef {
 	return memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: pod}
 }
 
+// job is a Job that exists, whatever becomes of its pods.
+func (w *world) job(name string) *batchv1.Job {
+	job := build.Job(w.namespace, name, nil)
+	expect.Applied(w.ctx, w.client, job)
+	return job
+}
+
+func (w *world) jobRef(name string) memory.WorkloadRef {
+	return memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: w.namespace, Name: name}
+}
+
 // passes lets time go by.
 func (w *world) passes(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
@@ -174,10 +186,20 @@ func (w *world) passes(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) 
 type faults struct {
 	// before fails a status write that then does not happen, after one that has happened: the answer is lost.
 	before, after func(obj client.Object) error
+	// reading fails a read.
+	reading func(obj client.Object) error
 }
 
 func (f *faults) funcs() interceptor.Funcs {
 	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if f.reading != nil {
+				if err := f.reading(obj); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if f.before != nil {
 				if err := f.before(obj); err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/records"
 )
 
 // What memfit reads to know which pods exist, who owns them and what their containers did.
@@ -126,22 +127,32 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	if wait := r.takeIn(workload, &mail, now); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	if len(keys) == 0 && mail.Profile == nil && r.unheardOf(ctx, workload) {
+		return reconcile.Result{}, nil
+	}
 	scene, err := r.gather(ctx, workload, mail, keys)
 	if err != nil {
 		r.Roster.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", workload, err)
 	}
+	if mail = scene.mail; scene.presence.State == records.Gone || scene.presence.State == records.Leaving {
+		return reconcile.Result{}, r.leave(ctx, scene)
+	}
 	if scene.profile == nil {
 		return reconcile.Result{}, r.release(ctx, scene)
 	}
-	m, err := r.recall(ctx, workload)
+	m, err := r.recall(ctx, scene)
+	if errors.Is(err, errNotYet) {
+		r.Roster.Return(workload, mail)
+		return reconcile.Result{RequeueAfter: notYet}, nil
+	}
 	if err != nil {
 		r.Roster.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", workload, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.restUntil = time.Time{}
+	m.restUntil, m.owner = time.Time{}, or(m.owner, scene.owner.UID)
 	r.Roster.Govern(workload, scene.nodes())
 	r.warn(ctx, scene)
 
@@ -156,10 +167,8 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
-		if namespaceGone(err) {
-			r.memory.drop(workload) // and with it everything there was to remember
-			r.Metrics.forget(workload)
-			return reconcile.Result{}, nil
+		if r.vanished(ctx, scene, err) {
+			return reconcile.Result{}, r.leave(ctx, scene)
 		}
 		r.Roster.Return(workload, mail)
 		return reconcile.Result{}, err
@@ -176,7 +185,13 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	m.judged, m.liveSets = verdict.judged, standing(verdict.alive)
 	r.Metrics.shaped(workload, verdict.shapes)
 	err = r.publish(ctx, scene, m, verdict, now)
+	if err != nil && r.vanished(ctx, scene, err) {
+		return reconcile.Result{}, r.leave(ctx, scene)
+	}
 	r.tell(scene, m, kills, verdict, err == nil)
+	if errors.Is(err, errNotYet) {
+		return reconcile.Result{RequeueAfter: notYet}, nil
+	}
 	if err == nil {
 		err = errors.Join(r.apply(ctx, scene, m, &verdict, now), r.restart(ctx, scene, m, verdict.restart, now))
 	}
@@ -228,6 +243,15 @@ func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now
 	return wait
 }
 
+// unheardOf: nothing is remembered of a workload, and nothing recorded that could be out of date.
+func (r *WorkloadReconciler) unheardOf(ctx context.Context, workload memory.WorkloadRef) bool {
+	if _, known := r.memory.get(workload); known {
+		return false
+	}
+	recommended, err := r.stillThere(ctx, workload)
+	return err == nil && !recommended
+}
+
 // namespaceGone: nothing can be created in a namespace that is being deleted, or is.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
@@ -242,9 +266,7 @@ func namespaceGone(err error) bool {
 func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
 	r.Roster.Govern(s.owner.Ref, nil)
 	m, known := r.memory.get(s.owner.Ref)
-	if len(s.pods) == 0 {
-		// Scaled to nothing, or deleted: in the first case the recommendation still stands, in the second the garbage collector
-		// removes it with its owner.
+	if len(s.pods) == 0 { // scaled to nothing: the recommendation still stands
 		if !known {
 			return nil
 		}

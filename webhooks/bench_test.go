@@ -97,8 +97,9 @@ func benchHandler(b *testing.B, governed bool) *podHandler {
 		deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: profile.Name}
 	}
 	set := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "ReplicaSet"}}
-	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name, Controller: new(true)}}
+	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name, UID: "d", Controller: new(true)}}
 	recommendation := &v1alpha1.MemoryRecommendation{}
+	recommendation.OwnerReferences = set.OwnerReferences
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		limit, request := resource.MustParse(c.limit), resource.MustParse(c.request)
 		recommendation.Status.Containers = append(recommendation.Status.Containers, v1alpha1.ContainerRecommendation{Container: c.name, Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}})

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -117,6 +118,8 @@ var _ = Describe("The golden pairs of inject", func() {
 			profiled(c.profile)
 			if c.recommendation != nil {
 				c.recommendation.Namespace = ns
+				c.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "web", Controller: new(true)}}
+				c.recommendation.Name, c.recommendation.OwnerReferences = "web.example.com-web", c.pod.OwnerReferences // records outlive no bare pod
 				status := c.recommendation.Status
 				Expect(api.Create(ctx, c.recommendation)).To(Succeed())
 				c.recommendation.Status = status

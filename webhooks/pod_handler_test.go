@@ -345,7 +345,7 @@ func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryPro
 	}
 	var pod map[string]any
 	var profile v1alpha1.MemoryProfile
-	objects := []client.Object{&profile}
+	objects, owned := []client.Object{&profile}, false
 	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		var kind struct{ Kind string }
 		var err error
@@ -358,7 +358,9 @@ func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryPro
 		case "MemoryRecommendation":
 			var recommendation v1alpha1.MemoryRecommendation
 			err = yaml.Unmarshal(document, &recommendation)
-			recommendation.Namespace = "shop"
+			recommendation.Namespace, recommendation.Name = "shop", "web.example.com-web" // of a workload: no record outlives a bare pod
+			recommendation.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "w", Controller: new(true)}}
+			owned = true
 			objects = append(objects, &recommendation)
 		case "Pod":
 			err = yaml.Unmarshal(document, &pod)
@@ -372,6 +374,9 @@ func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryPro
 		objects = objects[1:] // the file has only the pod
 	}
 	metadata, _ := pod["metadata"].(map[string]any)
+	if owned {
+		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Web", "name": "web", "uid": "w", "controller": true}}
+	}
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if annotations == nil {
 		annotations = map[string]any{}

@@ -28,6 +28,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -202,6 +203,9 @@ func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Ruling) 
 			return nil, nil // nothing seen yet
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
+	}
+	if !records.BelongTo(rec.OwnerReferences, ruling.Ref, ruling.UID) {
+		return nil, nil // what was recorded of an earlier workload of that name is about another program
 	}
 	if !sized(ruling, rec) && !slices.ContainsFunc(rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.Evidence.LiveSet != nil }) {
 		return nil, nil

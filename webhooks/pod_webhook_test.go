@@ -196,10 +196,10 @@ var _ = Describe("A pod", func() {
 	})
 
 	Describe("gets a size", func() {
-		recommended := func(ns, workload, limit string) *v1alpha1.MemoryRecommendation {
+		recommended := func(ns, workload, limit string, owner ...metav1.OwnerReference) *v1alpha1.MemoryRecommendation {
 			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
 			rec := &v1alpha1.MemoryRecommendation{}
-			rec.Namespace, rec.Name = ns, govern.RecordName(ref)
+			rec.Namespace, rec.Name, rec.OwnerReferences = ns, govern.RecordName(ref), owner
 			rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
 			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)
@@ -237,13 +237,27 @@ var _ = Describe("A pod", func() {
 		} {
 			It("of "+tc.want+" with sizing.mode "+string(tc.mode), func() {
 				set := owned(namespace(), tc.mode)
-				recommended(set.Namespace, "web", "768Mi")
+				recommended(set.Namespace, "web", "768Mi", set.OwnerReferences...)
 				Expect(envOf(sized(set, tc.want))).To(injected)
 			})
 		}
+		It("of its own, not what was recorded of an earlier Deployment of that name or of nobody", func() {
+			set := owned(namespace(), v1alpha1.SizingOnCreate)
+			rec := recommended(set.Namespace, "web", "768Mi", set.OwnerReferences...)
+			sized(set, "768Mi")
+			rec.OwnerReferences[0].UID = "of-an-earlier-one"
+			Expect(api.Update(ctx, rec)).To(Succeed())
+			Expect(envOf(sized(set, "512Mi"))).To(injected)
+			rec.OwnerReferences = set.OwnerReferences
+			Expect(api.Update(ctx, rec)).To(Succeed())
+			sized(set, "768Mi")
+			rec.OwnerReferences = nil
+			Expect(api.Update(ctx, rec)).To(Succeed())
+			sized(set, "512Mi")
+		})
 		It("no longer, but its settings, once another autoscaler steers its memory", func() {
 			set := owned(namespace(), v1alpha1.SizingOnCreate)
-			rec := recommended(set.Namespace, "web", "768Mi")
+			rec := recommended(set.Namespace, "web", "768Mi", set.OwnerReferences...)
 			sized(set, "768Mi")
 			rec.Status.Conditions = []metav1.Condition{{
 				Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConflict, Message: "test", LastTransitionTime: metav1.Now(),

@@ -91,6 +91,9 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	if err := profiles.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)
 	}
+	if err := mgr.Add(controllers.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
+	}
 	return mgr.Add(atEnd(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()

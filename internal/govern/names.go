@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
 )
 
 // maxName is the longest name the API server takes for a custom resource.
@@ -32,6 +33,33 @@ func RecordName(w memory.WorkloadRef) string {
 	sum := sha256.Sum256([]byte(name))
 	hash := hex.EncodeToString(sum[:5])
 	return strings.TrimRight(name[:maxName-len(hash)-1], "-.") + "-" + hash
+}
+
+// WorkloadNamed is the workload whose record has a name, for kinds that memfit reads: the inverse of [RecordName]. Long names, in which a
+// hash may stand for the rest, are nobody's.
+func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
+	kind, workload, found := strings.Cut(name, "-")
+	if !found || workload == "" || len(name) > maxInverted {
+		return memory.WorkloadRef{}, false
+	}
+	for _, gvk := range recorded() {
+		if strings.ToLower(gvk.Kind) == kind {
+			return memory.WorkloadRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace, Name: workload}, true
+		}
+	}
+	return memory.WorkloadRef{}, false
+}
+
+// maxInverted is shorter than any name that ends in a hash, unless forty dashes stood before it.
+const maxInverted = maxName - 40
+
+// recorded are the kinds of workload that memfit reads.
+func recorded() []schema.GroupVersionKind {
+	all := []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}
+	for i := range owners.Kinds {
+		all = append(all, owners.Kinds[i].GVK)
+	}
+	return all
 }
 
 func partial(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {

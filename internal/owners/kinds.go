@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // Kind is a kind of owner whose metadata is cached.
@@ -45,8 +47,8 @@ func Objects() []client.Object {
 	return objects
 }
 
-// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, its controller and the
-// annotations for which keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
+// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since when it exists and
+// whether it is being deleted, its controller and the annotations for which keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
 // hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
@@ -59,7 +61,10 @@ func Strip(keep func(annotation string) bool) func(any) (any, error) {
 }
 
 func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
-	kept := metav1.ObjectMeta{Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	kept := metav1.ObjectMeta{
+		Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: once(c.APIVersion), Kind: once(c.Kind), Name: c.Name, UID: c.UID, Controller: controls}}
 	}
@@ -79,6 +84,15 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 var controls = new(true)
 
 func once(text string) string { return unique.Make(text).Value() }
+
+// Metadata is an empty object to read the metadata of a workload with; false for a kind that is known by reference only.
+func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
+	k := Resolver{}.kindOf(of.APIVersion, of.Kind)
+	if k == nil {
+		return nil, false
+	}
+	return k.object(), true
+}
 
 func kind(group, version, name, resource string, passes bool) Kind {
 	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}

@@ -6,6 +6,7 @@ package owners
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +20,15 @@ func TestStripKeepsWhatAResolverReads(t *testing.T) {
 		OwnerReferences: ownedBy("example.com/v1 Web/web"),
 		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
 		Finalizers:      []string{"example.com/wait"},
+
+		CreationTimestamp: metav1.Unix(1, 0), DeletionTimestamp: &metav1.Time{Time: time.Unix(2, 0)},
 	}}
 	want := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7",
 		Annotations:     map[string]string{"memfit.dev/profile": "web"},
 		OwnerReferences: full.OwnerReferences[1:],
+
+		CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp,
 	}
 	got, err := Strip(func(a string) bool { return strings.HasPrefix(a, "memfit.dev/") })(full)
 	if err != nil {

@@ -214,6 +214,18 @@ func TestOwner(t *testing.T) {
 			live:  holding(),
 			want:  unverified("apps/v1", "Deployment", "web"),
 		},
+		"a Deployment deleted and made again: a pod from before, whose ReplicaSet is gone, is not the new one's": {
+			pod:   since(podOf("apps/v1 ReplicaSet/web-6d4c", "pod-template-hash=6d4c"), 1),
+			cache: madeAt(holding("Deployment/web"), "Deployment/web", 2),
+			live:  holding(),
+			want:  unverified("apps/v1", "Deployment", "web"),
+		},
+		"a new rollout of an old Deployment: the pod is younger": {
+			pod:   since(podOf("apps/v1 ReplicaSet/web-6d4c", "pod-template-hash=6d4c"), 2),
+			cache: madeAt(holding("Deployment/web"), "Deployment/web", 2),
+			live:  holding(),
+			want:  deployment("web"),
+		},
 		"a StatefulSet deleted and made again: the old one's pod learns nothing from the new one": {
 			pod:   podOf("apps/v1 StatefulSet/db"),
 			cache: withUID(holding("StatefulSet/db"), "StatefulSet/db", "another"),
@@ -297,4 +309,14 @@ func read(apiVersion, kind, name string) Owner {
 func withUID(c *cluster, id string, uid types.UID) *cluster {
 	c.objects[id].UID = uid
 	return c
+}
+
+func madeAt(c *cluster, id string, second int64) *cluster {
+	c.objects[id].CreationTimestamp = metav1.Unix(second, 0)
+	return c
+}
+
+func since(pod *metav1.ObjectMeta, second int64) *metav1.ObjectMeta {
+	pod.CreationTimestamp = metav1.Unix(second, 0)
+	return pod
 }

@@ -36,7 +36,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind.
+// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind. A pod that is older than
+// the workload is what an earlier one of that name left, whose ReplicaSet is gone already.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {
@@ -47,9 +48,15 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 		return o, true
 	}
 	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name}, new(metav1.PartialObjectMetadata))
-	if err != nil || m == nil {
+	if err != nil || m == nil || olderThan(pod, m) {
 		return Owner{}, false
 	}
 	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
 	return o, true
+}
+
+// olderThan: a pod that is only being created has no age yet.
+func olderThan(pod metav1.Object, m *metav1.PartialObjectMetadata) bool {
+	created := pod.GetCreationTimestamp()
+	return !created.IsZero() && created.Before(&m.CreationTimestamp)
 }

@@ -101,6 +101,7 @@ func (w *world) addGovernors(p int) error {
 		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate},
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: meta(namespace(i), "deployment-"+workload(i), "m", p)}
+	rec.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i), UID: uid("d", i)}}
 	rec.Spec = v1alpha1.MemoryRecommendationSpec{
 		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name},
 		Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)},

@@ -129,17 +129,24 @@ var rooms = []room{
 		outside: cached,
 	},
 	{
+		name: "records", dir: "internal/records/...", noStd: pure, // whose a stored record is
+		ours:    []string{"internal/memory"},
+		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types"},
+		never:   clients,
+	},
+	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "internal/apply", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory",
-			"internal/neighbours", "internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals", "internal/usage",
+			"internal/neighbours", "internal/owners", "internal/profile", "internal/recommend", "internal/records", "internal/runtimes", "internal/signals", "internal/usage",
 		},
 		outside: edge,
 	},
 	{
 		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile", "internal/review",
+			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile", "internal/records",
+			"internal/review",
 		},
 		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
 	},

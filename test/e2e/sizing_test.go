@@ -36,10 +36,14 @@ func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.Memo
 	}
 }
 
-// remember gives memfit what it would have measured of the workload in the last 26 hours: a limit is not lowered on less than a day of
-// use, and a test cannot wait for one. It takes the way of a restart of memfit, which reads the same object.
-func remember(ctx context.Context, namespace string, limit, use memory.Bytes) {
+// remembered starts a workload of which memfit knows what it would have measured in the last 26 hours: a limit is not lowered on less than
+// a day of use, and a test cannot wait for one. It takes the way of a restart of memfit, which reads the same object, and gives it to the
+// workload before that has pods: what names no owner, or is older than the workload, is another's.
+func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Bytes) {
 	GinkgoHelper()
+	namespace, replicas := d.Namespace, *d.Spec.Replicas
+	d.Spec.Replicas = new(int32(0))
+	Expect(k8s.Create(ctx, d)).To(Succeed())
 	h, now := history.New(), time.Now()
 	for at := now.Add(-26 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
 		h.Add(memory.Sample{
@@ -49,10 +53,13 @@ func remember(ctx context.Context, namespace string, limit, use memory.Bytes) {
 	}
 	data, err := h.MarshalBinary()
 	Expect(err).NotTo(HaveOccurred())
-	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web"}}
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID},
+	}}}
 	Expect(k8s.Create(ctx, c)).To(Succeed())
 	c.Status = v1alpha1.MemoryCheckpointStatus{Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data}}}
 	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
+	Expect(k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))).To(Succeed())
 }
 
 // holds is a Go program that keeps so much and nothing else; the environment is left as it is.
@@ -164,8 +171,7 @@ var _ = Describe("sizing running pods", func() {
 	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 2)))).To(Succeed())
+		remembered(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 2)), 256*memory.MiB, 45*memory.MiB)
 		before := readyPods(ctx, *namespace, 2)
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		watching := eventuallyApplied(ctx, *namespace, "Watching")
@@ -190,8 +196,7 @@ var _ = Describe("sizing running pods", func() {
 		spec.Sizing.Disruption.Watch.Duration = 75 * time.Second
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remember(ctx, *namespace, 256*memory.MiB, 45*memory.MiB)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 3)))).To(Succeed())
+		remembered(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 3)), 256*memory.MiB, 45*memory.MiB)
 		readyPods(ctx, *namespace, 3)
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		Expect(eventuallyApplied(ctx, *namespace, "Watching").Message).To(ContainSubstring("the first of 3"))
@@ -247,8 +252,7 @@ var _ = Describe("sizing running pods", func() {
 	It("does not lower a limit below the heap that a JVM was started with, and says so", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
-		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)))).To(Succeed())
+		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)), 512*memory.MiB, 90*memory.MiB)
 		pod := runningPod(ctx, *namespace)
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		held := eventuallyApplied(ctx, *namespace, "EnvNotInStep")
@@ -265,8 +269,7 @@ var _ = Describe("sizing running pods", func() {
 		Expect(k8s.Create(ctx, budget)).To(Succeed())
 		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remember(ctx, *namespace, 512*memory.MiB, 90*memory.MiB)
-		Expect(k8s.Create(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)))).To(Succeed())
+		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)), 512*memory.MiB, 90*memory.MiB)
 		before := readyPods(ctx, *namespace, 2)
 		switched(ctx, *namespace, v1alpha1.SizingInPlaceOrEvict)
 		Expect(eventuallyApplied(ctx, *namespace, "Budget").Message).To(ContainSubstring("PodDisruptionBudget"))

@@ -186,8 +186,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		spec.Containers = []v1alpha1.ContainerPolicy{{Name: "front", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}}}
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remember(ctx, *namespace, 256*memory.MiB, 150*memory.MiB)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
+		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
 			annotated(d)
 			app := &d.Spec.Template.Spec.Containers[0]
 			app.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
@@ -195,7 +194,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			front.Name, front.Image, front.Command = "front", nodeImage, []string{"node", "-e", "setInterval(() => {}, 1000)"}
 			front.Resources.Requests[corev1.ResourceMemory], front.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("128Mi"), resource.MustParse("256Mi")
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, *front)
-		}))).To(Succeed())
+		}), 256*memory.MiB, 150*memory.MiB)
 		return &readyPods(ctx, *namespace, 1)[0]
 	}
 

@@ -1,0 +1,101 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// State says whether a workload exists.
+type State int
+
+// States of a workload. The zero value is the careful one: what is not known is neither created nor deleted.
+const (
+	Unknown State = iota // its kind cannot be read here, or reading it failed
+	Exists
+	Leaving // it has a deletionTimestamp
+	Gone    // the API server said that there is none of that name
+)
+
+// Presence is what is known of a workload.
+type Presence struct {
+	State State
+	// UID and Created are those of the object that has the workload's name now; empty when there is none, or it could not be read.
+	UID     types.UID
+	Created time.Time
+}
+
+// Action is what is to be done with a stored record.
+type Action int
+
+// Actions.
+const (
+	Keep   Action = iota
+	Adopt         // it names no owner, and is about the workload that exists: give it an ownerReference
+	Delete        // it is about a workload that does not exist any more, also when another of the same name does
+)
+
+// Judge says what is to be done with a record of a workload, and why. Deleting is only ever the answer where it is known that the
+// record's workload is gone.
+func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
+	uid, owned := OwnerUID(record.OwnerReferences, of)
+	switch {
+	case p.State == Gone:
+		return Delete, of.String() + " does not exist"
+	case p.UID == "": // nothing is known
+		return Keep, ""
+	case owned && uid == p.UID:
+		return Keep, ""
+	case owned && p.State == Unknown: // the UID comes from a pod's reference: good enough to write with, not to delete by
+		return Keep, ""
+	case owned:
+		return Delete, "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
+	case record.CreationTimestamp.Time.Before(p.Created):
+		return Delete, "it names no owner and is older than " + of.String()
+	case p.State == Leaving:
+		return Keep, ""
+	default:
+		return Adopt, ""
+	}
+}
+
+// OwnerUID is the UID of the workload that a record names as its owner; owned is false when it does not name one of that kind and name.
+func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UID, owned bool) {
+	for i := range refs {
+		if refs[i].Kind == of.Kind && refs[i].Name == of.Name && group(refs[i].APIVersion) == group(of.APIVersion) {
+			return refs[i].UID, true
+		}
+	}
+	return "", false
+}
+
+// BelongTo says whether a new pod may be given what a record says: it names the workload as its owner, and that is the pod's. A UID that
+// is not known, as in the first moments of a rollout, contradicts nothing. A pod that is its own workload is only being created, and
+// what was written for one of its name before was about another program.
+func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
+	if of.Kind == "Pod" && of.APIVersion == "v1" {
+		return false
+	}
+	owner, owned := OwnerUID(refs, of)
+	return owned && (uid == "" || uid == owner)
+}
+
+// Owner is the reference that a record of this workload carries, so that the garbage collector removes it with its workload.
+func Owner(of memory.WorkloadRef, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}
+}
+
+func group(apiVersion string) string {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var (
+	web     = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	someone = metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "c"}
+)
+
+func owned(uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{someone, Owner(web, uid)}
+}
+
+func TestJudge(t *testing.T) {
+	exists := Presence{State: Exists, UID: "now", Created: noon}
+	for name, tc := range map[string]struct {
+		refs    []metav1.OwnerReference
+		created time.Time
+		of      Presence
+		want    Action
+	}{
+		"of the workload that exists":                        {refs: owned("now"), of: exists, want: Keep},
+		"of an earlier one of that name":                     {refs: owned("before"), of: exists, want: Delete},
+		"of an earlier one, and this one is leaving":         {refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: Delete},
+		"of one that is leaving: the garbage collector's":    {refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: Keep},
+		"of none that exists":                                {refs: owned("now"), of: Presence{State: Gone}, want: Delete},
+		"of none, unowned: a ghost of an older memfit":       {of: Presence{State: Gone}, want: Delete},
+		"unowned, older than the workload":                   {created: noon.Add(-time.Second), of: exists, want: Delete},
+		"unowned, as old as the workload":                    {created: noon, of: exists, want: Adopt},
+		"owned by somebody's ConfigMap only":                 {refs: []metav1.OwnerReference{someone}, created: noon, of: exists, want: Adopt},
+		"unowned, of one that is leaving":                    {created: noon, of: Presence{State: Leaving, UID: "now", Created: noon}, want: Keep},
+		"nothing is known":                                   {refs: owned("before"), of: Presence{}, want: Keep},
+		"nothing is known of an unowned one":                 {of: Presence{}, want: Keep},
+		"of a kind that cannot be read, unowned":             {of: Presence{UID: "now"}, want: Adopt},
+		"of a kind that cannot be read, of another UID":      {refs: owned("before"), of: Presence{UID: "now"}, want: Keep},
+		"of a workload that was read before it had its UID":  {refs: owned("before"), of: Presence{State: Exists}, want: Keep},
+		"unowned, of a workload whose age nobody could read": {of: Presence{State: Exists, UID: "now"}, want: Adopt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := &metav1.ObjectMeta{OwnerReferences: tc.refs, CreationTimestamp: metav1.NewTime(tc.created)}
+			got, why := Judge(record, web, tc.of)
+			if got != tc.want {
+				t.Errorf("Judge = %d (%s), want %d", got, why, tc.want)
+			}
+			if (why != "") != (got == Delete) {
+				t.Errorf("action %d says %q", got, why)
+			}
+		})
+	}
+}
+
+func TestBelongTo(t *testing.T) {
+	rollout := memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"}
+	pod := memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Name: "web"}
+	for name, tc := range map[string]struct {
+		refs []metav1.OwnerReference
+		of   memory.WorkloadRef
+		uid  types.UID
+		want bool
+	}{
+		"the pod's own workload":             {owned("now"), web, "now", true},
+		"an earlier one of the same name":    {owned("before"), web, "now", false},
+		"a record that names no owner":       {nil, web, "now", false},
+		"a UID that is not known yet":        {owned("now"), web, "", true},
+		"another version of the same group":  {[]metav1.OwnerReference{{APIVersion: "argoproj.io/v1", Kind: "Rollout", Name: "web", UID: "r"}}, rollout, "r", true},
+		"the same kind of another group":     {owned("now"), memory.WorkloadRef{APIVersion: "example.com/v1", Kind: "Deployment", Name: "web"}, "now", false},
+		"a pod without a controller, again":  {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "", false},
+		"a pod that has its UID at creation": {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "q", false},
+	} {
+		if got := BelongTo(tc.refs, tc.of, tc.uid); got != tc.want {
+			t.Errorf("%s: BelongTo = %t, want %t", name, got, tc.want)
+		}
+	}
+}
