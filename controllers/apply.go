@@ -162,7 +162,7 @@ func resizedBy(pod *corev1.Pod) string {
 // wish is what guards know of a container besides its pods.
 func (q *question) wish(s *scene, rec recommend.Recommendation) recommend.GuardInput {
 	return recommend.GuardInput{
-		Recommendation: rec, Current: q.container.current, Policy: policyOf(q.container.policy.Sizing), Now: q.now,
+		Recommendation: rec, Current: q.container.current, Policy: q.container.sizePolicy(), Now: q.now,
 		Paused: s.paused, Conflict: s.facts.Conflict, WindowPeak: lastDay(q.history),
 		RangeName: s.facts.Range.Name, RangeMin: s.facts.Range.Min, RangeMax: s.facts.Range.Max,
 		RangeRefusal: s.facts.Refusal(s.template, map[string]neighbours.Size{q.container.name: neighbours.Size(rec.Size)}),

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/signals"
@@ -116,6 +117,15 @@ type managedContainer struct {
 	name    string
 	policy  profile.Container
 	current recommend.Size
+	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
+	podLimit, podRequest memory.Bytes
+}
+
+// sizePolicy is what the owner and the pod around it allow the container.
+func (c *managedContainer) sizePolicy() recommend.Policy {
+	p := c.policy.SizePolicy()
+	p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
+	return p
 }
 
 // managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers that the
@@ -126,7 +136,9 @@ func managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Named) {
-			all = append(all, managedContainer{name: c.Name, policy: policy, current: sizeInForce(c, statuses)})
+			m := managedContainer{name: c.Name, policy: policy, current: sizeInForce(c, statuses)}
+			m.podLimit, m.podRequest = neighbours.PodLeaves(pod, c.Name)
+			all = append(all, m)
 		}
 	}
 	for i := range pod.Spec.Containers {
@@ -212,8 +224,9 @@ func (q *question) answer() answer {
 // recommend fills in the recommendation and returns its advice.
 func (q *question) recommend(a *answer) []string {
 	growth := q.plan.Growth(q.container.name)
+	policy := q.container.sizePolicy()
 	rec := recommend.Evaluate(recommend.Input{
-		History: q.history, Kills: q.kills, Policy: policyOf(q.container.policy.Sizing), Current: q.container.current, Now: q.now,
+		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
 		Traits:   recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead},
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
@@ -224,80 +237,18 @@ func (q *question) recommend(a *answer) []string {
 	s := &a.status
 	s.Decision, s.Confidence, s.Summary, s.Reasons = string(rec.Decision), string(rec.Confidence), rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
-	switch {
-	case rec.Size != recommend.Size{}:
+	if rec.Size == (recommend.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
+		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
+		rec.Size = profile.SizeOf(q.standing)
+		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
+	}
+	if rec.Size != (recommend.Size{}) { // one that stands from before is bounded as the policy is now
+		var bounded []string
+		rec.Size, bounded = policy.Bound(rec.Size, q.container.current)
+		s.Reasons = head(append(bounded, s.Reasons...), 16)
 		size := apiSize(rec.Size)
 		s.Recommended = &size
-	case q.standing.Limit != nil || q.standing.Request != nil:
-		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
-		s.Recommended = q.standing.DeepCopy()
-		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
-		rec.Size = recommendSize(q.standing)
 	}
 	a.recommendation = rec
 	return rec.Advice
-}
-
-// recommendSize is a size of the API in the terms of recommend.
-func recommendSize(s v1alpha1.Size) recommend.Size {
-	var out recommend.Size
-	if s.Limit != nil {
-		out.Limit = memory.FromQuantity(*s.Limit)
-	}
-	if s.Request != nil {
-		out.Request = memory.FromQuantity(*s.Request)
-	}
-	return out
-}
-
-// policyOf is the owner's word in the terms of recommend.
-func policyOf(s v1alpha1.SizingSpec) recommend.Policy {
-	p := recommend.DefaultPolicy()
-	p.RequestEqualsLimit = s.RequestPolicy == v1alpha1.RequestEqualsLimit
-	p.DecreaseNever = s.Decrease == v1alpha1.DecreaseNever
-	if s.HeadroomPercent != nil {
-		p.HeadroomPercent = orNone(*s.HeadroomPercent)
-	}
-	if s.Posture != "" {
-		p.Posture = recommend.Posture(s.Posture)
-	}
-	bounds(s.Limit, &p.LimitMin, &p.LimitMax)
-	bounds(s.Request, &p.RequestMin, &p.RequestMax)
-	if o := s.OOM; o != nil {
-		if o.FactorPercent != nil {
-			p.OOMFactorPercent = *o.FactorPercent
-		}
-		if o.MinIncrease != nil {
-			p.OOMMinIncrease = memory.FromQuantity(*o.MinIncrease)
-		}
-	}
-	if d := s.Disruption; d != nil {
-		if d.MinChangePercent != nil {
-			p.MinChangePercent = orNone(*d.MinChangePercent)
-		}
-		if d.Cooldown != nil {
-			p.Cooldown = d.Cooldown.Duration
-		}
-	}
-	return p
-}
-
-// orNone: recommend reads 0 as "the default" and -1 as none, because its zero value must work.
-func orNone(percent int32) int32 {
-	if percent == 0 {
-		return -1
-	}
-	return percent
-}
-
-func bounds(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
-	if b == nil {
-		return
-	}
-	if b.Min != nil {
-		*lowest = memory.FromQuantity(*b.Min)
-	}
-	if b.Max != nil {
-		*highest = memory.FromQuantity(*b.Max)
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -37,5 +38,36 @@ var _ = Describe("A number that was found", func() {
 		Expect(left.Recommended).NotTo(BeNil())
 		Expect(near(*left.Recommended, *found.Recommended)).To(BeTrue(), "was %v, is %v", found.Recommended, left.Recommended)
 		Expect(left.Reasons).To(ContainElement(ContainSubstring("the last recommendation stands")))
+	})
+
+	It("is bounded by the profile as it is now, and says so", func() {
+		w := newWorld()
+		spec := build.Profile(w.namespace, "web", v1alpha1.RuntimeNative)
+		w.profiled(spec)
+		pod := w.pod("web").Obj()
+		w.applied(pod)
+		w.reconciled(w.alone("web"))
+		rec := w.recommendation(w.alone("web"))
+		stands := v1alpha1.Size{Limit: new(resource.MustParse("512Mi")), Request: new(resource.MustParse("300Mi"))}
+		rec.Status.Containers[0].Recommended = &stands
+		Expect(w.client.Status().Update(w.ctx, rec)).To(Succeed())
+
+		bounded := func(edit func(*v1alpha1.SizingSpec)) v1alpha1.ContainerRecommendation {
+			GinkgoHelper()
+			spec.Spec.Sizing = v1alpha1.SizingSpec{}
+			edit(&spec.Spec.Sizing)
+			w.profiled(spec)
+			w.restart()
+			w.seen(pod)
+			return w.reconciled(w.alone("web")).Status.Containers[0]
+		}
+		below := bounded(func(s *v1alpha1.SizingSpec) { s.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("100Mi"))} })
+		Expect(below.Decision).To(Equal("Hold"), "nothing was measured yet")
+		Expect([]string{below.Recommended.Limit.String(), below.Recommended.Request.String()}).To(Equal([]string{"100Mi", "100Mi"}))
+		Expect(below.Reasons).To(ContainElement("clamped from 512Mi to limit.max 100Mi"))
+
+		never := bounded(func(s *v1alpha1.SizingSpec) { s.Decrease = v1alpha1.DecreaseNever })
+		Expect(never.Recommended.Limit.String()).To(Equal("256Mi"), "what the container has")
+		Expect(never.Reasons).To(ContainElement("limit stays at 256Mi although 100Mi would do: decrease is Never"))
 	})
 })

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -40,9 +41,7 @@ func exact(b memory.Bytes) *resource.Quantity {
 	return &q
 }
 
-func apiSize(s recommend.Size) v1alpha1.Size {
-	return v1alpha1.Size{Limit: exact(s.Limit), Request: exact(s.Request)}
-}
+func apiSize(s recommend.Size) v1alpha1.Size { return profile.APISize(s) }
 
 func sameSize(a, b v1alpha1.Size) bool {
 	return sameQuantity(a.Limit, b.Limit) && sameQuantity(a.Request, b.Request)

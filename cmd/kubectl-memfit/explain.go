@@ -8,9 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
-	"github.com/memfit/memfit/internal/profile"
 )
 
 const explainLong = `Say why memfit recommends what it recommends for one workload: the evidence, the steps from there to the number, what the profile
@@ -58,28 +56,19 @@ func (r *reader) explain(cmd *cobra.Command, workload, output string) error {
 	if err != nil {
 		return err
 	}
+	profiles, unread := a.Profiles(cmd.Context(), a.namespace)
+	report.Bound(a.recs, profiles)
 	rec, err := a.find(workload)
 	if err != nil {
 		return err
 	}
-	profiles, err := a.Profiles(cmd.Context(), a.namespace)
-	governing := governs(rec.Spec.Profile, profiles)
-	if governing == nil && err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", err)
+	governing := report.Governing(rec, profiles)
+	if governing == nil && unread != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", unread)
 	}
 	explanation := report.Explain(rec, governing)
 	if output != "" {
 		return encode(cmd.OutOrStdout(), output, explanation)
 	}
 	return explanation.Write(cmd.OutOrStdout(), colours(cmd))
-}
-
-// governs finds a recommendation's profile; nil when it is gone or could not be read.
-func governs(ref v1alpha1.ProfileReference, profiles []report.Profile) *profile.Named {
-	for i := range profiles {
-		if profiles[i].Ref == ref {
-			return &profiles[i].Named
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each that says what they were, what they should be and why.
@@ -70,6 +71,11 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	if len(a.recs) == 0 {
 		return exit{exitFailed, fmt.Errorf("no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)", place(a.namespace))}
 	}
+	profiles, err := a.Profiles(cmd.Context(), a.namespace)
+	if err != nil && a.unknownProfile(profiles) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the present bounds of the profile, sizes are as memfit wrote them: %v\n", err)
+	}
+	report.Bound(a.recs, profiles)
 	chosen, err := a.choose(workloads)
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
 	}
+	report.Bound(a.recs, profiles)
 	status := report.NewStatus(a.recs, profiles)
 	switch {
 	case output == "json" || output == "yaml":
@@ -76,7 +77,7 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 
 // unknownProfile tells whether a workload is governed by a profile that is not among these.
 func (a answer) unknownProfile(profiles []report.Profile) bool {
-	return slices.ContainsFunc(a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return governs(rec.Spec.Profile, profiles) == nil })
+	return slices.ContainsFunc(a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil })
 }
 
 // colours are for terminals that have them and people who want them.

@@ -69,6 +69,8 @@ type sizeRecord struct {
 	Request    string `json:"request,omitempty"`
 	WasLimit   string `json:"wasLimit,omitempty"`
 	WasRequest string `json:"wasRequest,omitempty"`
+	// Why says what made it another size than the recommended one.
+	Why string `json:"why,omitempty"`
 }
 
 // readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API server takes come

@@ -6,10 +6,12 @@ package inject
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // size sets the recommended size, before anything is derived from the limit. The caller passes sizes only for profiles whose
@@ -36,7 +38,22 @@ func (c *containerPlan) size(in Input, t target, w *working) {
 		c.skips = append(c.skips, skip{name: sizeName, why: "the pod sets memory for all containers together (spec.resources): size it there"})
 		return
 	}
-	w.memory, c.sized = resize(base, want, guaranteed(in.Pod, in.before))
+	want, why := bounded(t, want, base)
+	if w.memory, c.sized = resize(base, want, guaranteed(in.Pod, in.before)); len(why) == 0 {
+		return
+	}
+	if c.sized == nil {
+		c.skips = append(c.skips, skip{name: sizeName, why: strings.Join(why, "; ")})
+		return
+	}
+	c.sized.Why = strings.Join(why, "; ")
+}
+
+// bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
+func bounded(t target, want, base Size) (Size, []string) {
+	policy := t.policy.SizePolicy()
+	size, why := policy.Bound(recommend.Size(want), recommend.Size(base))
+	return Size(size), why
 }
 
 // sizeName is what skips about sizes are called in the record.

@@ -172,3 +172,26 @@ func TestQuotas(t *testing.T) {
 		})
 	}
 }
+
+// TestPodLeaves: what the size of the whole pod leaves a container app of 128Mi (limit 256Mi).
+func TestPodLeaves(t *testing.T) {
+	app, other := container("app", "128Mi", "256Mi"), container("log", "32Mi", "")
+	for name, tc := range map[string]struct {
+		pod            *corev1.Pod
+		whole          *corev1.ResourceRequirements
+		limit, request memory.Bytes
+	}{
+		"nothing of its own": {pod: pod(app)},
+		"a limit":            {pod: pod(app), whole: new(container("", "", "512Mi").Resources), limit: 512 * memory.MiB},
+		"room beside others": {pod: pod(app, other), whole: new(container("", "300Mi", "512Mi").Resources), limit: 512 * memory.MiB, request: 268 * memory.MiB},
+		"no room":            {pod: pod(app, other), whole: new(container("", "160Mi", "").Resources), request: 128 * memory.MiB},
+		"no request at all":  {pod: pod(container("app", "0", ""), container("log", "64Mi", "")), whole: new(container("", "64Mi", "").Resources), request: Exhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.pod.Spec.Resources = tc.whole
+			if limit, request := PodLeaves(tc.pod, "app"); limit != tc.limit || request != tc.request {
+				t.Errorf("leaves limit %d and request %d, want %d and %d", limit, request, tc.limit, tc.request)
+			}
+		})
+	}
+}

@@ -26,9 +26,24 @@ func resources(r *corev1.ResourceRequirements) Size {
 	return Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
-// total is what admission counts for a pod: its containers and native sidecars together, or more while an init container runs; what
-// the pod itself asks for, if it does, replaces that. A container without a limit adds nothing, as in Kubernetes.
+// total is what admission counts for a pod: what it asks for as a whole, if it does, else its containers together.
 func total(pod *corev1.Pod, sizes map[string]Size) Size {
+	sum := together(pod, sizes)
+	if r := pod.Spec.Resources; r != nil {
+		own := resources(r)
+		if own.Request > 0 {
+			sum.Request = own.Request
+		}
+		if own.Limit > 0 {
+			sum.Limit = own.Limit
+		}
+	}
+	return sum
+}
+
+// together are the containers and native sidecars, or more while an init container runs. A container without a limit adds nothing, as in
+// Kubernetes.
+func together(pod *corev1.Pod, sizes map[string]Size) Size {
 	var running, starting Size
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -43,17 +58,32 @@ func total(pod *corev1.Pod, sizes map[string]Size) Size {
 	for i := range pod.Spec.Containers {
 		running = running.plus(sizeOf(&pod.Spec.Containers[i], sizes))
 	}
-	sum := running.most(starting)
-	if r := pod.Spec.Resources; r != nil {
-		own := resources(r)
-		if own.Request > 0 {
-			sum.Request = own.Request
-		}
-		if own.Limit > 0 {
-			sum.Limit = own.Limit
+	return running.most(starting)
+}
+
+// PodLeaves is what a pod that sets memory for all its containers together (spec.resources) leaves one of them: no limit may be above the
+// pod's, and the requests together not above the pod's request. 0: the pod sets none; [Exhausted]: nothing is left.
+func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) {
+	if pod.Spec.Resources == nil {
+		return 0, 0
+	}
+	whole := resources(pod.Spec.Resources)
+	if whole.Request == 0 {
+		return whole.Limit, 0
+	}
+	rest := whole.Request.Minus(together(pod, nil).Request)
+	return whole.Limit, max(requestOf(pod, container).Plus(rest), Exhausted)
+}
+
+func requestOf(pod *corev1.Pod, container string) memory.Bytes {
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			if containers[i].Name == container {
+				return sizeOf(&containers[i], nil).Request
+			}
 		}
 	}
-	return sum
+	return 0
 }
 
 func (s Size) plus(t Size) Size {

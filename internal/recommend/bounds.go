@@ -22,21 +22,112 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
-func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	p, want := e.Policy, limit.CeilTo(memory.MiB)
-	limit = want
-	if p.DecreaseNever && limit < e.Current.Limit {
-		e.say("limit stays at %s although %s would do: decrease is Never", e.Current.Limit, limit)
-		limit = e.Current.Limit
+// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. A size that stands from before is no
+// exception: the policy may have changed since, so whoever uses a size asks here first. current is what the container has, or what its
+// template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: nobody asked for a limit or request there.
+func (p Policy) Bound(size, current Size) (Size, []string) {
+	p = p.withDefaults()
+	var why []string
+	if size.Limit > 0 {
+		size.Limit, why = p.boundLimit(size.Limit, current.Limit)
+	}
+	if want := size.Request; want > 0 {
+		size.Request = p.boundRequest(want, size.Limit, current.Request)
+		if size.Request != want {
+			why = append(why, sprintf("request %s instead of %s: %s", orNone(size.Request), want, p.requestWords(size, current)))
+		}
+	}
+	return size, why
+}
+
+// boundLimit keeps a limit within the bounds. What is above the limit of the whole pod, the API server refuses, so that comes last.
+func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string) {
+	var why []string
+	want := limit
+	if p.DecreaseNever && limit < current {
+		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", current, limit))
+		limit = current
 	}
 	if limit < p.LimitMin {
-		e.say("raised from %s to limit.min %s", limit, p.LimitMin)
+		why = append(why, sprintf("raised from %s to limit.min %s", limit, p.LimitMin))
 		limit = p.LimitMin
 	}
 	if p.LimitMax > 0 && limit > p.LimitMax {
-		e.say("clamped from %s to limit.max %s", limit, p.LimitMax)
+		why = append(why, sprintf("clamped from %s to limit.max %s", limit, p.LimitMax))
 		limit = p.LimitMax
+	}
+	if p.PodLimit > 0 && limit > p.PodLimit {
+		why = append(why, sprintf("clamped from %s to the limit of the whole pod, %s (spec.resources.limits.memory)", limit, p.PodLimit))
+		limit = p.PodLimit
+	}
+	if limit == want { // two bounds that cancel each other out
+		return limit, nil
+	}
+	return limit, why
+}
+
+// boundRequest does the same for a request, which is never above its limit (0: there is none).
+func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes {
+	if p.RequestEqualsLimit && limit > 0 {
+		request = limit
+	}
+	if p.DecreaseNever {
+		request = max(request, current)
+	}
+	if p.RequestMax > 0 {
+		request = min(request, p.RequestMax)
+	}
+	request = max(request, p.RequestMin)
+	if p.PodRequest > 0 {
+		request = min(request, p.PodRequest)
+	}
+	if request < memory.KiB { // the byte that stands for nothing left
+		return 0
+	}
+	if limit > 0 {
+		request = min(request, limit)
+	}
+	return request
+}
+
+// requestWords names the bound that a request was brought to.
+func (p Policy) requestWords(size, current Size) string {
+	switch size.Request {
+	case 0, p.PodRequest:
+		return "the request of the whole pod (spec.resources.requests.memory) leaves no more"
+	case p.RequestMax:
+		return "request.max"
+	case p.RequestMin:
+		return "request.min"
+	case current.Request:
+		if p.DecreaseNever {
+			return "decrease is Never"
+		}
+	}
+	if p.RequestEqualsLimit {
+		return "requestPolicy is EqualsLimit"
+	}
+	return "a request is at most the limit"
+}
+
+// outside says whether a size is one that the policy does not allow. It then is not right as it is, however near to the right one.
+func (p Policy) outside(size Size) bool {
+	bounded, _ := p.Bound(size, size)
+	return bounded != size
+}
+
+// boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
+func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
+	p, want := e.Policy, limit.CeilTo(memory.MiB)
+	limit, why := p.boundLimit(want, e.Current.Limit)
+	for _, text := range why {
+		e.say("%s", text)
+	}
+	switch {
+	case limit >= want:
+	case limit == p.PodLimit:
+		e.advise("raise the limit of the whole pod (spec.resources.limits.memory): a container may have no more than its %s", p.PodLimit)
+	case limit == p.LimitMax:
 		e.alarmAtMax()
 	}
 	return limit
@@ -70,11 +161,5 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
 	}
-	if p.DecreaseNever {
-		request = max(request, e.Current.Request)
-	}
-	if p.RequestMax > 0 {
-		request = min(request, p.RequestMax)
-	}
-	return min(max(request, p.RequestMin), limit)
+	return p.boundRequest(request, limit, e.Current.Request)
 }

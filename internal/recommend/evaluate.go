@@ -134,9 +134,9 @@ func (e *evaluation) decide(size Size) Recommendation {
 	r.Size = size
 	percent := e.Policy.MinChangePercent
 	switch {
-	case !within(cur.Limit, size.Limit, percent):
+	case !within(cur.Limit, size.Limit, percent), cur.Limit != size.Limit && e.Policy.outside(Size{Limit: cur.Limit}):
 		r.Decision = direction(cur.Limit, size.Limit)
-	case !within(cur.Request, e.request(cur.Limit), percent):
+	case !within(cur.Request, e.request(cur.Limit), percent), e.Policy.outside(cur):
 		r.Size = Size{Limit: cur.Limit, Request: e.request(cur.Limit)}
 		r.Decision = direction(cur.Request, r.Size.Request)
 		e.keptBy(size.Limit, cur.Limit, "limit")
@@ -210,8 +210,11 @@ func (e *evaluation) confidence() memory.Confidence {
 }
 
 // Differs says whether going from what a container has to what it should have is worth a change under the policy: the limit or the
-// request is not set or minChangePercent away.
+// request is not set, minChangePercent away, or outside the bounds.
 func Differs(have, want Size, p Policy) bool {
+	if have != want && p.outside(have) {
+		return true
+	}
 	percent := p.withDefaults().MinChangePercent
 	return !within(have.Limit, want.Limit, percent) || !within(have.Request, want.Request, percent)
 }

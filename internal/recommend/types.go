@@ -59,6 +59,9 @@ type Policy struct {
 	Posture Posture
 	// Bounds of the limit and the request. Default: 16Mi and none (0).
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
+	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container; PodRequest is what
+	// spec.resources.requests.memory leaves for this container beside the others. 0: the pod has none of its own.
+	PodLimit, PodRequest memory.Bytes
 	// DecreaseNever: a recommendation is never below what the container has.
 	DecreaseNever bool
 	// OOMFactorPercent is the growth from the limit a container died at. Default: 150; quick repeats double instead.

@@ -35,7 +35,7 @@ var rooms = []room{
 	},
 	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory"},
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/recommend"},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
 		never:   clients,
 	},
@@ -46,7 +46,7 @@ var rooms = []room{
 	},
 	{
 		name: "inject", dir: "internal/inject/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/profile", "internal/runtimes"},
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/neighbours", "internal/profile", "internal/recommend", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
 	},

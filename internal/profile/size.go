@@ -1,0 +1,90 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// SizePolicy is the owner's word about the size of the container in the terms of recommend.
+func (c *Container) SizePolicy() recommend.Policy {
+	s := &c.Sizing
+	p := recommend.DefaultPolicy()
+	p.RequestEqualsLimit = s.RequestPolicy == v1alpha1.RequestEqualsLimit
+	p.DecreaseNever = s.Decrease == v1alpha1.DecreaseNever
+	if s.HeadroomPercent != nil {
+		p.HeadroomPercent = orNone(*s.HeadroomPercent)
+	}
+	if s.Posture != "" {
+		p.Posture = recommend.Posture(s.Posture)
+	}
+	bytesOf(s.Limit, &p.LimitMin, &p.LimitMax)
+	bytesOf(s.Request, &p.RequestMin, &p.RequestMax)
+	if o := s.OOM; o != nil {
+		if o.FactorPercent != nil {
+			p.OOMFactorPercent = *o.FactorPercent
+		}
+		if o.MinIncrease != nil {
+			p.OOMMinIncrease = memory.FromQuantity(*o.MinIncrease)
+		}
+	}
+	if d := s.Disruption; d != nil {
+		if d.MinChangePercent != nil {
+			p.MinChangePercent = orNone(*d.MinChangePercent)
+		}
+		if d.Cooldown != nil {
+			p.Cooldown = d.Cooldown.Duration
+		}
+	}
+	return p
+}
+
+// orNone: recommend reads 0 as "the default" and -1 as none, because its zero value must work.
+func orNone(percent int32) int32 {
+	if percent == 0 {
+		return -1
+	}
+	return percent
+}
+
+func bytesOf(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
+	if b == nil {
+		return
+	}
+	if b.Min != nil {
+		*lowest = memory.FromQuantity(*b.Min)
+	}
+	if b.Max != nil {
+		*highest = memory.FromQuantity(*b.Max)
+	}
+}
+
+// SizeOf is a size of the API in the terms of recommend, and APISize the way back. What is not set is 0.
+func SizeOf(s v1alpha1.Size) recommend.Size {
+	var out recommend.Size
+	if s.Limit != nil {
+		out.Limit = memory.FromQuantity(*s.Limit)
+	}
+	if s.Request != nil {
+		out.Request = memory.FromQuantity(*s.Request)
+	}
+	return out
+}
+
+// APISize is a size in the terms of the API.
+func APISize(s recommend.Size) v1alpha1.Size {
+	return v1alpha1.Size{Limit: amount(s.Limit), Request: amount(s.Request)}
+}
+
+func amount(b memory.Bytes) *resource.Quantity {
+	if b <= 0 {
+		return nil
+	}
+	q := b.Quantity()
+	return &q
+}
