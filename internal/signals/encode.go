@@ -36,6 +36,7 @@ type (
 		Pods      map[types.UID]storedPod             `json:"pods,omitempty"`
 		Kills     map[string][]storedKill             `json:"kills,omitempty"`
 		Totals    map[string]map[memory.OOMKind]int64 `json:"totals,omitempty"`
+		Stalls    *storedStalls                       `json:"stalls,omitempty"`
 	}
 	storedBirth struct {
 		Limit memory.Bytes `json:"l,omitempty"`
@@ -76,7 +77,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	names := slices.Sorted(maps.Keys(l.names))
 	s := storedLedger{
 		Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Names: names, Limits: map[string]storedBirth{},
-		Kills: map[string][]storedKill{},
+		Kills: map[string][]storedKill{}, Stalls: l.stalls.store(),
 	}
 	for name, b := range l.limits {
 		s.Limits[name] = storedBirth{b.limit, unix(b.pod)}
@@ -120,7 +121,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	if data[0] == '{' && s.Version != jsonVersion {
 		return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", s.Version, ledgerVersion)
 	}
-	read := &Ledger{namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, notFollowed: l.notFollowed}
+	read := &Ledger{namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, notFollowed: l.notFollowed, stalls: restoreStalls(s.Stalls, s.Namespace)}
 	read.make()
 	if err := read.readPods(cursors, s.Names); err != nil {
 		return fmt.Errorf("reading the OOM ledger: %w", err)

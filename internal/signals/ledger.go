@@ -52,6 +52,8 @@ type Ledger struct {
 	allLive bool
 	// notFollowed are pods for which there was no room. It is not stored: after a restart every pod is looked at again.
 	notFollowed map[podKey]struct{}
+	// stalls are no kills, and counted by themselves.
+	stalls stalls
 }
 
 // birth is the limit a pod's container was created with.

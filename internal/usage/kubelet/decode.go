@@ -148,9 +148,32 @@ func (d *summary) memoryMember(key []byte) (err error) {
 	case "workingSetBytes":
 		n, _, err = d.count()
 		d.at.WorkingSet = memory.Bytes(n)
+	case "usageBytes":
+		n, _, err = d.count()
+		d.at.Usage = memory.Bytes(n)
+	case "majorPageFaults":
+		d.at.MajorFaults, d.at.HasMajorFaults, err = d.count()
+	case "psi":
+		_, err = d.object(d.pressureMember)
 	default:
 		err = d.skip()
 	}
+	return err
+}
+
+// pressureMember reads the total of psi.full: nanoseconds in which no task of the container could go on for want of memory.
+func (d *summary) pressureMember(key []byte) error {
+	if string(key) != "full" {
+		return d.skip()
+	}
+	_, err := d.object(func(key []byte) error {
+		if string(key) != "total" {
+			return d.skip()
+		}
+		n, _, err := d.count()
+		d.at.Waited = time.Duration(n)
+		return err
+	})
 	return err
 }
 

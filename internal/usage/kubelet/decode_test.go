@@ -44,15 +44,29 @@ func TestDecodeSummary(t *testing.T) {
 		in   string
 		want []memory.Sample
 	}{
-		"both figures":                             {doc(`{` + head + `"rssBytes":300,"workingSetBytes":400}}`), []memory.Sample{sample(300, 400, true)}},
-		"Windows has no RSS: unknown, not 0":       {doc(`{` + head + `"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is null":                              {doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is less than nothing":                 {doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is more than there is":                {doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is words":                             {doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"an RSS of 0 is an answer":                 {doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)}},
-		"RSS only":                                 {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
-		"no figures":                               {doc(`{` + head + `"usageBytes":9}}`), nil},
+		"both figures":                       {doc(`{` + head + `"rssBytes":300,"workingSetBytes":400}}`), []memory.Sample{sample(300, 400, true)}},
+		"Windows has no RSS: unknown, not 0": {doc(`{` + head + `"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is null":                        {doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is less than nothing":           {doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is more than there is":          {doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"RSS is words":                       {doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
+		"an RSS of 0 is an answer":           {doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)}},
+		"RSS only":                           {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
+		"no figures":                         {doc(`{` + head + `"usageBytes":9}}`), nil},
+		"all that tells a stall": {
+			doc(`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5},"some":{"total":1}}}}`),
+			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
+				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Microsecond
+			})},
+		},
+		"no major fault is an answer, no pressure is none": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":0,"psi":{"full":{"total":0},"some":null}}}`),
+			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) { s.HasMajorFaults = true })},
+		},
+		"pressure of another kind": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":null,"psi":{"full":7,"some":{"total":9}}}}`),
+			[]memory.Sample{sample(300, 400, true)},
+		},
 		"nothing but zeros: its cgroup is gone":    {doc(`{` + head + `"rssBytes":0,"workingSetBytes":0}}`), nil},
 		"no memory at all, as in its first second": {doc(`{"name":"app","startTime":"2026-11-20T13:00:07Z"}`), nil},
 		"nobody knows when":                        {doc(`{"name":"app","memory":{"rssBytes":300}}`), nil},
@@ -83,6 +97,11 @@ func TestDecodeSummary(t *testing.T) {
 			}
 		})
 	}
+}
+
+func with(s memory.Sample, change func(*memory.Sample)) memory.Sample {
+	change(&s)
+	return s
 }
 
 func TestDecodeSummaryRefuses(t *testing.T) {
@@ -134,7 +153,7 @@ func TestDecodeSummaryReadsWhatAKubeletSaid(t *testing.T) {
 	killed := memory.Sample{
 		Container: memory.ContainerRef{Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app"},
 		Time:      time.Date(2026, 11, 20, 15, 11, 42, 0, time.UTC), Started: time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
-		RSS: 8335360, HasRSS: true, WorkingSet: 8544256,
+		RSS: 8335360, HasRSS: true, WorkingSet: 8544256, Usage: 8544256, MajorFaults: 1, HasMajorFaults: true,
 	}
 	if diff := cmp.Diff(killed, got[0]); diff != "" {
 		t.Errorf("first sample (-want +got):\n%s", diff)
@@ -167,7 +186,7 @@ func FuzzDecodeSummary(f *testing.F) {
 			t.Errorf("%q read at once gives %v, %v, byte by byte %v, %v", in, got, err, slow, slowErr)
 		}
 		for _, s := range got {
-			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 {
+			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 || s.Usage < 0 || s.MajorFaults < 0 || !s.HasMajorFaults && s.MajorFaults != 0 || s.Waited < 0 {
 				t.Errorf("impossible sample %+v", s)
 			}
 		}
@@ -221,9 +240,16 @@ func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
 	if c.Memory.Time.IsZero() || rss == 0 && ws == 0 {
 		return nil
 	}
+	usage, _ := known(c.Memory.UsageBytes)
+	faults, hasFaults := known(c.Memory.MajorPageFaults)
 	s := memory.Sample{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: types.UID(pod.UID), Container: c.Name},
 		Time:      c.Memory.Time.Time, Started: c.StartTime.Time, RSS: rss, HasRSS: hasRSS, WorkingSet: ws,
+		Usage: usage, MajorFaults: int64(faults), HasMajorFaults: hasFaults,
+	}
+	if psi := c.Memory.PSI; psi != nil {
+		waited, _ := known(&psi.Full.Total)
+		s.Waited = time.Duration(waited)
 	}
 	return []memory.Sample{s}
 }

@@ -7,6 +7,8 @@
 //	goprobe -hold 100Mi                  keep 100 MiB and serve
 //	goprobe -leak 10Mi                   keep 10 MiB more every second, until it is killed
 //	goprobe -churn 200Mi                 make 200 MiB of garbage every second
+//	goprobe -hold 230Mi -map-file 51Mi   walk through a mapped file besides: under a limit of 256Mi this stalls
+//	goprobe -read-file 600Mi             read a file again and again: page cache fills the limit, and nothing stalls
 //
 // GET /stats answers JSON; POST /hold?size=100Mi replaces what is held; GET /api asks the Kubernetes API server for its
 // version by the pod's own token, as an operator in this pod would.
@@ -41,6 +43,11 @@ func main() {
 	hold := sizeFlag("hold", "memory to keep, for example 100Mi")
 	leak := sizeFlag("leak", "memory to keep in addition every second")
 	churn := sizeFlag("churn", "garbage to make every second")
+	mapFile := sizeFlag("map-file", "a file of this size is written, mapped into memory, and walked through again and again")
+	readFile := sizeFlag("read-file", "a file of this size is written, and read again and again")
+	walkRandom := flag.Bool("walk-random", false, "pages of the mapped file are touched in no order")
+	fileDir := flag.String("file-dir", os.TempDir(), "directory for those files; it must not be in memory")
+	pause := flag.Duration("pause", 10*time.Millisecond, "time between two rounds through a file")
 	flag.Parse()
 
 	// A pod's first process ignores SIGTERM unless it asks for it, and would be waited for until the grace period is over.
@@ -48,7 +55,11 @@ func main() {
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
 	go func() { <-end; os.Exit(0) }()
 
-	p := &probe{}
+	p := &probe{pause: *pause}
+	if err := p.files(*fileDir, int64(*mapFile), int64(*readFile), *walkRandom); err != nil {
+		slog.Error("Preparing files", "err", err)
+		os.Exit(1)
+	}
 	p.hold(int64(*hold))
 	go p.everySecond(int64(*leak), int64(*churn))
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stdout, nil)))
@@ -84,6 +95,23 @@ type probe struct {
 	mu     sync.Mutex
 	kept   []byte
 	leaked [][]byte
+	// rounds through files, how long the last one took, and the time between two of them.
+	rounds    int
+	roundTook time.Duration
+	pause     time.Duration
+}
+
+// files starts what is to be done with files.
+func (p *probe) files(dir string, mapped, read int64, random bool) error {
+	if mapped > 0 {
+		if err := p.mapped(dir, mapped, random); err != nil {
+			return err
+		}
+	}
+	if read > 0 {
+		return p.readThrough(dir, read)
+	}
+	return nil
 }
 
 func (p *probe) hold(n int64) {
@@ -125,6 +153,8 @@ type stats struct {
 	GCCycles   uint64 `json:"gcCycles"`
 	Held       int    `json:"held"`
 	Leaked     int    `json:"leaked"`
+	Rounds     int    `json:"rounds"`    // through files
+	RoundTook  string `json:"roundTook"` // the last of them
 }
 
 func (p *probe) stats() stats {
@@ -137,7 +167,7 @@ func (p *probe) stats() stats {
 	s := stats{
 		GoVersion: runtime.Version(), GoMaxProcs: runtime.GOMAXPROCS(0), GoGC: samples[0].Value.Uint64(),
 		HeapLive: samples[1].Value.Uint64(), Total: samples[2].Value.Uint64(), GCCycles: samples[3].Value.Uint64(),
-		Held: len(p.kept),
+		Held: len(p.kept), Rounds: p.rounds, RoundTook: p.roundTook.String(),
 	}
 	if s.GoGC == math.MaxUint64 {
 		s.GoGC = 0

@@ -1,0 +1,34 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import "time"
+
+// Stall is a time in which a container stood still for want of memory without being killed: anonymous memory, which the kernel cannot
+// drop without swap, filled nearly all of the limit, and the little page cache that was left (the program's own text, mapped files) was
+// read back from the disk again and again. It is counted by itself, never among the kills.
+type Stall struct {
+	Container ContainerRef
+	// Limit is the limit in force.
+	Limit Bytes
+	// Since is the first sample that showed it, Known the one that made it certain.
+	Since, Known time.Time
+	// Ended is zero while it goes on.
+	Ended time.Time
+	// Anon is the anonymous memory, and Usage all memory, when it was certain.
+	Anon, Usage Bytes
+	// Faults are the major page faults a second from Since to Known.
+	Faults int32
+	// PressurePercent is the share of that time in which no task of the container could go on (PSI memory full). 0: unknown.
+	PressurePercent int32
+	// RaisedTo is the higher limit that the container got while it stalled. 0: none.
+	RaisedTo Bytes
+	// FaultsAfter are the major page faults a second at RaisedTo, when that was decided on.
+	FaultsAfter int32
+	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it lacks.
+	NotRelieved bool
+}
+
+// Cache is what was left for page cache, with what the kernel itself used.
+func (s *Stall) Cache() Bytes { return s.Usage.Minus(s.Anon) }

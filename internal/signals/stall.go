@@ -1,0 +1,229 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// What a stall is. Each line excludes something that is none; docs/signals.md shows how far each number can move on the recorded cases.
+const (
+	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly page cache, is at its
+	// limit all day and well. What stalls was seen at 91 and 92 %.
+	stallAnonPercent = 85
+	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read from the disk is read
+	// for the first time. Reclaim keeps usage within 1 % below the limit; memory.high, where somebody sets it, lies lower.
+	stallUsagePercent = 95
+	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk and 14 on a busy one, where each took
+	// 60 ms: it is the disk that bounds it. What is well has none for hours, also at its limit and also while it reads files.
+	stallFaults = 5
+	// stallTimesKnown: the rate is so many times the highest that this instance had away from its limit.
+	stallTimesKnown = 3
+	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that says the same without counting faults.
+	stallPressure = 10
+	// stallTime and stallIntervals: a burst of faults, for example when a library is loaded, is over before that.
+	stallTime      = time.Minute
+	stallIntervals = 3
+	// stallStart is how long a process that starts reads its program and its data in.
+	stallStart = 2 * time.Minute
+	// stallOver and stallOverIntervals: it is over when it has not been seen for so long.
+	stallOver          = time.Minute
+	stallOverIntervals = 2
+	// stallVerify is how long after a raise the faults may go on before the raise is said not to have helped.
+	stallVerify = 5 * time.Minute
+	// stallGap is the longest time between two samples that says something about the time in between.
+	stallGap = 5 * time.Minute
+	// leastPage is the least that one major fault reads: most read more, because the kernel reads ahead.
+	leastPage = 4 * memory.KiB
+)
+
+// StallWatch looks for a stall in the samples of one container. The zero value is ready; it takes about 300 bytes.
+type StallWatch struct {
+	last memory.Sample
+	// known is the highest rate of major faults, a second, away from the limit.
+	known float64
+	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or that a raise did
+	// not help.
+	run   run
+	stall memory.Stall
+	phase phase
+	// raised is when the higher limit was first seen.
+	raised time.Time
+}
+
+type phase uint8
+
+const (
+	calm      phase = iota // nothing is wrong; stall is the last one, if there was one
+	stalled                // stall goes on
+	relieving              // stall goes on, or not: its limit was raised
+)
+
+// run is a series of intervals that say the same.
+type run struct {
+	says   says
+	since  time.Time // the beginning of the first
+	n      int
+	faults int64
+	waited time.Duration
+	lasted time.Duration
+}
+
+type says uint8
+
+const (
+	nothing says = iota
+	itStalls
+	itIsWell
+	notRelieved
+)
+
+// interval is what two samples say about the time between them.
+type interval struct {
+	from, to memory.Sample
+	limit    memory.Bytes
+}
+
+func (i interval) seconds() float64 { return i.to.Time.Sub(i.from.Time).Seconds() }
+
+// rate of major faults a second.
+func (i interval) rate() float64 {
+	if !i.to.HasMajorFaults || !i.from.HasMajorFaults {
+		return 0
+	}
+	return float64(i.to.MajorFaults-i.from.MajorFaults) / i.seconds()
+}
+
+// pressure is the share of the time in which nothing could go on, in percent.
+func (i interval) pressure() float64 {
+	return 100 * max(i.to.Waited-i.from.Waited, 0).Seconds() / i.seconds()
+}
+
+// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it.
+func (i interval) full() bool {
+	return i.limit > 0 && i.to.HasRSS && i.to.RSS >= i.limit.Percent(stallAnonPercent) && i.to.Usage >= i.limit.Percent(stallUsagePercent)
+}
+
+// readsBack: what was read did not stay in memory, or pushed out as much.
+func (i interval) readsBack() bool {
+	read := memory.Bytes(max(i.to.MajorFaults-i.from.MajorFaults, 0)) * leastPage
+	return cacheOf(i.to).Minus(cacheOf(i.from)) < read.Percent(50)
+}
+
+func cacheOf(s memory.Sample) memory.Bytes { return s.Usage.Minus(s.RSS) }
+
+// Resume continues with a stall that is on file and goes on as far as anybody knows, after a restart of memfit.
+func (w *StallWatch) Resume(s memory.Stall) {
+	if !w.last.Time.IsZero() || !s.Ended.IsZero() {
+		return
+	}
+	if w.stall, w.phase = s, stalled; s.RaisedTo > 0 {
+		w.phase = relieving
+	}
+}
+
+// Stall is the stall that goes on, or the last one; not ok: there was none.
+func (w *StallWatch) Stall() (s memory.Stall, ok bool) { return w.stall, w.stall.Limit > 0 }
+
+// Add looks at one sample, taken under the limit given. Late ones and the same once more are passed over.
+func (w *StallWatch) Add(s memory.Sample, limit memory.Bytes) {
+	if !s.Time.After(w.last.Time) {
+		return
+	}
+	before := w.last
+	w.last = s
+	another := s.Started.After(before.Started) && !before.Started.IsZero() || s.MajorFaults < before.MajorFaults
+	w.newLimit(s, limit, another && !before.Time.IsZero())
+	if another || before.Time.IsZero() || s.Time.Sub(before.Time) > stallGap || !s.Started.IsZero() && before.Time.Sub(s.Started) < stallStart {
+		w.run = run{}
+		return
+	}
+	i := interval{before, s, limit}
+	if !i.full() && w.phase == calm {
+		w.known = max(w.known, i.rate())
+	}
+	w.run.add(w.about(i), i)
+	w.conclude(i)
+}
+
+// newLimit takes note of what ends a stall or may end it: a higher limit, or another process.
+func (w *StallWatch) newLimit(s memory.Sample, limit memory.Bytes, another bool) {
+	switch {
+	case w.phase == calm:
+		if another {
+			w.known = 0
+		}
+	case limit > w.stall.Limit && limit != w.stall.RaisedTo:
+		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.Time, run{}, limit
+	case w.phase == stalled && another:
+		w.end(s.Time)
+	case w.phase == relieving && (another || w.raised.IsZero()): // the process that the raise restarted is looked at, too
+		w.raised = s.Time
+	}
+}
+
+// about is what an interval says in this phase.
+func (w *StallWatch) about(i interval) says {
+	waits := i.rate() >= max(stallFaults, stallTimesKnown*w.known) || i.pressure() >= stallPressure
+	switch {
+	case i.full() && waits && (w.phase != relieving || i.limit == w.stall.RaisedTo):
+		return itStalls
+	case w.phase != relieving || w.below(i):
+		return itIsWell
+	case i.readsBack():
+		return notRelieved
+	}
+	return nothing // it reads in what there is room for now
+}
+
+// below: less than half of what the stall showed is left.
+func (w *StallWatch) below(i interval) bool {
+	return i.rate() <= float64(w.stall.Faults)/2 && i.pressure() <= max(float64(w.stall.PressurePercent)/2, stallPressure/2)
+}
+
+// conclude changes the phase when a run is long enough.
+func (w *StallWatch) conclude(i interval) {
+	r := &w.run
+	switch {
+	case r.says == itStalls && w.phase != stalled && r.atLeast(stallTime, stallIntervals):
+		w.begin(i)
+	case r.says == itIsWell && w.phase != calm && r.atLeast(stallOver, stallOverIntervals):
+		w.stall.FaultsAfter = r.rate()
+		w.end(r.since)
+	case r.says == notRelieved && r.atLeast(stallTime, stallIntervals) && i.to.Time.Sub(w.raised) >= stallVerify:
+		w.stall.FaultsAfter, w.stall.NotRelieved = r.rate(), true
+		w.end(i.to.Time)
+	}
+}
+
+func (w *StallWatch) begin(i interval) {
+	w.stall = memory.Stall{
+		Container: i.to.Container, Limit: i.limit, Since: w.run.since, Known: i.to.Time, Anon: i.to.RSS, Usage: i.to.Usage,
+		Faults: w.run.rate(), PressurePercent: int32(100 * w.run.waited / w.run.lasted), //nolint:gosec // a percentage
+	}
+	w.phase = stalled
+}
+
+func (w *StallWatch) end(at time.Time) {
+	w.stall.Ended, w.phase, w.run = at, calm, run{}
+}
+
+func (r *run) add(what says, i interval) {
+	if what != r.says || r.n == 0 {
+		*r = run{says: what, since: i.from.Time}
+	}
+	r.n++
+	r.lasted += i.to.Time.Sub(i.from.Time)
+	r.faults += max(i.to.MajorFaults-i.from.MajorFaults, 0)
+	r.waited += max(i.to.Waited-i.from.Waited, 0)
+}
+
+func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n >= n }
+
+// rate of major faults a second over the run.
+func (r *run) rate() int32 {
+	return int32(min(float64(r.faults)/r.lasted.Seconds()+0.5, 1<<30)) //nolint:gosec // bounded
+}

@@ -1,0 +1,230 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// life is a container as the kubelet samples it, every 15 s.
+type life struct {
+	watch  StallWatch
+	sample memory.Sample
+	limit  memory.Bytes
+	found  []memory.Stall // as they became known or ended, one after the other
+	every  time.Duration
+}
+
+var lifeBegan = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+func newLife(limit memory.Bytes) *life {
+	return &life{limit: limit, every: 15 * time.Second, sample: memory.Sample{
+		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"},
+		Time:      lifeBegan, Started: lifeBegan, HasRSS: true, HasMajorFaults: true,
+	}}
+}
+
+// use goes on for so long with so much anonymous memory and page cache, and so many major faults a second.
+func (l *life) use(d time.Duration, anon, cache memory.Bytes, faults float64) *life {
+	for end := l.sample.Time.Add(d); l.sample.Time.Before(end); {
+		l.sample.Time = l.sample.Time.Add(l.every)
+		l.sample.RSS, l.sample.Usage = anon, anon.Plus(cache)
+		l.sample.MajorFaults += int64(faults * l.every.Seconds())
+		l.look()
+	}
+	return l
+}
+
+func (l *life) look() {
+	l.watch.Add(l.sample, l.limit)
+	s, ok := l.watch.Stall()
+	if n := len(l.found); ok && (n == 0 || l.found[n-1].Known != s.Known || l.found[n-1].Ended != s.Ended) {
+		l.found = append(l.found, s)
+	}
+}
+
+// fill reads so much a second into page cache.
+func (l *life) fill(d time.Duration, anon memory.Bytes, from, perSecond memory.Bytes) *life {
+	for end, n := l.sample.Time.Add(d), memory.Bytes(0); l.sample.Time.Before(end); {
+		l.sample.Time = l.sample.Time.Add(l.every)
+		n += memory.Bytes(l.every.Seconds())
+		l.sample.RSS, l.sample.Usage = anon, min(anon.Plus(from).Plus(n*perSecond), l.limit)
+		l.sample.MajorFaults += int64(perSecond) * int64(l.every.Seconds()) / 4096
+		l.look()
+	}
+	return l
+}
+
+func (l *life) restart() *life {
+	l.sample.Started, l.sample.MajorFaults, l.sample.Waited = l.sample.Time, 0, 0
+	return l
+}
+
+func mi(n int64) memory.Bytes { return memory.Bytes(n) * memory.MiB }
+
+func TestWhatStalls(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live func(*life)
+		want time.Duration // from the start of the container to the sample that makes it known
+	}{
+		"Node.js below 256Mi, as it was seen: 235Mi anonymous, 100 to 200 faults a second": {
+			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(235), mi(20), 150) }, 11 * time.Minute,
+		},
+		"on a busy disk, where each fault takes 60 ms": {
+			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(232), mi(22), 14) }, 11 * time.Minute,
+		},
+		"from its first second: known when starting is no explanation any more": {
+			func(l *life) { l.use(10*time.Minute, mi(235), mi(20), 150) }, 3 * time.Minute,
+		},
+		"looked at once a minute": {
+			func(l *life) {
+				l.every = time.Minute
+				l.use(10*time.Minute, mi(180), mi(60), 0).use(10*time.Minute, mi(235), mi(20), 150)
+			}, 13 * time.Minute,
+		},
+		"a process that always had some faults, and now has many more": {
+			func(l *life) { l.use(20*time.Minute, mi(150), mi(80), 20).use(5*time.Minute, mi(235), mi(20), 150) }, 21 * time.Minute,
+		},
+		"pressure says it where faults are not counted": {
+			func(l *life) {
+				l.sample.HasMajorFaults = false
+				l.use(10*time.Minute, mi(235), mi(20), 0)
+				for range 10 {
+					l.sample.Waited += 6 * time.Second // of 15
+					l.use(l.every, mi(235), mi(20), 0)
+				}
+			}, 11 * time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(mi(256))
+			tc.live(l)
+			if len(l.found) != 1 || !l.found[0].Ended.IsZero() {
+				t.Fatalf("found %+v, want one stall that goes on", l.found)
+			}
+			if got := l.found[0].Known.Sub(lifeBegan); got != tc.want {
+				t.Errorf("known after %s, want %s", got, tc.want)
+			}
+			if s := l.found[0]; s.Limit != mi(256) || s.Known.Sub(s.Since) < time.Minute || s.Faults == 0 && s.PressurePercent == 0 {
+				t.Errorf("found %+v", s)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotStall(t *testing.T) {
+	for name, live := range map[string]func(*life){
+		"reads big files at its limit all day":                  func(l *life) { l.use(24*time.Hour, mi(22), mi(233), 0) },
+		"reads big files beside a full heap":                    func(l *life) { l.use(24*time.Hour, mi(227), mi(27), 0) },
+		"a mapped database: high rate, little anonymous memory": func(l *life) { l.use(24*time.Hour, mi(62), mi(193), 500) },
+		"close to its limit, and quiet":                         func(l *life) { l.use(24*time.Hour, mi(238), mi(17), 1) },
+		"a JVM that reads its image at start, its heap touched": func(l *life) {
+			l.use(90*time.Second, mi(225), mi(30), 800).use(time.Hour, mi(230), mi(25), 0)
+		},
+		"a restart in a loop, each with its start": func(l *life) {
+			for range 20 {
+				l.restart().use(105*time.Second, mi(235), mi(20), 300)
+			}
+		},
+		"a library is loaded at the limit: some seconds of faults": func(l *life) {
+			for range 20 {
+				l.use(10*time.Minute, mi(232), mi(23), 0).use(30*time.Second, mi(232), mi(23), 300)
+			}
+		},
+		"full of anonymous memory, but with room: what it reads, it reads for the first time": func(l *life) {
+			l.use(time.Hour, mi(220), mi(15), 50)
+		},
+		"a database that filled up slowly, and always had that rate": func(l *life) {
+			l.use(time.Hour, mi(150), mi(100), 120).use(time.Hour, mi(232), mi(23), 200)
+		},
+		"no limit": func(l *life) { l.limit = 0; l.use(time.Hour, mi(235), mi(20), 150) },
+		"nobody looked in between": func(l *life) {
+			l.use(10*time.Minute, mi(235), mi(20), 0)
+			l.every = time.Hour
+			l.use(6*time.Hour, mi(235), mi(20), 150)
+		},
+		"a source that knows no faults": func(l *life) { l.sample.HasMajorFaults = false; l.use(time.Hour, mi(235), mi(20), 150) },
+		"a kernel without PSI says 0, one with it says little": func(l *life) {
+			for range 100 {
+				l.sample.Waited += 300 * time.Millisecond
+				l.use(l.every, mi(235), mi(20), 2)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(mi(256))
+			if live(l); len(l.found) > 0 {
+				t.Errorf("found %+v, want no stall", l.found)
+			}
+		})
+	}
+}
+
+// stalledLife has stalled at 256Mi for five minutes.
+func stalledLife() *life { return newLife(mi(256)).use(10*time.Minute, mi(235), mi(20), 150) }
+
+func TestHowAStallEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live       func(*life)
+		ended      bool
+		raised     memory.Bytes
+		inVain     bool
+		wantStalls int
+	}{
+		"it goes on": {live: func(l *life) { l.use(time.Hour, mi(235), mi(20), 150) }},
+		"one calm sample is no end": {live: func(l *life) {
+			for range 20 {
+				l.use(15*time.Second, mi(235), mi(20), 0).use(30*time.Second, mi(235), mi(20), 150)
+			}
+		}},
+		"the load goes":      {live: func(l *life) { l.use(5*time.Minute, mi(180), mi(40), 0) }, ended: true},
+		"the process is new": {live: func(l *life) { l.restart().use(time.Minute, mi(20), mi(40), 90) }, ended: true},
+		"a raise helps": {live: func(l *life) {
+			l.limit = mi(512)
+			l.use(5*time.Minute, mi(235), mi(60), 0)
+		}, ended: true, raised: mi(512)},
+		"a raise helps, but reading in takes ten minutes on a slow disk": {live: func(l *life) {
+			l.limit = mi(512)
+			l.fill(10*time.Minute, mi(235), mi(20), 300*memory.KiB).use(5*time.Minute, mi(235), mi(200), 0)
+		}, ended: true, raised: mi(512)},
+		"a raise with a restart helps": {live: func(l *life) {
+			l.limit = mi(512)
+			l.restart().use(time.Minute, mi(100), mi(60), 400).use(10*time.Minute, mi(235), mi(60), 0)
+		}, ended: true, raised: mi(512)},
+		"a raise in vain: it reads a file far larger than any cache": {live: func(l *life) {
+			l.limit = mi(512)
+			l.use(10*time.Minute, mi(235), mi(275), 120)
+		}, ended: true, raised: mi(512), inVain: true},
+		"five minutes are not over": {live: func(l *life) {
+			l.limit = mi(512)
+			l.use(4*time.Minute, mi(235), mi(275), 120)
+		}, raised: mi(512)},
+		"a raise is filled at once: it stalls again, at the new limit": {live: func(l *life) {
+			l.limit = mi(512)
+			l.use(time.Minute, mi(400), mi(60), 0).use(5*time.Minute, mi(470), mi(40), 150)
+		}, wantStalls: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := stalledLife()
+			tc.live(l)
+			var ledger Ledger
+			live := map[types.UID]bool{"u1": true}
+			for _, s := range l.found {
+				ledger.UpdateStalls([]memory.Stall{s}, live, l.sample.Time)
+			}
+			last, _ := l.watch.Stall()
+			if last.Ended.IsZero() == tc.ended || tc.wantStalls < 2 && (last.RaisedTo != tc.raised || last.NotRelieved != tc.inVain) {
+				t.Errorf("got %+v", last)
+			}
+			if got, want := ledger.StallTotal("app"), int64(max(tc.wantStalls, 1)); got != want {
+				t.Errorf("%d stalls counted, want %d: %+v", got, want, l.found)
+			}
+		})
+	}
+}
