@@ -197,6 +197,9 @@ func killVerb(k *memory.OOMKill) string {
 	if k.Limit > 0 {
 		at = " at its limit of " + k.Limit.String()
 	}
+	if k.Asked > 0 {
+		at += " (the pod asks for " + k.Asked.String() + ", which was not in force)"
+	}
 	switch k.Kind {
 	case memory.OOMChildProcess:
 		return "lost a child process to the OOM killer" + at

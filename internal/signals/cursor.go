@@ -130,20 +130,6 @@ func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
 	}
 }
 
-// sawLimit remembers the limit of the instance that lives, so that its death can be told with the limit of that time. Without room it is
-// told with the limit of the day.
-func (l *Ledger) sawLimit(c *cursor, o Observation) {
-	if o.Running.IsZero() {
-		return
-	}
-	before := c.cost()
-	c.limited, c.limit, c.asked, c.limitOf = true, max(o.Limit, 0), max(o.Asked, 0), max(o.Restarts, 0)
-	if grown := c.cost() - before; grown > 0 && !l.fits(grown) {
-		c.limited, c.limit, c.asked, c.limitOf = false, 0, 0, 0
-	}
-	l.bytes += c.cost() - before
-}
-
 // counts is true when the kernel's counter showed kills in this instance.
 func (c *cursor) counts(t Termination) bool {
 	if c.counterID == 0 {

@@ -30,6 +30,7 @@ const (
 	exitTrap           = 133
 	exitAbort          = 134
 	exitKill           = 137
+	exitTerm           = 143
 )
 
 const (

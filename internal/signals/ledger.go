@@ -154,7 +154,7 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
 	c := l.cursor(o.Container)
 	if c == nil && len(o.Ended) == 0 && o.Restarts == 0 {
-		l.quiet(o, watched)
+		l.quiet(o, watched, peak(o.Container))
 		return nil
 	}
 	watched = watched || c != nil
@@ -175,16 +175,19 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 		watched = true
 	}
 	c.next = max(c.next, o.Restarts) // ends nobody can see any more are no evidence
-	l.sawLimit(c, o)
+	limit, asked := l.proven(o, c, peak(o.Container))
+	l.sawLimit(c, o, limit, asked)
 	return found
 }
 
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
-func (l *Ledger) quiet(o Observation, watched bool) {
+func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes) {
 	switch {
 	case o.Edited && l.limits[o.Container.Container].limit != o.Limit:
+		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
-			l.sawLimit(c, o)
+			l.keepLimit(c, limit, asked, notSeen)
+			l.sawLimit(c, o, limit, asked)
 		}
 	case !watched && l.bytes < quietBytes:
 		l.newCursor(o.Container)
@@ -193,7 +196,7 @@ func (l *Ledger) quiet(o Observation, watched bool) {
 
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
 func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
-	limit, asked := l.limitOf(o, c, t.Index)
+	limit, asked := l.limitOf(o, c, t.Index, peak)
 	d := death{
 		Termination: t, class: o.Class, runtime: o.Runtime, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
 		peak: peak, podPeak: podPeak, counted: c.counts(t),
@@ -234,8 +237,8 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	first := max(c.next, t.Index-hiddenAtMost)
 	var out []memory.OOMKill
 	for i := first; i < t.Index; i++ {
-		limit, asked := l.limitOf(o, c, i)
-		if limit != o.Limit {
+		limit, asked := l.limitOf(o, c, i, 0)
+		if max(limit, asked) != max(o.Limit, o.Asked) {
 			continue // the limit changed between the looks: that instance was restarted to be resized
 		}
 		kill := visible
@@ -258,21 +261,6 @@ func lower(c memory.Confidence) memory.Confidence {
 		return memory.Medium
 	}
 	return memory.Low
-}
-
-// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today may already show
-// the resize that was the answer to the kill. asked is what the spec asked for, where that was not in force.
-func (l *Ledger) limitOf(o Observation, c *cursor, index int32) (limit, asked memory.Bytes) {
-	if c.limited {
-		if c.limitOf == index {
-			return c.limit, c.asked
-		}
-		return o.Limit, o.Asked
-	}
-	if usual, ok := l.limits[o.Container.Container]; ok && o.Edited && index == 0 {
-		return usual.limit, 0
-	}
-	return o.Limit, o.Asked
 }
 
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.

@@ -197,12 +197,12 @@ func TestLedgerStories(t *testing.T) {
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
-		"a restart made to resize, then a kill under the new limit: one": {
+		"a restart made to resize, then a kill: one, and nobody saw the new limit in force": {
 			looks: []look{
 				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
 				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(2, 19), oom(1, 10, 18)), "384Mi")))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:18", "384Mi", "High"}},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
 		"a new pod with a new limit is taken at its word": {
 			looks: []look{

@@ -42,11 +42,18 @@ type Observation struct {
 	Running time.Time
 	// Ended are the terminations status still shows, oldest first: lastState, then state. Zero to two.
 	Ended []Termination
-	// Limit is the container's memory limit in force (status.containerStatuses[].resources, else the spec); 0: none.
+	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec); 0: none. Whether
+	// its pod lets it have that much is for the ledger to find out (see [Ledger.InForce]).
 	Limit memory.Bytes
-	// Asked is the limit that the spec asks for where it is not proven to be in force yet; Limit is then the one before. 0: Limit is
-	// in force as far as can be known. Observe leaves it 0; a caller who resizes pods knows.
+	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one before. Observe
+	// leaves it 0.
 	Asked memory.Bytes
+	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that the kubelet
+	// reports what the pod's cgroup has (1.36 and later, while the pod runs).
+	PodShort memory.Bytes
+	PodTold  bool
+	// RestartsOnResize: its resizePolicy for memory says RestartContainer.
+	RestartsOnResize bool
 	// PodLimit is the pod-level memory limit in force; 0: none.
 	PodLimit memory.Bytes
 	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above 1): its
@@ -79,11 +86,15 @@ func Observe(pod *corev1.Pod) []Observation {
 		return nil
 	}
 	out := make([]Observation, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
+	short, told := podShort(pod)
 	for i := range pod.Status.InitContainerStatuses {
 		out = append(out, observe(pod, &pod.Status.InitContainerStatuses[i], pod.Spec.InitContainers, Init))
 	}
 	for i := range pod.Status.ContainerStatuses {
 		out = append(out, observe(pod, &pod.Status.ContainerStatuses[i], pod.Spec.Containers, App))
+	}
+	for i := range out {
+		out[i].PodShort, out[i].PodTold = short, told
 	}
 	return out
 }
@@ -103,7 +114,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 		if specs[i].Name != cs.Name {
 			continue
 		}
-		o.Limit = limitOf(specs[i].Resources.Limits)
+		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), restartsOnResize(&specs[i])
 		if always := specs[i].RestartPolicy; class == Init && always != nil && *always == corev1.ContainerRestartPolicyAlways {
 			o.Class = Sidecar
 		}
@@ -121,6 +132,15 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 		o.Ended = append(o.Ended, termination(t, cs.RestartCount))
 	}
 	return o
+}
+
+func restartsOnResize(c *corev1.Container) bool {
+	for _, p := range c.ResizePolicy {
+		if p.ResourceName == corev1.ResourceMemory {
+			return p.RestartPolicy == corev1.RestartContainer
+		}
+	}
+	return false
 }
 
 // lastIndex is the number of the instance in lastState. It is the one before restartCount, except in CrashLoopBackOff: there the kubelet

@@ -1,0 +1,211 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// A container is held by two limits: its own, and the one of its pod's cgroup, which is the sum of the containers'
+// limits. A kubelet from 1.34 to 1.37.0 that learns of a resize while the container is down gives the new limit to the
+// container when it starts and leaves the pod as it was (kubernetes/kubernetes#138760): the container dies at the old
+// limit while its status shows the new one. So what status shows of a container is only what was asked for, until
+// something proves it for the pod.
+
+// cgroupRounding is what the kernel may take off a limit: it keeps whole pages, of 64 KiB at most (arm64).
+const cgroupRounding = 64 * memory.KiB
+
+// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. told is false
+// where nobody says: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
+func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.Resources == nil {
+		return 0, false
+	}
+	cgroup := limitOf(pod.Status.Resources.Limits)
+	if cgroup == 0 {
+		return 0, false
+	}
+	sum, limited := containersLimit(pod)
+	if !limited || pod.Spec.Resources != nil && limitOf(pod.Spec.Resources.Limits) > 0 {
+		return 0, true // the pod has no limit, or one of its own that follows no container's
+	}
+	if short = sum.Minus(cgroup); short <= cgroupRounding {
+		return 0, true
+	}
+	return short, true
+}
+
+// containersLimit is the limit that Kubernetes gives to a pod of these containers: the sum of those that run side by
+// side, or an init container's if that is more. limited is false when a container has none, because then the pod has
+// none.
+func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
+	var sidecars, starting memory.Bytes
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		limit := statusLimit(c, pod.Status.InitContainerStatuses)
+		if limit == 0 {
+			return 0, false
+		}
+		if always := c.RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
+			sidecars = sidecars.Plus(limit)
+			starting = max(starting, sidecars)
+		} else {
+			starting = max(starting, sidecars.Plus(limit))
+		}
+	}
+	sum = sidecars
+	for i := range pod.Spec.Containers {
+		limit := statusLimit(&pod.Spec.Containers[i], pod.Status.ContainerStatuses)
+		if limit == 0 {
+			return 0, false
+		}
+		sum = sum.Plus(limit)
+	}
+	return max(sum, starting), true
+}
+
+// statusLimit is what the kubelet says that a container has, or will have when it starts; the spec while it says
+// nothing.
+func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.Bytes {
+	for i := range statuses {
+		if statuses[i].Name == c.Name && statuses[i].Resources != nil {
+			return limitOf(statuses[i].Resources.Limits)
+		}
+	}
+	return limitOf(c.Resources.Limits)
+}
+
+// proven is the limit that is in force at o for the container and its pod, as far as can be known, and what o shows
+// where that is more (0: it is not). c is what was known before; nil: nothing.
+func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, asked memory.Bytes) {
+	before, known := l.limitBefore(o, c)
+	switch {
+	case o.Asked > 0:
+		return o.Limit, o.Asked
+	case o.PodTold && o.PodShort == 0:
+		return o.Limit, 0
+	case o.PodTold:
+		least := o.Limit.Minus(o.PodShort) // all that is missing may be missing here
+		if known {
+			least = max(least, min(before, o.Limit)) // but a limit that was in force and did not change still is
+		}
+		return unproven(least, o.Limit)
+	case !known || before == 0 || o.Limit <= before: // no limit holds nobody, and a container gets a lower one by itself
+		return o.Limit, 0
+	case c.changedRunning(o):
+		return o.Limit, 0
+	}
+	// Use proves no more than itself: several resizes may have come while the container was down.
+	return unproven(max(before, peak), o.Limit)
+}
+
+func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
+	if limit >= asked {
+		return limit, 0
+	}
+	return limit, asked
+}
+
+// limitBefore is the limit that was in force before o. A pod that was edited before anybody saw it was created with
+// what its workload's pods are created with.
+func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
+	switch {
+	case c != nil && c.limited:
+		return c.limit, true
+	case !o.Edited:
+		return o.Limit, true
+	}
+	usual, found := l.limits[o.Container.Container]
+	return usual.limit, found
+}
+
+// changedRunning: the limit changed while one instance ran before and after, or that instance was ended for it. The
+// kubelet then changes the pod's cgroup with the container's.
+func (c *cursor) changedRunning(o Observation) bool {
+	switch {
+	case o.Running.IsZero():
+		return false
+	case c == nil || !c.limited:
+		return o.Restarts == 0 // its first instance runs: nearly always it did so when the resize came
+	case o.Limit == max(c.limit, c.asked):
+		return false
+	}
+	return c.limitOf == o.Restarts || o.RestartsOnResize && c.limitOf == o.Restarts-1 && endedByKubelet(o)
+}
+
+// endedByKubelet: the instance before was ended as the kubelet ends one to give it another size, and did not crash.
+func endedByKubelet(o Observation) bool {
+	if len(o.Ended) == 0 {
+		return false
+	}
+	last := o.Ended[len(o.Ended)-1]
+	return last.Reason != reasonOOMKilled && (last.ExitCode == 0 || last.ExitCode == exitTerm || last.ExitCode == exitKill)
+}
+
+// notSeen is the instance of a limit that no instance ran with yet: a number that no container reaches.
+const notSeen = math.MaxInt32
+
+// sawLimit remembers the limit in force, so that the death of the instance that lives can be told with the limit of that
+// time.
+func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
+	switch {
+	case !o.Running.IsZero():
+		l.keepLimit(c, limit, asked, o.Restarts)
+	case c.limited && (o.PodTold || limit > 0 && limit < c.limit):
+		l.keepLimit(c, limit, asked, c.limitOf) // of the next instance
+	}
+}
+
+// keepLimit writes down what instance of was seen with. Without room its death is told with the limit of the day.
+func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
+	before := c.cost()
+	c.limited, c.limit, c.asked, c.limitOf = true, max(limit, 0), max(asked, 0), max(of, 0)
+	if grown := c.cost() - before; grown > 0 && !l.fits(grown) {
+		c.limited, c.limit, c.asked, c.limitOf = false, 0, 0, 0
+	}
+	l.bytes += c.cost() - before
+}
+
+// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today
+// may already show the resize that was the answer to the kill, so that an instance nobody saw counts with the lower of
+// before and now. asked is what the spec asked for, where that was not in force.
+func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
+	if c.limited && c.limitOf == index {
+		if now := leastLimit(c.limit, o.Limit); now < c.limit {
+			return now, 0 // lowered since, and as likely before its death as after
+		}
+		return c.limit, c.asked
+	}
+	if usual, ok := l.limits[o.Container.Container]; ok && !c.limited && o.Edited && index == 0 {
+		return leastLimit(usual.limit, o.Limit), 0
+	}
+	limit, asked = l.proven(o, c, peak)
+	if c.limited && c.limit > 0 && c.limit < limit && !c.changedRunning(o) {
+		return unproven(c.limit, max(o.Limit, o.Asked))
+	}
+	return limit, asked
+}
+
+// leastLimit is the lower of two limits, of which 0 is none.
+func leastLimit(a, b memory.Bytes) memory.Bytes {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// InForce is the limit that is proven to be in force for a container and its pod, and the one that its status shows
+// where that is more (0: it is not). known is false for a container that nothing happened to: what its status shows is
+// in force.
+func (l *Ledger) InForce(c memory.ContainerRef) (limit, asked memory.Bytes, known bool) {
+	cursor := l.cursor(c)
+	if cursor == nil || !cursor.limited {
+		return 0, 0, false
+	}
+	return cursor.limit, cursor.asked, true
+}

@@ -1,0 +1,226 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// podHas is what a kubelet from 1.36 on reports of the pod's cgroup.
+func (m podMaker) podHas(limit string) podMaker {
+	return m.edit(func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		r := memoryLimit(limit)
+		p.Status.Resources = &r
+	})
+}
+
+func resizedTo(limit string, cs corev1.ContainerStatus) podMaker {
+	return makePod("web-1", "u1").container("app", limit, inForce(cs, limit)).
+		edit(func(p *corev1.Pod) { p.Generation = 2 })
+}
+
+func TestLimitInForce(t *testing.T) {
+	type look struct {
+		pod  podMaker
+		peak memory.Bytes
+	}
+	type story struct {
+		looks          []look
+		limit, asked   string
+		container      string
+		unknown        bool
+		killed, wanted string // limit and asked-for of the last kill
+	}
+	born := func(limit string, cs corev1.ContainerStatus) podMaker {
+		return makePod("web-1", "u1").container("app", limit, inForce(cs, limit))
+	}
+	restartsOnResize := func(m podMaker) podMaker {
+		return m.edit(func(p *corev1.Pod) {
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+				{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+		})
+	}
+	beside := func(m podMaker, limit string) podMaker {
+		return m.container("mesh", limit, inForce(running(0, 0), limit))
+	}
+	fresh := born("32Mi", running(0, 0))
+	alive := born("32Mi", after(running(1, 1), oom(0, 0, 1)))
+	down := born("32Mi", crashLoop(1, oom(1, 1, 2)))
+	raised := resizedTo("600Mi", after(running(2, 3), oom(1, 1, 2))) // it ran again when memfit looked
+	again := resizedTo("601Mi", after(running(2, 3), oom(1, 1, 2)))
+	dead := resizedTo("600Mi", crashLoop(2, oom(2, 3, 4)))
+	lowered := resizedTo("24Mi", after(running(2, 3), oom(1, 1, 2)))
+	rounded := resizedTo("100M", after(running(2, 3), end(1, "Error", 1, 1, 2)))
+	ended := restartsOnResize(resizedTo("256Mi", after(running(2, 3), end(1, "Error", 143, 1, 2))))
+	crashed := restartsOnResize(resizedTo("256Mi", after(running(2, 3), oom(1, 1, 2))))
+	sibling := makePod("web-0", "u0").container("app", "32Mi", running(0, 0))
+	seen := func(pods ...podMaker) (looks []look) {
+		for _, p := range pods {
+			looks = append(looks, look{pod: p})
+		}
+		return looks
+	}
+	for name, tc := range map[string]story{
+		"a container that nothing happened to": {looks: seen(fresh), unknown: true},
+		"resized while it ran":                 {looks: seen(fresh, resizedTo("256Mi", running(0, 0))), limit: "256Mi"},
+		"resized while it was down":            {looks: seen(down, raised), limit: "32Mi", asked: "600Mi"},
+		"killed again, at the old limit": {
+			looks: seen(alive, raised, dead), limit: "32Mi", asked: "600Mi", killed: "32Mi", wanted: "600Mi"},
+		"sent again while it ran":              {looks: seen(alive, raised, again), limit: "601Mi"},
+		"the same numbers again prove nothing": {looks: seen(alive, raised, raised), limit: "32Mi", asked: "600Mi"},
+		"use above the old limit": {
+			looks: []look{{pod: alive}, {pod: raised}, {raised, 40 * memory.MiB}}, limit: "40Mi", asked: "600Mi"},
+		"lowered while it was down":            {looks: seen(down, lowered), limit: "24Mi"},
+		"restarted to be resized":              {looks: seen(restartsOnResize(alive), ended), limit: "256Mi"},
+		"crashed while it was to be restarted": {looks: seen(restartsOnResize(alive), crashed), limit: "32Mi", asked: "256Mi"},
+		"a pod that memfit meets late":         {looks: seen(sibling, raised), limit: "32Mi", asked: "600Mi"},
+		"the kubelet says that the pod has it": {looks: seen(down, raised.podHas("600Mi")), limit: "600Mi"},
+		"the kubelet says that it has not":     {looks: seen(down, raised.podHas("32Mi")), limit: "32Mi", asked: "600Mi"},
+		"and of one that is down": {
+			looks: seen(alive.podHas("32Mi"), resizedTo("600Mi", crashLoop(1, oom(1, 1, 2))).podHas("32Mi")),
+			limit: "32Mi", asked: "600Mi", killed: "32Mi"},
+		"and nobody saw what was before": {
+			looks: seen(raised.podHas("32Mi")), limit: "32Mi", asked: "600Mi", killed: "32Mi", wanted: "600Mi"},
+		"a page less is no less": {looks: seen(rounded.podHas("97656Ki")), limit: "100M"},
+		"one of two":             {looks: seen(beside(down, "64Mi"), beside(raised, "64Mi").podHas("96Mi")), limit: "32Mi", asked: "600Mi"},
+		"and the other of them": {
+			container: "mesh", looks: seen(beside(down, "64Mi"), beside(raised, "64Mi").podHas("96Mi")), limit: "64Mi"},
+		"beside a container without a limit": {
+			looks: seen(beside(down, ""), beside(raised, "").podHas("9007199254740988Ki")), limit: "600Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, container := &Ledger{}, tc.container
+			if container == "" {
+				container = "app"
+			}
+			for i, lk := range tc.looks {
+				l.Update(Observe(lk.pod.pod), uses(lk.peak), at(float64(i)+5))
+				l = reborn(t, l)
+			}
+			limit, asked, known := l.InForce(memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: container})
+			if known == tc.unknown || known && (limit != size(tc.limit) || asked != size(tc.asked)) {
+				t.Errorf("in force %s, asked for %s, known %t; want %s, %s, unknown %t",
+					limit, asked, known, tc.limit, tc.asked, tc.unknown)
+			}
+			kills := l.Kills(container)
+			if tc.killed != "" {
+				if last := kills[len(kills)-1]; last.Limit != size(tc.killed) || last.Asked != size(tc.wanted) {
+					t.Errorf("killed at %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.killed, tc.wanted)
+				}
+			}
+		})
+	}
+}
+
+func uses(b memory.Bytes) func(memory.ContainerRef) memory.Bytes {
+	return func(memory.ContainerRef) memory.Bytes { return b }
+}
+
+func size(s string) memory.Bytes {
+	if s == "" {
+		return 0
+	}
+	return memory.FromQuantity(resource.MustParse(s))
+}
+
+// node is a kubelet with the bug of 1.34 to 1.37.0, and one container that dies and is resized at any moment.
+type node struct {
+	spec, container, cgroup memory.Bytes
+	restarts                int32
+	runs, tells             bool
+	last                    *corev1.ContainerStateTerminated
+	generation              int64
+	minute                  float64
+}
+
+func (n *node) starts() {
+	if !n.runs {
+		n.restarts++
+		n.runs, n.container = true, n.spec // the pod's cgroup stays as it is
+	}
+}
+
+func (n *node) dies(reason string, code int32) {
+	if n.runs {
+		n.runs, n.last = false, end(n.restarts, reason, code, n.minute, n.minute)
+	}
+}
+
+func (n *node) resized(to memory.Bytes) {
+	n.spec = to
+	n.generation++
+	if n.runs {
+		n.container, n.cgroup = to, to
+	}
+}
+
+func (n *node) truth() memory.Bytes { return min(n.container, n.cgroup) }
+
+func (n *node) shown() []Observation {
+	cs := running(n.restarts, n.minute)
+	if n.last != nil {
+		cs = after(cs, n.last)
+	}
+	if !n.runs {
+		cs = crashLoop(n.restarts, n.last)
+	}
+	m := makePod("web-1", "u1").container("app", n.spec.String(), inForce(cs, n.spec.String())).
+		edit(func(p *corev1.Pod) { p.Generation = n.generation })
+	if n.tells {
+		m = m.podHas(n.cgroup.String())
+	}
+	return Observe(m.pod)
+}
+
+// Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that was not in force.
+func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
+	for seed := range uint64(1500) {
+		rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a test that repeats
+		first := 32 * memory.MiB
+		n := &node{spec: first, container: first, cgroup: first, runs: true, generation: 1, tells: seed%2 == 0}
+		l, truth, story, unseen := &Ledger{}, map[int64]memory.Bytes{}, "", false
+		l.Update(n.shown(), nil, at(0))
+		for range 30 {
+			n.minute++
+			switch what := rng.IntN(5); {
+			case what == 0 && !unseen: // of two resizes between two looks nobody can know the first
+				unseen = true
+				to := memory.Bytes(16+rng.IntN(500)) * memory.MiB
+				story += fmt.Sprintf(" resize %s", to)
+				n.resized(to)
+			case what == 1 && n.runs:
+				truth[at(n.minute).Unix()] = n.truth()
+				story += fmt.Sprintf(" kill at %s", n.truth())
+				n.dies(reasonOOMKilled, exitKill)
+			case what == 2:
+				story += " exit"
+				n.dies("Error", 1)
+			case what == 3:
+				story += " start"
+				n.starts()
+			}
+			if rng.IntN(3) == 0 {
+				continue // nobody looks
+			}
+			story, unseen = story+" look", false
+			l.Update(n.shown(), uses(memory.Bytes(rng.Int64N(int64(n.truth())))), at(n.minute))
+			if rng.IntN(4) == 0 {
+				l = reborn(t, l)
+			}
+		}
+		for _, k := range l.Kills("app") {
+			if was, exact := truth[k.Time.Unix()]; exact && k.Limit > was {
+				t.Fatalf("seed %d: a kill at %s counts as one at %s:%s", seed, was, k.Limit, story)
+			}
+		}
+	}
+}
