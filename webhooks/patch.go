@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -133,7 +132,7 @@ type containerSkeleton struct {
 // outlineOf reads an outline the usual way.
 func outlineOf(raw []byte) (review.Outline, error) {
 	var bones skeleton
-	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &bones); err != nil {
+	if err := review.Decode(raw, &bones); err != nil {
 		return review.Outline{}, fmt.Errorf("reading the pod's outline: %w", err)
 	}
 	of := func(list []containerSkeleton) []review.Resources {

@@ -20,13 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/internal/review"
 )
 
-// maxReview is above any pod an API server can store (etcd takes 1.5 MB) with what comes around it.
-const maxReview = 7 << 20
+// maxReview is twice what of a pod an API server can store (etcd takes 1.5 MiB) with what comes around it, and what it takes of a request.
+const maxReview = 3 << 20
 
 // maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay for ever.
 const maxKept = 64 << 10
@@ -61,6 +60,11 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !e.read() {
+		if err := review.Check(e.body, &admissionv1.AdmissionReview{}); err != nil {
+			h.injector.Metrics.outOfBounds.Inc()
+			h.Refuse(w, e.body, err.Error())
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(e.body))
 		h.usual.ServeHTTP(w, r)
 		return
@@ -74,10 +78,25 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.result = e.result
 	}
 	e.answer = review.AppendAnswer(e.answer[:0], e.review.UID, a.result)
+	write(w, e.answer)
+}
+
+func write(w http.ResponseWriter, answer []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(e.answer))) // one write instead of chunks
-	_, _ = w.Write(e.answer)
+	header.Set("Content-Length", strconv.Itoa(len(answer))) // one write instead of chunks
+	_, _ = w.Write(answer)
+}
+
+// Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and says why to whoever creates it. Without
+// the request's UID the API server takes no answer; it then goes by the webhook's failurePolicy, which says the same.
+func (h *podHandler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
+	uid, ok := review.UID(beginning)
+	if !ok {
+		http.Error(w, why, http.StatusServiceUnavailable)
+		return
+	}
+	write(w, review.AppendAnswer(nil, uid, review.AppendResult(nil, nil, []string{"memfit: the pod was admitted unchanged: " + why})))
 }
 
 // encoded is a pod in the bytes of a request, and room for what is made of it.
@@ -122,7 +141,7 @@ func (e *encoded) pod() (newPod, error) {
 		return r, nil
 	}
 	var whole admissionv1.AdmissionReview
-	if err := json.UnmarshalCaseSensitivePreserveInts(e.body, &whole); err != nil {
+	if err := review.Decode(e.body, &whole); err != nil {
 		return newPod{}, fmt.Errorf("decoding the request: %w", err)
 	}
 	if whole.Request == nil {
@@ -147,7 +166,7 @@ type decoded admission.Request
 
 func (d *decoded) metadata() (*metav1.ObjectMeta, error) {
 	var meta metav1.PartialObjectMetadata
-	if err := json.UnmarshalCaseSensitivePreserveInts(d.Object.Raw, &meta); err != nil {
+	if err := review.Decode(d.Object.Raw, &meta); err != nil {
 		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
 	}
 	meta.Namespace = d.Namespace
@@ -158,7 +177,7 @@ func (d *decoded) template() (text []byte, dryRun, ok bool) { return nil, false,
 
 func (d *decoded) pod() (newPod, error) {
 	pod := &corev1.Pod{}
-	if err := json.UnmarshalCaseSensitivePreserveInts(d.Object.Raw, pod); err != nil {
+	if err := review.Decode(d.Object.Raw, pod); err != nil {
 		return newPod{}, fmt.Errorf("decoding the pod: %w", err)
 	}
 	pod.Namespace = d.Namespace

@@ -5,6 +5,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -296,6 +297,11 @@ func notGoverned(ruling govern.Ruling) answer {
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
 func (h *PodInjector) failOpen(ctx context.Context, s subject, step string, err error) answer {
+	if beyond := (*review.BoundsError)(nil); errors.As(err, &beyond) { // whoever wrote the pod can do something about it
+		h.Metrics.outOfBounds.Inc()
+		s.logger(ctx).Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
+		return answer{warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
+	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
 	s.logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
 	return answer{warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}

@@ -5,8 +5,13 @@ package review
 
 import (
 	"bytes"
+	"slices"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added first.
@@ -35,20 +40,33 @@ func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 
 // afterSpec moves over what comes after the pod's spec; dryRun is what the request says.
 func (c *cursor) afterSpec() (dryRun bool) {
-	for _, more := c.member(); more; _, more = c.member() { // of the pod: its status says nothing yet
-		c.skip()
-	}
+	c.rest("metadata", "spec") // of the pod: its status says nothing yet
+	var seen uint32
 	for key, more := c.member(); more; key, more = c.member() { // of the request
-		if string(key) == "dryRun" {
+		switch string(key) {
+		case "dryRun":
+			c.once(&seen, 0)
 			dryRun = c.flag()
-		} else {
+		case "uid", "namespace", "object":
+			c.odd = true
+		default:
 			c.skip()
 		}
 	}
-	for _, more := c.member(); more; _, more = c.member() { // of the review
+	c.rest("apiVersion", "kind", "request") // of the review
+	c.space()
+	c.odd = c.odd || c.at < len(c.text)
+	return dryRun
+}
+
+// rest moves out of an object of which all that matters was read, and must not come again.
+func (c *cursor) rest(read ...string) {
+	for key, more := c.member(); more; key, more = c.member() {
+		if slices.Contains(read, string(key)) {
+			c.odd = true
+		}
 		c.skip()
 	}
-	return dryRun
 }
 
 // spec is a pod's spec as it is read.
@@ -60,8 +78,10 @@ type spec struct {
 
 func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
 	c := s.c
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
+		s.once(&seen, key)
 		switch string(key) {
 		case "containers":
 			into.Containers, outline.Containers = s.containers()
@@ -82,6 +102,18 @@ func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
 	}
 }
 
+// once notes a member of the spec that is read, see [cursor.once].
+func (s *spec) once(seen *uint32, key []byte) {
+	for i, name := range specMembers {
+		if string(key) == name {
+			s.c.once(seen, uint(i)) //nolint:gosec // a handful
+		}
+	}
+}
+
+// specMembers are the members of a spec that are read.
+var specMembers = [...]string{"containers", "initContainers", "volumes", "os", "resources", "restartPolicy"}
+
 func (s *spec) containers() (out []corev1.Container, resources []Resources) {
 	c := s.c
 	if c.null() {
@@ -90,6 +122,7 @@ func (s *spec) containers() (out []corev1.Container, resources []Resources) {
 	out, resources = make([]corev1.Container, 0, 2), make([]Resources, 0, 2)
 	c.array()
 	for c.item() {
+		c.pay(int(unsafe.Sizeof(corev1.Container{})))
 		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
 		s.container(&out[len(out)-1], &resources[len(resources)-1])
 	}
@@ -98,30 +131,40 @@ func (s *spec) containers() (out []corev1.Container, resources []Resources) {
 
 func (s *spec) container(into *corev1.Container, have *Resources) {
 	c := s.c
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "name":
+			c.once(&seen, 0)
 			into.Name = c.ascii()
 		case "command":
+			c.once(&seen, 1)
 			into.Command = list(c)
 		case "args":
+			c.once(&seen, 2)
 			into.Args = list(c)
 		case "env":
+			c.once(&seen, 3)
 			into.Env = variables(c)
 		case "envFrom":
+			c.once(&seen, 4)
 			c.decode(&into.EnvFrom)
 		case "resources":
+			c.once(&seen, 5)
 			have.Present = !c.null()
 			if have.Present {
 				resources(c, &into.Resources)
 				have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
 			}
 		case "resizePolicy":
+			c.once(&seen, 6)
 			c.decode(&into.ResizePolicy)
 		case "restartPolicy":
+			c.once(&seen, 7)
 			c.decode(&into.RestartPolicy)
 		case "volumeMounts":
+			c.once(&seen, 8)
 			if !s.inMemory {
 				c.skip()
 				continue
@@ -140,7 +183,8 @@ func list(c *cursor) []string {
 	out := make([]string, 0, 4)
 	c.array()
 	for c.item() {
-		out = append(out, c.words())
+		c.pay(int(unsafe.Sizeof("")))
+		out = append(doubled(out), c.words())
 	}
 	return out
 }
@@ -153,26 +197,39 @@ func variables(c *cursor) []corev1.EnvVar {
 	out := make([]corev1.EnvVar, 0, 8)
 	c.array()
 	for c.item() {
+		c.pay(int(unsafe.Sizeof(corev1.EnvVar{})))
 		v, before := corev1.EnvVar{}, *c
 		if !pair(c, &v) {
 			*c, v = before, corev1.EnvVar{}
 			c.decode(&v)
 		}
-		out = append(out, v)
+		out = append(doubled(out), v)
 	}
 	return out
 }
 
+// doubled is a list with room for one more item. Left alone, a long list grows by a quarter, and costs five times its size on the way.
+func doubled[T any](list []T) []T {
+	if len(list) == cap(list) {
+		return slices.Grow(list, len(list)+1)
+	}
+	return list
+}
+
 // pair reads a variable; false when it has more than a name and a value or a field of the pod.
 func pair(c *cursor, into *corev1.EnvVar) bool {
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "name":
+			c.once(&seen, 0)
 			into.Name = c.words()
 		case "value":
+			c.once(&seen, 1)
 			into.Value = c.words()
 		case "valueFrom":
+			c.once(&seen, 2)
 			if into.ValueFrom = fromField(c); into.ValueFrom == nil {
 				return false
 			}
@@ -186,6 +243,7 @@ func pair(c *cursor, into *corev1.EnvVar) bool {
 // fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it is another.
 func fromField(c *cursor) *corev1.EnvVarSource {
 	var field corev1.ObjectFieldSelector
+	var seen uint32
 	c.object()
 	if key, more := c.member(); !more || string(key) != "fieldRef" {
 		return nil
@@ -194,8 +252,10 @@ func fromField(c *cursor) *corev1.EnvVarSource {
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "apiVersion":
+			c.once(&seen, 0)
 			field.APIVersion = c.words()
 		case "fieldPath":
+			c.once(&seen, 1)
 			field.FieldPath = c.words()
 		default:
 			return nil
@@ -210,12 +270,15 @@ func fromField(c *cursor) *corev1.EnvVarSource {
 // resources are a container's limits and requests. With claims or anything newer, all of it is decoded the usual way.
 func resources(c *cursor, into *corev1.ResourceRequirements) {
 	before := *c
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "limits":
+			c.once(&seen, 0)
 			into.Limits = quantities(c)
 		case "requests":
+			c.once(&seen, 1)
 			into.Requests = quantities(c)
 		default:
 			*c, *into = before, corev1.ResourceRequirements{}
@@ -232,12 +295,15 @@ func quantities(c *cursor) corev1.ResourceList {
 	out := make(corev1.ResourceList, 2)
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
-		q := out[corev1.ResourceName(key)]
-		if value := c.raw(); c.odd || q.UnmarshalJSON(value) != nil {
+		var q resource.Quantity
+		value, known := c.raw(), len(out)
+		if c.odd || memory.CheckQuantity(value) != nil || q.UnmarshalJSON(value) != nil {
 			c.odd = true
 			return nil
 		}
+		c.pay(sizeOfPair + int(unsafe.Sizeof(q)))
 		out[corev1.ResourceName(key)] = q
+		c.odd = c.odd || len(out) == known // it came twice
 	}
 	return out
 }
@@ -251,15 +317,18 @@ func mounts(c *cursor) []corev1.VolumeMount {
 	c.array()
 	for c.item() {
 		var m corev1.VolumeMount
+		var seen uint32
+		c.pay(int(unsafe.Sizeof(m)))
 		c.object()
 		for key, more := c.member(); more; key, more = c.member() {
 			if string(key) == "name" {
+				c.once(&seen, 0)
 				m.Name = c.words()
 			} else {
 				c.skip()
 			}
 		}
-		out = append(out, m)
+		out = append(doubled(out), m)
 	}
 	return out
 }
@@ -277,8 +346,9 @@ func volumes(c *cursor) (out []corev1.Volume) {
 		}
 		var v corev1.Volume
 		*c = before
+		c.pay(int(unsafe.Sizeof(v) + unsafe.Sizeof(corev1.EmptyDirVolumeSource{})))
 		if c.decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
-			out = append(out, v)
+			out = append(doubled(out), v)
 		}
 	}
 	return out

@@ -4,6 +4,8 @@
 package review
 
 import (
+	"unsafe"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,10 +22,11 @@ type Review struct {
 
 // Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an AdmissionReview v1,
 // or written in any way unlike an API server's. What comes after the metadata is not looked at: it could not change the answer for
-// a pod that nobody governs.
+// a pod that nobody governs, unless something comes twice, which only somebody writes who asks himself and who gets the answer himself.
 func Read(body []byte) (r Review, ok bool) {
-	c := cursor{text: body}
+	c := cursorOver(body)
 	version, kind := false, false
+	var seen uint32
 	c.object()
 	for {
 		key, more := c.member()
@@ -32,8 +35,10 @@ func Read(body []byte) (r Review, ok bool) {
 		}
 		switch string(key) {
 		case "apiVersion":
+			c.once(&seen, 0)
 			version = string(c.raw()) == `"admission.k8s.io/v1"`
 		case "kind":
+			c.once(&seen, 1)
 			kind = string(c.raw()) == `"AdmissionReview"`
 		case "request":
 			if !version || !kind {
@@ -49,19 +54,41 @@ func Read(body []byte) (r Review, ok bool) {
 	}
 }
 
+// UID is the UID of a request of which perhaps only the beginning is there, so that even then it can be answered; false when it is not
+// among that.
+func UID(beginning []byte) (uid types.UID, ok bool) {
+	c := cursorOver(beginning)
+	for _, name := range []string{"request", "uid"} {
+		c.object()
+		key, more := c.member()
+		for ; more && string(key) != name; key, more = c.member() {
+			c.skip()
+		}
+		if !more {
+			return "", false
+		}
+	}
+	uid = types.UID(c.ascii())
+	return uid, !c.odd && uid != ""
+}
+
 // request reads what comes before the object, and of the object what comes before the spec.
 func (r *Review) request(c *cursor) {
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "uid":
+			c.once(&seen, 0)
 			r.UID = types.UID(c.ascii())
 		case "namespace":
+			c.once(&seen, 1)
 			r.Namespace = c.ascii()
 		case "dryRun": // after the object, where Rest finds it
 			c.odd = true
 		case "object":
 			r.object(c)
+			c.odd = c.odd || r.Namespace == "" // every pod has one, and it comes before the pod
 			return
 		default:
 			c.skip()
@@ -72,10 +99,12 @@ func (r *Review) request(c *cursor) {
 
 func (r *Review) object(c *cursor) {
 	known := false
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "metadata":
+			c.once(&seen, 0)
 			metadata(c, &r.Meta)
 			known = true
 		case "spec":
@@ -90,22 +119,30 @@ func (r *Review) object(c *cursor) {
 }
 
 func metadata(c *cursor, into *metav1.ObjectMeta) {
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
 		switch string(key) {
 		case "name":
+			c.once(&seen, 0)
 			into.Name = c.ascii()
 		case "generateName":
+			c.once(&seen, 1)
 			into.GenerateName = c.ascii()
 		case "namespace":
+			c.once(&seen, 2)
 			into.Namespace = c.ascii()
 		case "uid":
+			c.once(&seen, 3)
 			into.UID = types.UID(c.ascii())
 		case "labels":
+			c.once(&seen, 4)
 			into.Labels = pairs(c)
 		case "annotations":
+			c.once(&seen, 5)
 			into.Annotations = pairs(c)
 		case "ownerReferences":
+			c.once(&seen, 6)
 			into.OwnerReferences = owners(c)
 		default:
 			c.skip()
@@ -121,10 +158,16 @@ func pairs(c *cursor) map[string]string {
 	out := make(map[string]string, 8)
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
+		c.pay(sizeOfPair)
+		known := len(out)
 		out[string(key)] = c.words()
+		c.odd = c.odd || len(out) == known // it came twice
 	}
 	return out
 }
+
+// sizeOfPair is what an entry of a map of strings takes: two strings, and what the map itself needs.
+const sizeOfPair = 48
 
 func owners(c *cursor) []metav1.OwnerReference {
 	if c.null() {
@@ -134,20 +177,28 @@ func owners(c *cursor) []metav1.OwnerReference {
 	c.array()
 	for c.item() {
 		var o metav1.OwnerReference
+		var seen uint32
+		c.pay(int(unsafe.Sizeof(o)))
 		c.object()
 		for key, more := c.member(); more; key, more = c.member() {
 			switch string(key) {
 			case "apiVersion":
+				c.once(&seen, 0)
 				o.APIVersion = c.ascii()
 			case "kind":
+				c.once(&seen, 1)
 				o.Kind = c.ascii()
 			case "name":
+				c.once(&seen, 2)
 				o.Name = c.ascii()
 			case "uid":
+				c.once(&seen, 3)
 				o.UID = types.UID(c.ascii())
 			case "controller":
+				c.once(&seen, 4)
 				o.Controller = new(c.flag())
 			case "blockOwnerDeletion":
+				c.once(&seen, 5)
 				o.BlockOwnerDeletion = new(c.flag())
 			default:
 				c.skip()

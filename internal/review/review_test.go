@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // pods are those of the golden pairs of internal/inject, as JSON: every shape that matters to a plan is among them.
@@ -173,31 +177,37 @@ func read(object []byte, into *corev1.Pod) (outline review.Outline, ok bool) {
 }
 
 func TestRead(t *testing.T) {
-	const before, pod = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"`, `{"metadata":{"name":"a"},"spec":{}}`
+	const before, pod = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n"`, `{"metadata":{"name":"a"},"spec":{}}`
 	cases := map[string]struct {
 		body     string
 		wantName string // of the pod; empty: unusual
 	}{
 		"as sent":                      {body: string(around([]byte(pod))), wantName: "a"},
-		"with spaces":                  {body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"object\": { \"metadata\" : {\"name\": \"b\" }, \"spec\" : { } } } } ", wantName: "b"},
+		"with spaces":                  {body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"namespace\":\"n\",\"object\": { \"metadata\" : {\"name\": \"b\" }, \"spec\" : { } } } } ", wantName: "b"},
 		"braces and quotes in strings": {body: before + `,"x":"}\"{","y":"\\","object":{"a":"}\"{","metadata":{"labels":{"a":"\\\""},"name":"c"},"spec":{"b":"\\"}}}}`, wantName: "c"},
-		"an older version":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":` + pod + `}}`},
-		"no version before":            {body: `{"kind":"AdmissionReview","request":{"uid":"u","object":` + pod + `},"apiVersion":"admission.k8s.io/v1"}`},
+		"an older version":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`},
+		"no version before":            {body: `{"kind":"AdmissionReview","request":{"uid":"u","namespace":"n","object":` + pod + `},"apiVersion":"admission.k8s.io/v1"}`},
 		"no request":                   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
-		"no uid":                       {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"object":` + pod + `}}`},
+		"no uid":                       {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"namespace":"n","object":` + pod + `}}`},
 		"no object":                    {body: before + `}}`},
 		"object is null":               {body: before + `,"object":null}}`},
 		"no metadata":                  {body: before + `,"object":{"spec":{}}}}`},
 		"no spec":                      {body: before + `,"object":{"metadata":{}}}}`},
 		"spec first":                   {body: before + `,"object":{"spec":{},"metadata":{"name":"a"}}}}`},
-		"an escaped key":               {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","object":` + pod + `}}`},
+		"an escaped key":               {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","namespace":"n","object":` + pod + `}}`},
 		"a comma too many":             {body: before + `,,"object":` + pod + `}}`},
 		"a comma too few":              {body: before + `"object":` + pod + `}}`},
 		"a comma at the end":           {body: before + `,"object":{"metadata":{"name":"a",},"spec":{}}}}`},
 		"not JSON":                     {body: `kind: AdmissionReview`},
 		"nothing":                      {body: ``},
-		"an escape in uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","object":` + pod + `}}`},
-		"a number for a uid":           {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"object":` + pod + `}}`},
+		"an escape in uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","namespace":"n","object":` + pod + `}}`},
+		"no namespace":                 {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod + `}}`},
+		"the namespace comes late":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod + `,"namespace":"n"}}`},
+		"two uids":                     {body: before + `,"uid":"v","object":` + pod + `}}`},
+		"two names":                    {body: before + `,"object":{"metadata":{"name":"a","name":"b"},"spec":{}}}}`},
+		"a label twice":                {body: before + `,"object":{"metadata":{"name":"a","labels":{"a":"b","a":"b"}},"spec":{}}}}`},
+		"two kinds":                    {body: `{"kind":"AdmissionReview","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`},
+		"a number for a uid":           {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"namespace":"n","object":` + pod + `}}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -210,6 +220,41 @@ func TestRead(t *testing.T) {
 				t.Errorf("the rest is usual: %t, want %t", rest, ok)
 			}
 		})
+	}
+}
+
+// TestTwiceIsUnusual: what is read and comes twice is left to the usual way, and no outcome for it is shared. Of two volumes lists the
+// last one counts for a decoder, and both would make one template.
+func TestTwiceIsUnusual(t *testing.T) {
+	const container = `{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}`
+	for name, spec := range map[string]string{
+		"volumes":         `"volumes":[],"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"1Gi"}}],"containers":[` + container + `]`,
+		"containers":      `"containers":[],"containers":[` + container + `]`,
+		"a name":          `"containers":[{"name":"a","name":"b"}]`,
+		"variables":       `"containers":[{"name":"a","env":[{"name":"A"}],"env":[]}]`,
+		"limits":          `"containers":[{"name":"a","resources":{"limits":{},"limits":{"memory":"1Gi"}}}]`,
+		"memory":          `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","memory":"2Gi"}}}]`,
+		"restart policy":  `"containers":[],"restartPolicy":"Never","restartPolicy":"Always"`,
+		"the spec":        `"containers":[]},"spec":{"containers":[]`,
+		"the metadata":    `"containers":[]},"metadata":{"name":"b"`,
+		"a claimed limit": `"containers":[{"name":"a","resources":{"claims":[]},"resources":{}}]`,
+	} {
+		r, ok := review.Read(around([]byte(`{"metadata":{"name":"a"},"spec":{` + spec + `}}`)))
+		if !ok {
+			t.Fatalf("%s: %s is not even begun", name, spec)
+		}
+		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
+		if _, _, ok := r.Rest(new(corev1.Pod)); ok {
+			t.Errorf("%s: read twice and taken for usual (template: %t)", name, template)
+		}
+	}
+	for _, late := range []string{`,"uid":"v"`, `,"namespace":"n"`, `,"object":{}`, `,"dryRun":true,"dryRun":false`, `},"request":{`, `}} {`} {
+		whole := bytes.Replace(around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1)
+		r, ok := review.Read(whole)
+		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
+		if _, _, rest := r.Rest(new(corev1.Pod)); !ok || template || rest {
+			t.Errorf("%s: read %t, template %t, rest %t", whole, ok, template, rest)
+		}
 	}
 }
 
@@ -360,29 +405,142 @@ func everyChange(tree map[string]any, ask func()) {
 	}
 }
 
-// FuzzPod: whatever comes, nothing panics, and what is accepted of valid JSON is what the usual way gives.
+// readBudget is what reading a review may take, per byte of it, both ways and the template.
+var readBudget = budget.Budget{Bytes: 256 << 10, PerByte: 160, CPU: time.Second}
+
+// FuzzPod: whatever comes, nothing panics or takes too much, and what is accepted of valid JSON is what the usual way gives.
 func FuzzPod(f *testing.F) {
 	for _, object := range pods(f) {
 		f.Add(object)
+		checkPod(f, object) // what is made once per process is no part of the budget
 	}
 	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
+	f.Add([]byte(`{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"memory":1E400}}}],"volumes":[{"emptyDir":{"medium":"Memory","sizeLimit":"1e-999999999"}}]}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
-		var got, usual corev1.Pod
-		_, ok := read(object, &got)
-		strict, err := sigsjson.UnmarshalStrict(object, &usual)
-		if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice: API servers send neither
-			return
-		}
-		want, err := json.Marshal(needed(&usual))
-		if err != nil {
-			return
-		}
-		have, err := json.Marshal(&got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(want, have) {
-			t.Errorf("usual %s\ngot %s", want, have)
-		}
+		budget.Check(t, readBudget, len(object), func() { checkPod(t, object) })
 	})
+}
+
+func checkPod(t testing.TB, object []byte) {
+	t.Helper()
+	var got, usual corev1.Pod
+	_, ok := read(object, &got)
+	if review.Check(object, &usual) != nil {
+		return
+	}
+	strict, err := sigsjson.UnmarshalStrict(object, &usual)
+	if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice that nobody reads: API servers send neither
+		return
+	}
+	want, err := json.Marshal(needed(&usual))
+	if err != nil {
+		return
+	}
+	have, err := json.Marshal(&got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, have) {
+		t.Errorf("usual %s\ngot %s", want, have)
+	}
+}
+
+// FuzzReview: of a whole request, what is accepted to its end is what the usual way gives.
+func FuzzReview(f *testing.F) {
+	usual := around([]byte(`{"metadata":{"name":"a","labels":{"b":"c"},"ownerReferences":[{"kind":"ReplicaSet","name":"d","controller":true}]},"spec":{"containers":[]}}`))
+	checkReview(f, usual) // what is made once per process is no part of the budget
+	f.Add(usual)
+	f.Add([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{"metadata":{},"spec":{}},"namespace":"n"}}`))
+	f.Add([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":{"metadata":{},"spec":{}},"dryRun":true}} x`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		budget.Check(t, readBudget, len(body), func() { checkReview(t, body) })
+	})
+}
+
+func checkReview(t testing.TB, body []byte) {
+	t.Helper()
+	r, ok := review.Read(body)
+	if !ok {
+		return
+	}
+	_, dryRun, ok := r.Rest(new(corev1.Pod))
+	var usual admissionv1.AdmissionReview
+	if !ok || review.Decode(body, &usual) != nil || usual.Request == nil {
+		return
+	}
+	if uid, known := review.UID(body); !known || uid != r.UID {
+		t.Errorf("UID %q (%t), in the review %q", uid, known, r.UID)
+	}
+	q := usual.Request
+	var meta metav1.PartialObjectMetadata
+	if review.Decode(q.Object.Raw, &meta) != nil {
+		return
+	}
+	if q.UID != r.UID || q.Namespace != r.Namespace || (q.DryRun != nil && *q.DryRun) != dryRun {
+		t.Errorf("read %q %q %t, the usual way %q %q %v", r.UID, r.Namespace, dryRun, q.UID, q.Namespace, q.DryRun)
+	}
+	if diff := cmp.Diff(neededMeta(&meta.ObjectMeta), r.Meta, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("metadata -usual +got\n%s", diff)
+	}
+}
+
+// FuzzTemplate: two pods with one template are read alike, both ways. The second pod is the first with a piece put in, cut out or doubled,
+// which is what somebody would do who wants his own pod to be taken for another's.
+func FuzzTemplate(f *testing.F) {
+	add := func(object, piece string, at string) {
+		f.Add([]byte(object), uint16(strings.Index(object, at)), uint16(0), []byte(piece)) //nolint:gosec // short texts
+	}
+	const pod = `{"metadata":{},"spec":{"volumes":[{"emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},{"emptyDir":{"medium":"Memory","sizeLimit":"2Mi"}}],` +
+		`"containers":[{"name":"a","volumeMounts":[{"name":"v"}]}]}}`
+	add(pod, `"volumes":[],`, `"volumes"`)
+	add(pod, `],"volumes":[`, `],"containers"`)
+	add(strings.Replace(pod, `},{"emptyDir"`, `}  {"emptyDir"`, 1), `],"volumes":[`, ` {"emptyDir"`)
+	add(pod, `{"name":"x"},`, `{"name":"v"`)
+	add(pod, `"nodeName":"x",`, `"containers"`)
+	add(pod, `"containers":[],`, `"containers"`)
+	at := uint16(strings.Index(pod, `,{"emptyDir"`))           //nolint:gosec // a short text
+	f.Add([]byte(pod), at, uint16(1), []byte(`],"volumes":[`)) // two lists instead of one
+	for _, object := range pods(f) {
+		checkTemplates(f, object, object)                                 // what is made once per process is no part of the budget
+		f.Add(object, uint16(len(object)/2), uint16(3), []byte(`,"x":1`)) //nolint:gosec // short texts
+	}
+	f.Fuzz(func(t *testing.T, object []byte, at, cut uint16, piece []byte) {
+		start := min(int(at), len(object))
+		end := min(start+int(cut), len(object))
+		other := slices.Concat(object[:start], piece, object[end:])
+		budget.Check(t, readBudget, len(object)+len(other), func() { checkTemplates(t, object, other) })
+	})
+}
+
+func checkTemplates(t testing.TB, object, other []byte) {
+	t.Helper()
+	const prefix = "memfit.dev/"
+	template := func(object []byte) ([]byte, corev1.Pod, review.Outline, bool) {
+		r, ok := review.Read(around(object))
+		if !ok {
+			return nil, corev1.Pod{}, review.Outline{}, false
+		}
+		text, _, ok := r.AppendTemplate(nil, prefix)
+		var pod corev1.Pod
+		outline, usual := read(object, &pod)
+		pod.ObjectMeta = metav1.ObjectMeta{}
+		return text, pod, outline, ok && usual
+	}
+	one, pod, outline, ok := template(object)
+	two, otherPod, otherOutline, ok2 := template(other)
+	if !ok || !ok2 || !bytes.Equal(one, two) {
+		return
+	}
+	if diff := cmp.Diff(pod, otherPod) + cmp.Diff(outline, otherOutline); diff != "" {
+		t.Errorf("one template, two pods:\n%s\n%s\n%s", object, other, diff)
+	}
+	var usual, otherUsual corev1.Pod
+	if review.Decode(object, &usual) != nil || review.Decode(other, &otherUsual) != nil {
+		return
+	}
+	want, have := needed(&usual), needed(&otherUsual)
+	want.ObjectMeta, have.ObjectMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}
+	if diff := cmp.Diff(want, have, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("one template, the usual way two pods:\n%s\n%s\n%s", object, other, diff)
+	}
 }

@@ -9,6 +9,11 @@ import (
 	"sigs.k8s.io/json"
 )
 
+// cursorOver is a cursor at the beginning of a text, which may become so much in memory.
+func cursorOver(text []byte) cursor {
+	return cursor{text: text, left: MinDecoded + DecodedPerByte*len(text)}
+}
+
 // cursor walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does that.
 //
 // Its methods expect the cursor before a value and leave it behind that value. Where the text is not as an API server writes it,
@@ -18,6 +23,23 @@ type cursor struct {
 	at    int
 	odd   bool
 	fresh bool // an object or array has just begun, so no comma comes first
+	left  int  // bytes of memory that the text may still become, see [MinDecoded]
+}
+
+// pay takes memory for something that is read.
+func (c *cursor) pay(bytes int) {
+	if c.left -= bytes; c.left < 0 {
+		c.odd = true
+	}
+}
+
+// once notes that a member of an object was read. A second one of the same name is odd: which of them counts is a matter of the
+// decoder, and no API server writes one. Members that nobody reads may come as often as they like.
+func (c *cursor) once(seen *uint32, member uint) {
+	if *seen&(1<<member) != 0 {
+		c.odd = true
+	}
+	*seen |= 1 << member
 }
 
 // object enters an object.
@@ -90,7 +112,7 @@ func (c *cursor) raw() []byte {
 
 // decode decodes a value the usual way.
 func (c *cursor) decode(into any) {
-	if value := c.raw(); !c.odd && json.UnmarshalCaseSensitivePreserveInts(value, into) != nil {
+	if value := c.raw(); !c.odd && Decode(value, into) != nil {
 		c.odd = true
 	}
 }

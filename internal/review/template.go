@@ -43,8 +43,10 @@ func (r *Review) annotations(out []byte, prefix string) []byte {
 
 func (s *spec) template(out []byte) []byte {
 	c := s.c
+	var seen uint32
 	c.object()
 	for key, more := c.member(); more; key, more = c.member() {
+		s.once(&seen, key) // volumes that come twice would look like one list of both
 		switch string(key) {
 		case "containers", "initContainers":
 			out = s.containersTemplate(piece(out, key))
