@@ -54,7 +54,7 @@ func workloadConditions(s *scene, m *remembered, v *verdict, cov coverage, now t
 func readyCondition(s *scene, v *verdict) metav1.Condition {
 	switch {
 	case s.profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, "The profile says sizing.mode: Off")
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
 	case len(v.recommended) == 0:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
 	default:
@@ -155,7 +155,7 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	with, without := applied(s, v)
 	switch mode := s.profile.Spec.Sizing.Mode; {
 	case mode == v1alpha1.SizingOff:
-		return refuse(v1alpha1.ReasonModeOff, "The profile says sizing.mode: Off")
+		return refuse(v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
 	case s.facts.Conflict != "":
 		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.facts))
 	case len(v.recommended) == 0:
@@ -177,7 +177,7 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 
 // conflictMessage says who else steers the memory, and how to let only one do it.
 func conflictMessage(f *neighbours.Facts) string {
-	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: Off in the profile",
+	return fmt.Sprintf(`Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: "Off" in the profile`,
 		f.Conflict, f.Remedy)
 }
 

@@ -98,7 +98,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	}
 	v.nextLook = max(v.nextLook, minLook)
 	v.coverage = cover(s, liveOf(v.alive, v.recommended))
-	v.status.ObservedGeneration = s.profile.Generation
+	v.status.ProfileGeneration = s.profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
 	v.status.Limit = limitColumn(v.status.Containers)
@@ -213,7 +213,7 @@ func (q *question) answer() answer {
 		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
-		a.status.Decision, a.status.Summary = string(recommend.Hold), "Sizing is off in the profile (sizing.mode: Off)"
+		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`
 	} else {
 		advice = append(advice, q.recommend(&a)...)
 	}

@@ -106,7 +106,7 @@ func (f *Feed) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
-	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: f.unrecommended}); err != nil {
+	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: f.respecified, DeleteFunc: f.unrecommended}); err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
 	if err := f.followOwners(ctx); err != nil {
@@ -221,6 +221,15 @@ func (f *Feed) unrecommended(obj any) {
 	}
 	if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
 		f.enqueue(workloadOf(rec), priorityUsual)
+	}
+}
+
+// respecified queues the workload of a recommendation whose spec somebody edited, so that it is put right.
+func (f *Feed) respecified(before, after any) {
+	old, okOld := before.(*v1alpha1.MemoryRecommendation)
+	rec, ok := after.(*v1alpha1.MemoryRecommendation)
+	if ok && okOld && old.Generation != rec.Generation {
+		f.enqueue(workloadOf(old), priorityUsual)
 	}
 }
 

@@ -252,7 +252,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 	It("stands in the recommendation until it ends, and is told once", func() {
 		w := newWorld()
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, func(s *v1alpha1.MemoryProfileSpec) { s.Sizing.Mode = v1alpha1.SizingOnCreate }))
-		facts := &said{all: neighbours.Facts{Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: "set its updateMode to Off"}}
+		facts := &said{all: neighbours.Facts{Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: `set its updateMode to "Off"`}}
 		w.reconciler.Neighbours = facts
 		pod := w.pod("web").Obj()
 		w.applied(pod)
@@ -263,7 +263,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 			w.seen(pod)
 			Expect(w.reconciled(w.alone("web")).Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message))
 		}
-		applied(v1alpha1.ReasonConflict, And(ContainSubstring("steered by VerticalPodAutoscaler shop/web"), ContainSubstring("set its updateMode to Off")))
+		applied(v1alpha1.ReasonConflict, And(ContainSubstring("steered by VerticalPodAutoscaler shop/web"), ContainSubstring(`set its updateMode to "Off"`)))
 		told := ContainElement(And(HavePrefix("Warning Pod/web Conflict: "), ContainSubstring("VerticalPodAutoscaler shop/web")))
 		Expect(w.recorder.all()).To(told)
 		w.recorder.events = nil
@@ -284,7 +284,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 
 var _ = Describe("A raise after a kill", func() {
 	for name, facts := range map[string]neighbours.Facts{
-		v1alpha1.ReasonConflict: {Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: "set its updateMode to Off"},
+		v1alpha1.ReasonConflict: {Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: `set its updateMode to "Off"`},
 		"LimitRange": neighbours.About(memory.WorkloadRef{}, nil, nil, neighbours.Objects{LimitRanges: []corev1.LimitRange{{
 			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("300Mi")},

@@ -35,7 +35,7 @@ type projection struct {
 
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, OwnerReferences: rec.OwnerReferences},
+		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Generation: rec.Generation, OwnerReferences: rec.OwnerReferences},
 		spec: rec.Spec, gist: gist(&rec.Status, sizes(&rec.Status)),
 	}
 	for _, c := range rec.Status.Conditions {
@@ -65,12 +65,12 @@ func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.S
 		}
 	}
 	for i := range c.Conditions {
-		c.Conditions[i].LastTransitionTime = metav1.Time{}
+		c.Conditions[i].LastTransitionTime, c.Conditions[i].ObservedGeneration = metav1.Time{}, 0
 		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message is who it is with
 			c.Conditions[i].Message = ""
 		}
 	}
-	c.Summary, c.Limit = "", ""
+	c.Summary, c.Limit, c.ObservedGeneration = "", "", 0
 	data, err := json.Marshal(c)
 	if err != nil {
 		return 0 // cannot happen with these types; 0 means: write
@@ -137,16 +137,25 @@ func coarse(q *resource.Quantity) *resource.Quantity {
 
 // publish writes the MemoryRecommendation if it says something new.
 func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembered, v verdict, now time.Time) error {
-	v.status.Conditions = settled(v.status.Conditions, m.recommendation.conditions, s.profile.Generation, now)
+	v.status.Conditions = settled(v.status.Conditions, m.recommendation.conditions, 0, now) // 0: the object's, which its write tells
 	spec := v1alpha1.MemoryRecommendationSpec{
 		Profile:  s.profile.Ref,
 		Workload: v1alpha1.WorkloadReference{APIVersion: s.owner.Ref.APIVersion, Kind: s.owner.Ref.Kind, Name: s.owner.Ref.Name},
 	}
 	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == gist(&v.status, m.standing) {
-		if exists, err := r.stillThere(ctx, s.owner.Ref); err != nil || exists {
+		stored, err := r.stored(ctx, s.owner.Ref)
+		switch {
+		case err != nil:
 			return err
+		case stored == nil:
+			m.recommendation = projection{}
+		case stored.Generation <= m.recommendation.meta.Generation:
+			return nil
+		default: // somebody edited the spec: until it is put right, the object is not ready
+			if err := r.recallRecommendation(ctx, s, m); err != nil {
+				return err
+			}
 		}
-		m.recommendation = projection{}
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *m.recommendation.meta.DeepCopy(), Spec: m.recommendation.spec}
 	if err := r.writeRecommendation(ctx, s, rec, spec, v.status); err != nil {
@@ -174,12 +183,18 @@ func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembere
 // stillThere asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
 // deletion event queues the workload once more.
 func (r *WorkloadReconciler) stillThere(ctx context.Context, workload memory.WorkloadRef) (bool, error) {
+	rec, err := r.stored(ctx, workload)
+	return rec != nil, err
+}
+
+// stored is the recommendation as the cache has it; nil: there is none.
+func (r *WorkloadReconciler) stored(ctx context.Context, workload memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := r.Get(ctx, client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}, &rec)
-	if apierrors.IsNotFound(err) {
-		return false, nil
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	return err == nil, err
+	return &rec, nil
 }
 
 func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
@@ -199,6 +214,10 @@ func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, 
 		}
 	}
 	rec.Status = status
+	rec.Status.ObservedGeneration = rec.Generation
+	for i := range rec.Status.Conditions {
+		rec.Status.Conditions[i].ObservedGeneration = rec.Generation
+	}
 	if err := r.Status().Update(ctx, rec); err != nil {
 		return fmt.Errorf("writing the status of MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
 	}

@@ -117,7 +117,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
-	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing) or Off.
+	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing) or "Off", in
+	// quotes: without them YAML reads the boolean false.
 	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
@@ -313,8 +314,9 @@ type Bounds struct {
 // SizingSpec says how to size requests and limits.
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 type SizingSpec struct {
-	// mode is Off, Recommend (default: write the number, change nothing), OnCreate (new pods get it), InPlace (running pods are
-	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
+	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change nothing),
+	// OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or InPlaceOrEvict (evict,
+	// within PodDisruptionBudgets, what cannot be resized).
 	// +kubebuilder:default=Recommend
 	// +optional
 	Mode SizingMode `json:"mode,omitempty"`

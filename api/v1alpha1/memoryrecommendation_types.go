@@ -173,9 +173,13 @@ type OOMKillRecord struct {
 
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
-	// observedGeneration is the generation of the profile this status is about.
+	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be ready read it.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// profileGeneration is the generation of the profile this status is about.
+	// +optional
+	ProfileGeneration int64 `json:"profileGeneration,omitempty"`
 
 	// advisories are facts about the declared runtime version that its owner should know.
 	// +listType=atomic

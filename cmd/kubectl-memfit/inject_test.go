@@ -84,7 +84,7 @@ func TestInject(t *testing.T) {
 		"an unknown output":           {args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is not known: use yaml, diff or json"},
 		"a file without its flag":     {args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml"},
 		"dry run":                     {args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`, wantErr: "GOMEMLIMIT=483183820 (90 % of 512Mi; not set: tuning.mode is DryRun)"},
-		"off":                         {args: []string{"-f", pod, "--profile", off}, wantOut: manifest, wantErr: "Pod shop/web, container app: tuning.mode is Off"},
+		"off":                         {args: []string{"-f", pod, "--profile", off}, wantOut: manifest, wantErr: "Pod shop/web, container app: tuning.mode is \"Off\""},
 		"nothing to set unasked":      {args: []string{"-f", pod, "--profile", php}, wantOut: "kind: Pod", wantErr: "Pod shop/web, container app: nothing to set: PHP (declared by the profile)"},
 		"an unknown flag":             {args: []string{"--nope"}, wantCode: 2, wantErr: "unknown flag"},
 		"both from stdin":             {args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both be standard input"},

@@ -66,7 +66,7 @@ func (p Plan) offText() string {
 	if len(p.containers) == 0 {
 		return "the profile manages no container of this pod"
 	}
-	return "tuning.mode is Off: nothing is set"
+	return `tuning.mode is "Off": nothing is set`
 }
 
 // differences are the variables that a new pod would get otherwise, and the number of settings in the plan.

@@ -65,7 +65,7 @@ func TestCompare(t *testing.T) {
 		"the user decided":                {in: injected(nodePod("512Mi", mode(""), corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=300"})), wantState: Skipped, wantWhy: "container app: --max-old-space-size left alone: NODE_OPTIONS says"},
 		"the user decided, never seen":    {in: nodePod("128Mi", mode("")), wantState: Skipped, wantWhy: "128Mi is below 192Mi"},
 		"nothing to set":                  {in: injected(nodePod("512Mi", python)), wantState: UpToDate, wantWhy: "there is nothing to set"},
-		"off":                             {in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: "tuning.mode is Off"},
+		"off":                             {in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: `tuning.mode is "Off"`},
 		"dry run":                         {in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Off, wantWhy: "tuning.mode is DryRun"},
 		"no container of the pod is ours": {in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}}), wantState: Off, wantWhy: "manages no container"},
 	} {

@@ -49,7 +49,7 @@ func (v *Vertical) finding() finding {
 	}
 	return finding{
 		who:    fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Namespace, v.Name, mode),
-		remedy: "set its updateMode to Off or remove memory from its controlledResources",
+		remedy: `set its updateMode to "Off" or remove memory from its controlledResources`,
 	}
 }
 

@@ -127,7 +127,7 @@ func TestConflictNamesAll(t *testing.T) {
 	if got != want {
 		t.Errorf("conflict is %q, want %q", got, want)
 	}
-	if want := "set its updateMode to Off or remove memory from its controlledResources; remove its memory metric"; remedy != want {
+	if want := `set its updateMode to "Off" or remove memory from its controlledResources; remove its memory metric`; remedy != want {
 		t.Errorf("remedy is %q, want %q", remedy, want)
 	}
 }

@@ -20,6 +20,8 @@ func TestBadProfiles(t *testing.T) {
 		`{runtime: {version: 20}}`:                           "spec.runtime.version in body must be of type string",
 		`{runtime: {variant: HotSpot}}`:                      "variant is only known for type JVM: remove variant or set type: JVM",
 		`{tuning: {mode: Auto}}`:                             `supported values: "Inject", "DryRun", "Off"`,
+		`{sizing: {mode: Off}}`:                              `must be of type string: "boolean", spec.sizing.mode: Unsupported value: false: supported values: "Off"`,
+		`{tuning: {mode: Off}}`:                              `Unsupported value: false: supported values: "Inject", "DryRun", "Off"`,
 		`{tuning: {heapPercent: 5}}`:                         "spec.tuning.heapPercent in body should be greater than or equal to 10",
 		`{tuning: {heapPercent: 75%}}`:                       "spec.tuning.heapPercent in body must be of type integer",
 		`{tuning: {heapLimit: 256}}`:                         "heapLimit must be at least 16Mi: write it with a unit, for example 256Mi",

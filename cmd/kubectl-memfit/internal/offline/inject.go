@@ -144,7 +144,7 @@ func silent(plan inject.Plan, name string, settings, skipped map[string][]string
 	case mode == "" || len(settings[name])+len(skipped[name]) > 0:
 		return ""
 	case mode == v1alpha1.TuningOff:
-		return "tuning.mode is Off"
+		return `tuning.mode is "Off"`
 	}
 	return "nothing to set: " + plan.RuntimeOf(name)
 }
