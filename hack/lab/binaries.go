@@ -26,14 +26,18 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	selected := component.All()
+	kubernetes, err := component.FindKubernetes(os.Getenv("LAB_KUBERNETES"))
+	if err != nil {
+		return err
+	}
+	selected := component.All(kubernetes)
 	if *only != "" {
 		var unknown []string
 		if selected, unknown = component.Select(selected, strings.Split(*only, ",")); len(unknown) > 0 {
 			return fmt.Errorf("no such binaries: %s", strings.Join(unknown, ", "))
 		}
 	}
-	dir, err := buildBinaries(ctx, l, selected, progress.New(os.Stderr, component.Count(selected)))
+	dir, err := buildBinaries(ctx, l, kubernetes, selected, progress.New(os.Stderr, component.Count(selected)))
 	if err != nil {
 		return err
 	}
@@ -44,12 +48,14 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 }
 
 // buildBinaries makes sure that the cache holds the binaries and returns the directory to run them from.
-func buildBinaries(ctx context.Context, l layout.Layout, selected []component.Component, report *progress.Reporter) (string, error) {
+func buildBinaries(
+	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, selected []component.Component, report *progress.Reporter,
+) (string, error) {
 	modules, err := sourceDir("modules")
 	if err != nil {
 		return "", err
 	}
-	builder := component.Builder{Modules: modules, Store: l.Bin(), Report: report}
+	builder := component.Builder{All: component.All(kubernetes), Modules: modules, Store: l.Bin(), Report: report}
 	dir, err := builder.Ensure(ctx, selected)
 	if err != nil {
 		return "", err

@@ -53,7 +53,7 @@ func printStatus(s node.Status) {
 	if s.Problem != "" {
 		health = "NOT WELL: " + s.Problem + ". `make lab-up` repairs it"
 	}
-	fmt.Fprintf(w, "\nLab\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health, s.APIServer, s.Kubeconfig, s.Logs)
+	fmt.Fprintf(w, "\nLab\t%s\nKubernetes\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health, s.Kubernetes, s.APIServer, s.Kubeconfig, s.Logs)
 }
 
 // running returns the node of a lab that is up, with the directory of its programs.

@@ -46,8 +46,13 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	}
 	defer unlock()
 
-	report := progress.New(os.Stderr, component.Count(component.All())+len(images.Workloads())+node.StartSteps)
-	n, err := build(ctx, l, options, report)
+	kubernetes, err := component.FindKubernetes(os.Getenv("LAB_KUBERNETES"))
+	if err != nil {
+		return err
+	}
+	options.Kubernetes = kubernetes.Version
+	report := progress.New(os.Stderr, component.Count(component.All(kubernetes))+len(images.Workloads())+node.StartSteps)
+	n, err := build(ctx, l, kubernetes, options, report)
 	if err != nil {
 		return err
 	}
@@ -55,7 +60,7 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 		if err := n.Refresh(ctx); err != nil {
 			return err
 		}
-		report.Total("The lab is up already. Kubeconfig: " + l.Kubeconfig())
+		report.Total(fmt.Sprintf("The lab is up already, with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
 		return nil
 	} else if _, err := os.Stat(l.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)
@@ -66,16 +71,19 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := n.Start(ctx, report); err != nil {
 		return fmt.Errorf("%w\n`lab status` says what runs, logs are in %s, `lab down` cleans up", err, l.Logs())
 	}
-	report.Total("The lab is up. Kubeconfig: " + l.Kubeconfig())
+	report.Parts()
+	report.Total(fmt.Sprintf("The lab is up with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
 	return nil
 }
 
 // build builds what the cache lacks: programs and images at the same time, because images mostly wait for downloads.
-func build(ctx context.Context, l layout.Layout, options node.Options, report *progress.Reporter) (*node.Node, error) {
+func build(
+	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, options node.Options, report *progress.Reporter,
+) (*node.Node, error) {
 	n := &node.Node{Layout: l, Options: options}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		n.Bin, err = buildBinaries(ctx, l, component.All(), report)
+		n.Bin, err = buildBinaries(ctx, l, kubernetes, component.All(kubernetes), report)
 		return err
 	})
 	group.Go(func() (err error) {

@@ -9,6 +9,7 @@
 #   lab       otherwise: a real one-node cluster on this machine; Linux and root
 # hack/lab decides, so that make and the lab never disagree.
 # MEMFIT_LAB=NAME is another lab beside the first one, with everything of its own.
+# LAB_KUBERNETES=1.37 is another version of Kubernetes than the usual one (hack/lab/README.md).
 LAB_KUBECONFIG := $(if $(MEMFIT_LAB),/var/lib/memfit-labs/$(MEMFIT_LAB),/var/lib/memfit-lab)/kubeconfig
 LAB_MODE := $(if $(filter-out $(LAB_KUBECONFIG),$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
 

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,8 +25,9 @@ import (
 
 // Builder builds components into a store.
 type Builder struct {
-	Modules string // the folder that holds one pinned module per component
-	Store   string // the cache: one entry per component and key
+	All     []Component // what the directory of links may hold
+	Modules string      // the folder that holds one pinned module per component
+	Store   string      // the cache: one entry per component and key
 	Report  *progress.Reporter
 
 	toolchain Toolchain
@@ -57,8 +57,8 @@ func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string
 // view names the directory of links after the keys of all components, so that every selection shares it.
 func (b *Builder) view() (string, error) {
 	h := sha256.New()
-	for _, c := range All() {
-		files, err := sources(filepath.Join(b.Modules, c.Name))
+	for _, c := range b.All {
+		files, err := sources(filepath.Join(b.Modules, c.Name), c.Modfile)
 		if err != nil {
 			return "", err
 		}
@@ -70,7 +70,7 @@ func (b *Builder) view() (string, error) {
 
 func (b *Builder) component(ctx context.Context, c Component, view string) error {
 	module := filepath.Join(b.Modules, c.Name)
-	files, err := sources(module)
+	files, err := sources(module, c.Modfile)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,10 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 				return err
 			}
 		}
-		if err := link(path, filepath.Join(view, binary.Name)); err != nil {
-			return err
+		for _, name := range binary.names() {
+			if err := link(path, filepath.Join(view, name)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, file := range c.Files {
@@ -178,40 +180,6 @@ func (b *Builder) remember(entry, name string, m manifest) error {
 	return m.write(entry)
 }
 
-func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry string, m manifest) error {
-	if m.holds(entry, binary.Name) {
-		b.Report.Skip(binary.Name, "cached")
-		return nil
-	}
-	step := b.Report.Start(binary.Name, "building")
-	if err := b.compile(ctx, c, binary, entry); err != nil {
-		step.Fail()
-		return err
-	}
-	if err := b.remember(entry, binary.Name, m); err != nil {
-		step.Fail()
-		return err
-	}
-	step.Done("built")
-	return nil
-}
-
-func (b *Builder) compile(ctx context.Context, c Component, binary Binary, entry string) error {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", c.LDFlags, "-o", filepath.Join(entry, binary.Name)}
-	if c.Tags != "" {
-		args = append(args, "-tags", c.Tags)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, binary.Package)...)
-	cmd.Dir = filepath.Join(b.Modules, c.Name)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+map[bool]string{true: "1", false: "0"}[c.CGO])
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building %s in %s: %w\n%s", binary.Name, cmd.Dir, err, lastLines(output.String(), 20))
-	}
-	return nil
-}
-
 // link points name at target, whatever was there before.
 func link(target, name string) error {
 	tmp := name + ".new"
@@ -222,9 +190,4 @@ func link(target, name string) error {
 		return fmt.Errorf("linking %s: %w", filepath.Base(name), err)
 	}
 	return os.Rename(tmp, name)
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -10,16 +10,13 @@ package component
 
 import (
 	"path"
-	"strings"
+	"slices"
 )
-
-// kubernetesVersion must equal the version that modules/kubernetes/go.mod requires; a test compares them. Without these
-// linker flags the API server calls itself v0.0.0 and clients refuse to talk to it.
-const kubernetesVersion = "v1.36.3"
 
 // Component is one pinned module and the binaries built from it.
 type Component struct {
 	Name     string   // the folder below hack/lab/modules
+	Modfile  string   // the file of pins in that folder; empty: go.mod
 	Binaries []Binary // built in this order
 	Files    []File   // copied out of the pinned modules
 	LDFlags  string
@@ -37,21 +34,27 @@ type File struct {
 type Binary struct {
 	Name    string
 	Package string
+	Names   []string // what it runs as, by the name of its file; empty: Name
+}
+
+func (b Binary) names() []string {
+	if len(b.Names) == 0 {
+		return []string{b.Name}
+	}
+	return b.Names
 }
 
 // All lists every component in the order in which a person waits for them: what tests of the operator need comes first.
-func All() []Component {
+func All(kubernetes Kubernetes) []Component {
 	return []Component{
 		{
-			Name: "kubernetes",
-			Binaries: packages(
-				"k8s.io/kubernetes/cmd/kube-apiserver",
-				"k8s.io/kubernetes/cmd/kubectl",
-				"k8s.io/kubernetes/cmd/kubelet",
-				"k8s.io/kubernetes/cmd/kube-controller-manager",
-				"k8s.io/kubernetes/cmd/kube-scheduler",
-			),
-			LDFlags: "-s -w " + kubernetesVersionFlags(kubernetesVersion),
+			Name:    "kubernetes",
+			Modfile: kubernetes.modfile,
+			Binaries: []Binary{{
+				Name: "kubernetes", Package: ".",
+				Names: []string{"kube-apiserver", "kubectl", "kubelet", "kube-controller-manager", "kube-scheduler"},
+			}},
+			LDFlags: "-s -w " + kubernetes.versionFlags(),
 		},
 		{
 			Name:     "etcd",
@@ -97,7 +100,7 @@ func All() []Component {
 	}
 }
 
-// Select keeps the named binaries, in the order of all. It returns the names it does not know.
+// Select keeps the binaries that run under these names, in the order of all. It returns the names it does not know.
 func Select(all []Component, names []string) (selected []Component, unknown []string) {
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -106,9 +109,11 @@ func Select(all []Component, names []string) (selected []Component, unknown []st
 	for _, c := range all {
 		var kept []Binary
 		for _, b := range c.Binaries {
-			if wanted[b.Name] {
+			if slices.ContainsFunc(b.names(), func(name string) bool { return wanted[name] }) {
 				kept = append(kept, b)
-				delete(wanted, b.Name)
+				for _, name := range b.names() {
+					delete(wanted, name)
+				}
 			}
 		}
 		if len(kept) > 0 {
@@ -140,10 +145,4 @@ func packages(paths ...string) []Binary {
 		binaries[i] = Binary{Name: path.Base(p), Package: p}
 	}
 	return binaries
-}
-
-func kubernetesVersionFlags(version string) string {
-	const pkg = "k8s.io/component-base/version."
-	numbers := strings.Split(strings.TrimPrefix(version, "v"), ".")
-	return "-X " + pkg + "gitVersion=" + version + " -X " + pkg + "gitMajor=" + numbers[0] + " -X " + pkg + "gitMinor=" + numbers[1]
 }

@@ -42,14 +42,14 @@ func TestKeyChangesWithEverythingThatChangesTheBytes(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	selected, unknown := Select(All(), []string{"kubectl", "etcd", "kubeproxy"})
+	selected, unknown := Select(All(versions[0]), []string{"kubectl", "etcd", "kube-apiserver", "kubeproxy"})
 	var names []string
 	for _, c := range selected {
 		for _, b := range c.Binaries {
 			names = append(names, b.Name)
 		}
 	}
-	if want := []string{"kubectl", "etcd"}; !slices.Equal(names, want) {
+	if want := []string{"kubernetes", "etcd"}; !slices.Equal(names, want) {
 		t.Errorf("selected %v, want %v", names, want)
 	}
 	if want := []string{"kubeproxy"}; !slices.Equal(unknown, want) {
@@ -57,19 +57,53 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestKubernetesVersionIsTheOneThatIsBuilt(t *testing.T) {
-	mod, err := os.ReadFile(filepath.Join("..", "..", "modules", "kubernetes", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
+func TestKubernetesVersionsAreThoseThatAreBuilt(t *testing.T) {
+	for _, v := range versions {
+		mod, err := os.ReadFile(filepath.Join("..", "..", "modules", "kubernetes", v.modfile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "k8s.io/kubernetes " + v.Version + "\n"; !strings.Contains(string(mod), want) {
+			t.Errorf("modules/kubernetes/%s does not require %q: change the table of versions with it", v.modfile, want)
+		}
 	}
-	if want := "k8s.io/kubernetes " + kubernetesVersion; !strings.Contains(string(mod), want) {
-		t.Errorf("modules/kubernetes/go.mod does not require %q: change kubernetesVersion with it", want)
+}
+
+func TestFindKubernetes(t *testing.T) {
+	for wanted, want := range map[string]string{"": versions[0].Version, "1.36": "v1.36.3", "1.37": "v1.37.1", "v1.37": "v1.37.1", "v1.37.1": "v1.37.1"} {
+		if got, err := FindKubernetes(wanted); err != nil || got.Version != want {
+			t.Errorf("FindKubernetes(%q) = %s, %v; want %s", wanted, got.Version, err, want)
+		}
+	}
+	for _, wanted := range []string{"1.3", "latest", "1.36.99"} {
+		if _, err := FindKubernetes(wanted); err == nil || !strings.Contains(err.Error(), "it has 1.36 and 1.37") {
+			t.Errorf("FindKubernetes(%q) says %v; want what there is", wanted, err)
+		}
+	}
+}
+
+func TestAnotherVersionIsAnotherEntry(t *testing.T) {
+	keys := map[string]string{}
+	for _, v := range versions {
+		c := All(v)[0]
+		files, err := sources(filepath.Join("..", "..", "modules", c.Name), c.Modfile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) != 3 {
+			t.Errorf("%s is built from %d files, want its pins, its sums and the program", v.Version, len(files))
+		}
+		key := Key(c, Toolchain{}, files)
+		if keys[key] != "" {
+			t.Errorf("%s and %s share the cache entry %s", v.Version, keys[key], key)
+		}
+		keys[key] = v.Version
 	}
 }
 
 func TestEveryComponentHasItsModule(t *testing.T) {
-	for _, c := range All() {
-		files, err := sources(filepath.Join("..", "..", "modules", c.Name))
+	for _, c := range All(versions[0]) {
+		files, err := sources(filepath.Join("..", "..", "modules", c.Name), c.Modfile)
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

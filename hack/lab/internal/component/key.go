@@ -5,6 +5,7 @@ package component
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,10 +35,11 @@ func FindToolchain(ctx context.Context) (Toolchain, error) {
 	return Toolchain{Version: fields[0], OS: fields[1], Arch: fields[2]}, nil
 }
 
-// sources are the files of a component's module that decide what is built.
-func sources(dir string) (map[string][]byte, error) {
+// sources are the files of a component's module that decide what is built: the pins and programs, but not the pins of another version.
+func sources(dir, modfile string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
+	modfile = cmp.Or(modfile, "go.mod")
+	for _, pattern := range []string{modfile, strings.TrimSuffix(modfile, ".mod") + ".sum", "*.go"} {
 		matches, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return nil, err
@@ -48,8 +50,8 @@ func sources(dir string) (map[string][]byte, error) {
 			}
 		}
 	}
-	if files["go.mod"] == nil {
-		return nil, fmt.Errorf("%s holds no go.mod: run the lab from a complete checkout", dir)
+	if files[modfile] == nil {
+		return nil, fmt.Errorf("%s holds no %s: run the lab from a complete checkout", dir, modfile)
 	}
 	return files, nil
 }

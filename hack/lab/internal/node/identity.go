@@ -4,6 +4,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,10 @@ func (n *Node) Reusable(ctx context.Context) error {
 	id, err := n.readIdentity()
 	if err != nil {
 		return err
+	}
+	if id.Options.Kubernetes != n.Options.Kubernetes {
+		return fmt.Errorf("the lab that is up runs Kubernetes %s, and %s is asked for",
+			cmp.Or(id.Options.Kubernetes, "of an older lab"), n.Options.Kubernetes)
 	}
 	if id.Bin != n.Bin || id.Options != n.Options {
 		return errors.New("the lab that is up has other programs or options")

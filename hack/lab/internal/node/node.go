@@ -23,6 +23,8 @@ type Options struct {
 	// CrashBackoffMax bounds how long the kubelet waits before it starts a crashed container again. Kubernetes doubles 10 s
 	// up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the whole node.
 	CrashBackoffMax time.Duration `json:"crashBackoffMax"`
+	// Kubernetes is the version that runs.
+	Kubernetes string `json:"kubernetes"`
 	// ForwardPort is where the API server is reached on the machine's loopback; 0 picks a free port.
 	ForwardPort int `json:"forwardPort"`
 }

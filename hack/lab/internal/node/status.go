@@ -15,7 +15,8 @@ import (
 type Status struct {
 	Processes  []ProcessStatus `json:"processes"`
 	Healthy    bool            `json:"healthy"`
-	Problem    string          `json:"problem,omitempty"` // why it is not healthy
+	Problem    string          `json:"problem,omitempty"`    // why it is not healthy
+	Kubernetes string          `json:"kubernetes,omitempty"` // the version
 	APIServer  string          `json:"apiServer,omitempty"`
 	Kubeconfig string          `json:"kubeconfig,omitempty"`
 	Logs       string          `json:"logs,omitempty"`
@@ -42,6 +43,9 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	}
 	for _, r := range records {
 		s.Processes = append(s.Processes, ProcessStatus{Name: r.Name, PID: r.PID, Running: r.Alive(), Started: r.Started})
+	}
+	if id, err := n.readIdentity(); err == nil {
+		s.Kubernetes = id.Options.Kubernetes
 	}
 	s.Kubeconfig, s.Logs = n.Layout.Kubeconfig(), n.Layout.Logs()
 	if a, err := newAPI(n.Layout.Kubeconfig()); err == nil {

@@ -32,7 +32,7 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 			s.Fail()
 			return err
 		}
-		s.Done("done")
+		s.Done("done", s.Part("start"))
 		return nil
 	}
 	// Unpacking half a gigabyte of images takes as long as everything else together, so both go on at the same time.

@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package component
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry string, m manifest) error {
+	if m.holds(entry, binary.Name) {
+		b.Report.Skip(binary.Name, "cached")
+		return nil
+	}
+	step := b.Report.Start(binary.Name, "building")
+	took, err := b.build(ctx, c, binary, entry)
+	if err == nil {
+		err = b.remember(entry, binary.Name, m)
+	}
+	if err != nil {
+		step.Fail()
+		return err
+	}
+	step.Done("built", took...)
+	return nil
+}
+
+// build takes the go command's work apart, so that a person sees what the time goes into: asking for the packages downloads the modules,
+// and asking for what they export compiles them, so that all that is left for the build is to link.
+func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry string) ([]progress.Part, error) {
+	usual := []string{"-trimpath", "-buildvcs=false"}
+	if c.Modfile != "" {
+		usual = append(usual, "-modfile="+c.Modfile)
+	}
+	if c.Tags != "" {
+		usual = append(usual, "-tags="+c.Tags)
+	}
+	var parts []progress.Part
+	for _, part := range []struct {
+		name string
+		args []string
+	}{
+		{"download", []string{"list", "-deps", "-f="}},
+		{"compile", []string{"list", "-deps", "-f=", "-export"}},
+		{"link", []string{"build", "-ldflags=" + c.LDFlags, "-o", filepath.Join(entry, binary.Name)}},
+	} {
+		begin := time.Now()
+		if err := b.goCommand(ctx, c, slices.Concat(part.args, usual, []string{binary.Package})...); err != nil {
+			return nil, fmt.Errorf("building %s (%s): %w", binary.Name, part.name, err)
+		}
+		parts = append(parts, progress.Part{Name: part.name, Took: time.Since(begin)})
+	}
+	return parts, nil
+}
+
+func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(b.Modules, c.Name)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+map[bool]string{true: "1", false: "0"}[c.CGO])
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s in %s: %w\n%s", args[0], cmd.Dir, err, lastLines(output.String(), 20))
+	}
+	return nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
