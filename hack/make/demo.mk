@@ -33,10 +33,8 @@ deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait u
 		--for=jsonpath='{.webhooks[0].clientConfig.caBundle}'
 
 .PHONY: demo
-demo: ## Bring a real node up, install memfit and tell its story with real output (about 15 min cold, 4 warm).
-	@for target in cluster image load-image deploy-lab; do \
-		echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; \
-	done
+demo: ## Bring a real node up, install memfit and tell its story with real output (about 15 min cold, 4 warm, on two idle cores).
+	@hack/steps.sh cluster image load-image deploy-lab
 	@export $(WITH_CLUSTER); go run ./hack/demo
 
 .PHONY: demo-down

@@ -18,7 +18,7 @@ E2E_PACKAGE ?= ./test/e2e/...
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
-	@for target in $(E2E_SETUP); do echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; done
+	@hack/steps.sh $(E2E_SETUP)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
 
 # Real neighbours for the suite. From the proxy as they are, in images of their own.

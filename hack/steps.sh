@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Copyright 2026 The memfit authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs make targets one after the other, as `make demo` and `make test-e2e` do before their own work: says what each is for, tells every 40 s
+# that it is still at it, and what it took at the end. The first that fails ends it.
+#   hack/steps.sh TARGET...
+set -uo pipefail
+
+what() {
+	case $1 in
+	cluster) echo "a cluster: the programs of a node are compiled the first time, about 9 min on two cores" ;;
+	image) echo "memfit's image: compiled the first time, 2 to 4 min on two cores" ;;
+	load-image) echo "memfit's image, into the cluster" ;;
+	load-vpa) echo "the Vertical Pod Autoscaler's images: compiled the first time, 5 min of processor time" ;;
+	deploy-lab) echo "memfit itself: its certificate, its pods, its webhook" ;;
+	*) echo "make $1" ;;
+	esac
+}
+
+[ $# -gt 0 ] || exit 0 # E2E_SETUP=
+took=()
+for target in "$@"; do
+	begin=$SECONDS
+	echo "--- make $target ($(what "$target"))"
+	( # a child that ends with its parent, and keeps no pipe of ours open while it sleeps
+		while sleep 40 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+			echo "    still at make $target after $((SECONDS - begin)) s. To look: make lab-status, or make $target in another terminal"
+		done
+	) &
+	beat=$!
+	make --no-print-directory "$target"
+	status=$?
+	kill "$beat" 2>/dev/null
+	wait "$beat" 2>/dev/null
+	[ "$status" = 0 ] || exit "$status"
+	took+=("$target $((SECONDS - begin)) s")
+done
+printf -- '--- before the work itself:'
+printf ' %s;' "${took[@]}"
+printf ' in all %s s\n' "$SECONDS"
