@@ -22,6 +22,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -73,7 +74,10 @@ func applyPolicy(s *scene) apply.Policy {
 func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]inject.Live) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
-		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod), Writer: resizedBy(pod),
+		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+	}
+	if writer := resizedBy(pod); writer != "" {
+		p.Writer = quote.Name(writer)
 	}
 	for _, c := range managed(s.profile, pod) {
 		spec, status := containerOf(pod, c.name)
@@ -137,7 +141,9 @@ func resizeOf(pod *corev1.Pod) apply.Resize {
 		default:
 			continue
 		}
-		r.Message = or(c.Message, r.Message)
+		if c.Message != "" {
+			r.Message = quote.Message(c.Message)
+		}
 	}
 	return r
 }
@@ -233,7 +239,7 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 		m.sizing.Refused(a, apply.ReasonBudget, "a PodDisruptionBudget does not allow it now", now)
 		return nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err):
-		why := "the API server refuses it: " + err.Error()
+		why := "the API server refuses it: " + quote.Line(err.Error())
 		m.sizing.Refused(a, apply.ReasonRefused, why, now)
 		r.emit(refusedPod(s.owner, pod, a, why))
 		return nil

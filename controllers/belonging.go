@@ -72,13 +72,11 @@ func (s *scene) identify(p records.Presence, of map[types.UID]owners.Owner) {
 // names its owner would go with it anyway; nothing is written for it any more.
 func (r *WorkloadReconciler) leave(ctx context.Context, s *scene) error {
 	w := s.owner.Ref
-	r.Roster.Govern(w, nil)
+	r.Roster.Govern(w, nil, ProfileKey{})
 	_, known := r.memory.get(w)
 	r.memory.drop(w)
 	r.Metrics.forget(w)
-	if r.Problems != nil && r.Problems.Clear(w) && r.OnProblem != nil {
-		r.OnProblem(ctx)
-	}
+	r.solved(w)
 	if s.presence.State != records.Gone {
 		return nil
 	}

@@ -14,17 +14,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// maxMessage is what the API takes in a condition's message, in bytes.
-const maxMessage = 32768
+// maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but nobody reads that.
+const maxMessage = 4096
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
-	}
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
 }
 
 // settled gives conditions their generation, and the time of their last transition from what was written before.

@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // story is one event, built by the functions below and written by tell. The note never is a format.
@@ -30,10 +31,7 @@ func (r *WorkloadReconciler) emit(e story) {
 	if r.Recorder == nil {
 		return
 	}
-	if len(e.note) > maxNote {
-		e.note = e.note[:maxNote-3] + "..."
-	}
-	r.Recorder.Eventf(e.regarding, e.related, e.kind, e.reason, e.action, "%s", e.note)
+	r.Recorder.Eventf(e.regarding, e.related, e.kind, e.reason, e.action, "%s", quote.Cut(e.note, maxNote))
 }
 
 // workloadObject refers to the workload. With its UID the event shows in kubectl describe.

@@ -247,8 +247,10 @@ func (f *Feed) Sampled(workloads ...memory.WorkloadRef) {
 	}
 }
 
-// EnqueueAll queues every workload, because the profiles changed.
-func (f *Feed) EnqueueAll() { f.Enqueue(f.Roster.Workloads()...) }
+// ProfilesChanged queues the workloads that changes of profiles concern.
+func (f *Feed) ProfilesChanged(changes []govern.Change) {
+	f.Enqueue(f.Roster.Concerned(changes)...)
+}
 
 func (f *Feed) enqueue(w memory.WorkloadRef, priority int) {
 	f.Roster.Ask(w)

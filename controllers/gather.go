@@ -30,9 +30,10 @@ type scene struct {
 	presence records.Presence
 	// profile governs the workload; nil when none does.
 	profile *profile.Named
-	// why says what decided, problem why nobody governs.
+	// why says what decided, problem why nobody governs, and claims are the profiles that stand in each other's way.
 	why     string
 	problem profile.Problem
+	claims  []*profile.Named
 	// paused names what stops changes; empty: nothing does.
 	paused string
 	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not ended.
@@ -107,7 +108,7 @@ func (s *scene) rule(rulings map[types.UID]govern.Ruling) {
 	for _, pod := range s.pods {
 		ruling := rulings[pod.UID]
 		if s.profile == nil {
-			s.profile, s.why, s.problem, s.paused = ruling.Profile, ruling.Why, ruling.Problem, ruling.Paused
+			s.profile, s.why, s.problem, s.claims, s.paused = ruling.Profile, ruling.Why, ruling.Problem, ruling.Claims, ruling.Paused
 		}
 		if s.profile == nil || ruling.Profile != s.profile {
 			continue

@@ -5,50 +5,72 @@ package controllers
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // Problems are the workloads that ask for a profile and cannot have it, with what to mend. Safe for concurrent use; the zero
 // value is empty.
 type Problems struct {
 	mu  sync.Mutex
-	why map[memory.WorkloadRef]string
+	all map[memory.WorkloadRef]problem
 }
 
-// Set notes a problem and reports whether it is news.
-func (p *Problems) Set(w memory.WorkloadRef, why string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.why == nil {
-		p.why = map[memory.WorkloadRef]string{}
+// problem is why nobody governs a workload. Profiles are told of it by their names as values: the text is partly what the workload's owner
+// wrote, and must not be able to name one.
+type problem struct {
+	why    string
+	claims []ProfileKey
+}
+
+func problemOf(s *scene) problem {
+	p := problem{why: s.why}
+	for _, n := range s.claims {
+		p.claims = append(p.claims, keyOfProfile(n))
 	}
-	old, known := p.why[w]
-	p.why[w] = why
-	return !known || old != why
+	return p
 }
 
-// Clear forgets a problem and reports whether there was one.
-func (p *Problems) Clear(w memory.WorkloadRef) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, known := p.why[w]
-	delete(p.why, w)
-	return known
+func keyOfProfile(n *profile.Named) ProfileKey {
+	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
 }
 
-// Naming are the problems whose text names a profile ("MemoryProfile shop/web"), sorted.
-func (p *Problems) Naming(profile string) []string {
+// Set notes a problem and reports whether it is news, and for which profiles: those that claim the workload, or did.
+func (p *Problems) Set(w memory.WorkloadRef, now problem) (news bool, concerned []ProfileKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []string
-	for w, why := range p.why {
-		if strings.Contains(why, profile+" ") {
-			all = append(all, w.String()+": "+why)
+	if p.all == nil {
+		p.all = map[memory.WorkloadRef]problem{}
+	}
+	old, known := p.all[w]
+	if known && old.why == now.why && slices.Equal(old.claims, now.claims) {
+		return false, nil
+	}
+	p.all[w] = now
+	return true, append(slices.Clone(old.claims), now.claims...)
+}
+
+// Clear forgets a problem and returns the profiles that claimed the workload.
+func (p *Problems) Clear(w memory.WorkloadRef) (concerned []ProfileKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	concerned = p.all[w].claims
+	delete(p.all, w)
+	return concerned
+}
+
+// Claiming are the problems of workloads that a profile claims together with another, sorted.
+func (p *Problems) Claiming(key ProfileKey) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var texts []string
+	for w, problem := range p.all {
+		if slices.Contains(problem.claims, key) {
+			texts = append(texts, w.String()+": "+problem.why)
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(texts)
+	return texts
 }

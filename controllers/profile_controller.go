@@ -174,7 +174,7 @@ func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reco
 		in.usageOff = true
 	}
 	if r.Problems != nil {
-		in.ambiguous = r.Problems.Naming(key.String())
+		in.ambiguous = r.Problems.Claiming(key)
 	}
 	before := status.DeepCopy()
 	*status = summarize(in)

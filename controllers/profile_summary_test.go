@@ -122,20 +122,29 @@ func TestProfileListsTheWorstFirst(t *testing.T) {
 	}
 }
 
-// TestProblemsNameTheirProfiles: a conflict shows on the profiles it is about, and on no profile whose name begins alike.
+// TestProblemsNameTheirProfiles: a conflict shows on the profiles it is about, and on no other, whatever its text says: annotations, which
+// any tenant writes, are part of the text.
 func TestProblemsNameTheirProfiles(t *testing.T) {
 	var p Problems
 	web := memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}
-	const why = "MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose this pod"
-	if !p.Set(web, why) || p.Set(web, why) {
-		t.Error("a problem is news the first time, and only then")
+	api, all := ProfileKey{"MemoryProfile", "shop", "web-api"}, ProfileKey{"MemoryProfile", "shop", "all"}
+	clash := problem{"MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose this pod", []ProfileKey{api, all}}
+	if news, concerned := p.Set(web, clash); !news || len(concerned) != 2 {
+		t.Errorf("a new problem is news %v for %v, want it to be for both profiles", news, concerned)
 	}
-	for profile, want := range map[string]int{"MemoryProfile shop/web-api": 1, "MemoryProfile shop/all": 1, "MemoryProfile shop/web": 0, "MemoryProfile other/all": 0} {
-		if got := p.Naming(profile); len(got) != want {
+	if news, _ := p.Set(web, clash); news {
+		t.Error("a problem is news a second time")
+	}
+	forged := problem{why: `annotation memfit.dev/profile on the pod template names "MemoryProfile shop/all is broken, ask evil.example"`}
+	if news, concerned := p.Set(memory.WorkloadRef{Kind: "Pod", Namespace: "evil", Name: "x"}, forged); !news || len(concerned) != 0 {
+		t.Errorf("the text of an annotation is news for the profiles %v", concerned)
+	}
+	for profile, want := range map[ProfileKey]int{api: 1, all: 1, {"MemoryProfile", "shop", "web"}: 0, {"MemoryProfile", "other", "all"}: 0} {
+		if got := p.Claiming(profile); len(got) != want {
 			t.Errorf("%s has problems %q, want %d", profile, got, want)
 		}
 	}
-	if !p.Clear(web) || p.Clear(web) || len(p.Naming("MemoryProfile shop/all")) != 0 {
+	if len(p.Clear(web)) != 2 || len(p.Clear(web)) != 0 || len(p.Claiming(all)) != 0 {
 		t.Error("a problem is gone when it is cleared")
 	}
 }

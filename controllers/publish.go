@@ -273,19 +273,30 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 }
 
 // warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.
-func (r *WorkloadReconciler) warn(ctx context.Context, s *scene) {
+func (r *WorkloadReconciler) warn(s *scene) {
+	if s.problem != profile.NotFound && s.problem != profile.Ambiguous {
+		r.solved(s.owner.Ref)
+		return
+	}
 	if r.Problems == nil {
 		return
 	}
-	changed := false
-	if s.problem == profile.NotFound || s.problem == profile.Ambiguous {
-		if changed = r.Problems.Set(s.owner.Ref, s.why); changed {
-			r.emit(profileProblem(s.owner, s.problem, s.why))
-		}
-	} else {
-		changed = r.Problems.Clear(s.owner.Ref)
+	news, concerned := r.Problems.Set(s.owner.Ref, problemOf(s))
+	if news {
+		r.emit(profileProblem(s.owner, s.problem, s.why))
 	}
-	if changed && r.OnProblem != nil {
-		r.OnProblem(ctx)
+	r.concern(concerned)
+}
+
+// solved forgets the problem of a workload, and tells the profiles that stood in each other's way.
+func (r *WorkloadReconciler) solved(w memory.WorkloadRef) {
+	if r.Problems != nil {
+		r.concern(r.Problems.Clear(w))
+	}
+}
+
+func (r *WorkloadReconciler) concern(profiles []ProfileKey) {
+	if len(profiles) > 0 && r.OnProblem != nil {
+		r.OnProblem(profiles...)
 	}
 }

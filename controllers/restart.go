@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -134,7 +135,7 @@ func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembere
 		return nil
 	case apierrors.IsForbidden(err):
 		m.restarts.Undo(d.UID)
-		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (RBAC pods/eviction): " + err.Error()}
+		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (RBAC pods/eviction): " + quote.Line(err.Error())}
 	}
 	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
 	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
@@ -43,6 +44,8 @@ type member struct {
 type household struct {
 	pods map[types.UID]struct{}
 	mail Mail
+	// profile governed the workload at its last look; empty: none did, or there was none.
+	profile ProfileKey
 }
 
 // Mail is what happened to a workload since the last look.
@@ -229,14 +232,15 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 	}
 }
 
-// Govern records which pods of a workload are governed and where they run; all others are not.
-func (r *Roster) Govern(workload memory.WorkloadRef, nodes map[types.UID]string) {
+// Govern records which pods of a workload are governed by a profile and where they run; all others are not.
+func (r *Roster) Govern(workload memory.WorkloadRef, nodes map[types.UID]string, by ProfileKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[workload]
 	if !found {
 		return
 	}
+	h.profile = by
 	for uid := range h.pods {
 		m := r.pods[uid]
 		m.node, m.governed = nodes[uid], false
@@ -267,6 +271,27 @@ func (r *Roster) Workloads() []memory.WorkloadRef {
 	refs := make([]memory.WorkloadRef, 0, len(r.workloads))
 	for ref := range r.workloads {
 		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one may choose others
+// than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns another namespace.
+func (r *Roster) Concerned(changes []govern.Change) []memory.WorkloadRef {
+	edited, choosing := map[ProfileKey]bool{}, map[string]bool{}
+	for _, c := range changes {
+		edited[ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
+		if c.Chooses {
+			choosing[c.Namespace] = true
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var refs []memory.WorkloadRef
+	for ref, h := range r.workloads {
+		if edited[h.profile] || choosing[ref.Namespace] || choosing[""] {
+			refs = append(refs, ref)
+		}
 	}
 	return refs
 }

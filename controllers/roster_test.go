@@ -5,11 +5,15 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -38,7 +42,7 @@ func TestMailIsBounded(t *testing.T) {
 	for restarts := range int32(1000) {
 		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
 	}
-	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"})
+	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
 	for i := range 3 * maxSamples {
 		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
 		r.Sampled([]memory.Sample{s}, "kubelet")
@@ -95,7 +99,7 @@ func TestLateOwnersMovePods(t *testing.T) {
 // TestSamplesOfOthersAreDropped: only governed pods have a history.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
-	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"})
+	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
 	var samples []memory.Sample
 	for _, uid := range []types.UID{"uid-1", "uid-2", "uid-3"} {
 		samples = append(samples, memory.Sample{Container: memory.ContainerRef{UID: uid}, RSS: memory.MiB})
@@ -123,5 +127,47 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))}) //nolint:gosec // wraps, which is fine
+	}
+}
+
+// TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits are no work for the workloads of others.
+func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
+	r := NewRoster()
+	governed := map[string]ProfileKey{
+		"shop/web": {"MemoryProfile", "shop", "web"}, "shop/api": {"MemoryProfile", "shop", "api"}, "shop/none": {},
+		"other/web": {"ClusterMemoryProfile", "", "all"}, "other/none": {},
+	}
+	for name, key := range governed {
+		namespace, workload, _ := strings.Cut(name, "/")
+		ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: workload}
+		r.Enrol(types.UID(name), types.NamespacedName{Namespace: namespace, Name: workload}, ref)
+		r.Govern(ref, nil, key)
+	}
+	change := func(namespace, name string, chooses bool) govern.Change {
+		kind := "MemoryProfile"
+		if namespace == "" {
+			kind = "ClusterMemoryProfile"
+		}
+		return govern.Change{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Chooses: chooses}
+	}
+	for what, tc := range map[string]struct {
+		changes []govern.Change
+		want    []string
+	}{
+		"an edit of its settings":              {[]govern.Change{change("shop", "web", false)}, []string{"shop/web"}},
+		"of two":                               {[]govern.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"}},
+		"of one that governs nobody":           {[]govern.Change{change("evil", "web", false)}, nil},
+		"another selector":                     {[]govern.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"}},
+		"a new profile in a namespace of evil": {[]govern.Change{change("evil", "web", true)}, nil},
+		"a new profile of the cluster":         {[]govern.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"}},
+	} {
+		var got []string
+		for _, ref := range r.Concerned(tc.changes) {
+			got = append(got, ref.Namespace+"/"+ref.Name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s concerns %v, want %v", what, got, tc.want)
+		}
 	}
 }

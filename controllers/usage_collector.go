@@ -14,6 +14,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/usage"
 )
 
@@ -91,7 +92,7 @@ func (u *UsageCollector) nodes(ctx context.Context) ([]usage.Node, []Gap) {
 	for name := range u.Roster.GovernedNodes() {
 		var node corev1.Node
 		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			missing = append(missing, Gap{Node: name, Error: err.Error(), Since: u.Clock.Now()})
+			missing = append(missing, Gap{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
 			continue
 		}
 		nodes = append(nodes, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port})
@@ -123,7 +124,7 @@ func (u *UsageCollector) note(ctx context.Context, gaps []usage.Gap, missing []G
 	}
 	all := missing
 	for _, g := range gaps {
-		all = append(all, Gap{Node: g.Node.Name, Error: g.Err.Error(), Since: g.Since})
+		all = append(all, Gap{Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since})
 	}
 	for _, g := range all {
 		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()

@@ -85,9 +85,10 @@ type WorkloadReconciler struct {
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past *Past
 
-	// Problems are the workloads whose profile cannot be had; OnProblem is called when they change. Both may be nil.
+	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when that changes.
+	// Both may be nil.
 	Problems  *Problems
-	OnProblem func(context.Context)
+	OnProblem func(...ProfileKey)
 
 	memory memories
 }
@@ -153,8 +154,8 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restUntil, m.owner = time.Time{}, or(m.owner, scene.owner.UID)
-	r.Roster.Govern(workload, scene.nodes())
-	r.warn(ctx, scene)
+	r.Roster.Govern(workload, scene.nodes(), keyOfProfile(scene.profile))
+	r.warn(scene)
 
 	if m.measuredSince.IsZero() && !r.Unmeasured {
 		m.measuredSince = now
@@ -264,7 +265,7 @@ func namespaceGone(err error) bool {
 
 // release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
 func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
-	r.Roster.Govern(s.owner.Ref, nil)
+	r.Roster.Govern(s.owner.Ref, nil, ProfileKey{})
 	m, known := r.memory.get(s.owner.Ref)
 	if len(s.pods) == 0 { // scaled to nothing: the recommendation still stands
 		if !known {
@@ -277,7 +278,7 @@ func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
 		}
 		return nil
 	}
-	r.warn(ctx, s)
+	r.warn(s)
 	if !known {
 		return r.withdraw(ctx, s.owner.Ref)
 	}

@@ -79,7 +79,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	Expect(err).NotTo(HaveOccurred())
 	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
 	governor := govern.New(faulty, mgr.GetAPIReader())
-	watcher = &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: func() { changes.Add(1) }}
+	watcher = &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: func([]govern.Change) { changes.Add(1) }}
 	Expect(mgr.Add(watcher)).To(Succeed())
 	for _, obj := range append(govern.Informers(), &v1alpha1.MemoryRecommendation{}) {
 		_, err := mgr.GetCache().GetInformer(ctx, obj)

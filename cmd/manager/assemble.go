@@ -38,7 +38,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	governor := govern.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	roster := controllers.NewRoster()
 	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
-	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.EnqueueAll}
+	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
 	if err := mgr.Add(watcher); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
 	}
@@ -69,7 +69,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		LookEvery:  samplesPerLook * o.usageInterval,
-		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.RingAll,
+		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.Bell.Ring,
 		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
 	}
 	if o.usageInterval > 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled in.
@@ -119,16 +120,16 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)
 	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
-		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %.60q, but %.60q is no version: write numbers and dots, for example %q",
-			v1alpha1.RuntimeAnnotation, text, version, "JVM:17.0.9")
+		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, but %s is no version: write numbers and dots, for example %q",
+			v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
 	}
 	for _, t := range runtimeTypes {
 		if strings.EqualFold(string(t), strings.TrimSpace(name)) {
 			return v1alpha1.RuntimeSpec{Type: t, Version: version}, nil
 		}
 	}
-	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %.60q, which is no runtime memfit knows: write one of %s",
-		v1alpha1.RuntimeAnnotation, text, typeNames())
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, which is no runtime memfit knows: write one of %s",
+		v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames())
 }
 
 func typeNames() string {

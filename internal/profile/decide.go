@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // Subject is what is known of a pod when it is about to be created or is looked at. Nil maps are empty.
@@ -44,6 +45,8 @@ type Decision struct {
 	Why string
 	// Problem is empty when a profile governs the pod, and when nobody asked for one.
 	Problem Problem
+	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes never gets here.
+	Claims []*Named
 }
 
 // Decide finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
@@ -71,8 +74,8 @@ func (x *Index) byAnnotation(namespace, name, where string) Decision {
 		return Decision{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
 	}
 	return Decision{Problem: NotFound, Why: fmt.Sprintf(
-		"annotation %s on the %s names %q, but there is no MemoryProfile %q in namespace %q and no ClusterMemoryProfile of that name: create one or correct the annotation",
-		v1alpha1.ProfileAnnotation, where, name, name, namespace)}
+		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no ClusterMemoryProfile: create one or correct the annotation",
+		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}
 }
 
 func bySelector(chosen []*Named) Decision {
@@ -86,14 +89,14 @@ func bySelector(chosen []*Named) Decision {
 	for i, n := range chosen {
 		both[i] = fmt.Sprintf("%s (selector %s)", n, selectorText(n))
 	}
-	return Decision{Problem: Ambiguous, Why: fmt.Sprintf(
+	return Decision{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
 		"%s both choose this pod, so none is applied: narrow a selector, or name one with annotation %s",
 		strings.Join(both, " and "), v1alpha1.ProfileAnnotation)}
 }
 
 func selectorText(n *Named) string {
 	if text := metav1.FormatLabelSelector(n.Spec.Selector); text != "" && text != "<none>" {
-		return text
+		return quote.Line(text)
 	}
 	return "{} (every pod)"
 }

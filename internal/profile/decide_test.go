@@ -5,6 +5,7 @@ package profile
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestDecide(t *testing.T) {
 		"cluster selector needs all its labels":    {subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "job"}}},
 		"a profile of another namespace is none of ours": {
 			subject: Subject{Namespace: "other", PodAnnotations: use("named-only")}, wantProblem: NotFound,
-			wantWhy: `names "named-only", but there is no MemoryProfile "named-only" in namespace "other" and no ClusterMemoryProfile`,
+			wantWhy: `names "named-only", but there is no MemoryProfile of that name in namespace "other" and no ClusterMemoryProfile`,
 		},
 		"expression with several values": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "front"}}, wantProfile: "MemoryProfile shop/tier-a"},
 		"two selectors: none is applied, both are named": {
@@ -130,7 +131,7 @@ func TestDecide(t *testing.T) {
 func TestNilAndEmptyIndexGovernNothing(t *testing.T) {
 	for name, index := range map[string]*Index{"nil": nil, "zero": {}, "no profiles": NewIndex(nil)} {
 		s := Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}}
-		if got := index.Decide(s); got != (Decision{}) {
+		if got := index.Decide(s); !reflect.DeepEqual(got, Decision{}) {
 			t.Errorf("%s index decides %+v, want nothing", name, got)
 		}
 		s.PodAnnotations = use("web")
@@ -175,7 +176,7 @@ func TestDecideAmongTenThousandProfiles(t *testing.T) {
 		t.Errorf("got %+v, want ClusterMemoryProfile c7", got)
 	}
 	ungoverned := busyPod("db")
-	if got := index.Decide(ungoverned); got != (Decision{}) {
+	if got := index.Decide(ungoverned); !reflect.DeepEqual(got, Decision{}) {
 		t.Errorf("got %+v, want nothing", got)
 	}
 	// Nearly every pod of a cluster takes this path, for every CREATE: it must not feed the garbage collector.

@@ -4,6 +4,7 @@
 package profile
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -133,6 +134,25 @@ func (x *Index) Find(namespace, name string) *Named {
 	}
 	return x.space("").named(name)
 }
+
+// All are the profiles of the index, in no particular order.
+func (x *Index) All() iter.Seq[*Named] {
+	return func(yield func(*Named) bool) {
+		if x == nil {
+			return
+		}
+		for _, s := range x.spaces {
+			for _, n := range s.byName {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Exactly is the profile of the same kind, namespace and name; nil when there is none.
+func (x *Index) Exactly(n *Named) *Named { return x.space(n.Namespace).named(n.Ref.Name) }
 
 func (x *Index) space(namespace string) *space {
 	if x == nil {

@@ -6,9 +6,12 @@ package signals
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 const (
@@ -92,11 +95,19 @@ func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
 
 // facts is how every piece of evidence begins: "OOMKilled, exit 137, restart 4".
 func (d death) facts() string {
-	s := fmt.Sprintf("%s, exit %d, restart %d", d.Reason, d.ExitCode, d.Index)
+	s := fmt.Sprintf("%s, exit %d, restart %d", reasonText(d.Reason), d.ExitCode, d.Index)
 	if d.class != App {
 		s += fmt.Sprintf(", %s container", map[Class]string{Init: "init", Sidecar: "native sidecar"}[d.class])
 	}
 	return s
+}
+
+// reasonText is a reason as it is where it looks like one, and quoted where it does not: it is what the node says.
+func reasonText(reason string) string {
+	if len(reason) <= 40 && !strings.ContainsFunc(reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) }) {
+		return reason
+	}
+	return quote.Name(reason)
 }
 
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
@@ -119,7 +130,7 @@ func killedByKernel(d death) (verdict, bool) {
 		return noOOM, true
 	case d.stopping != "":
 		v.confidence = memory.Medium
-		v.evidence += fmt.Sprintf("; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's", d.stopping)
+		v.evidence += fmt.Sprintf("; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's", reasonText(d.stopping))
 	case d.hitPodLimit():
 		v.kind = memory.OOMPodLimit
 		v.evidence += d.podEvidence()

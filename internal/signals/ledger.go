@@ -249,7 +249,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 			kill.Time = t.Started // it ended before its successor began
 		}
 		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two looks, and restart %d was %s, exit %d",
-			i, t.Index-c.next+1, t.Index, t.Reason, t.ExitCode)
+			i, t.Index-c.next+1, t.Index, reasonText(t.Reason), t.ExitCode)
 		out = append(out, kill)
 	}
 	return out

@@ -34,8 +34,12 @@ var rooms = []room{
 		never:   slices.Concat(clients, kinds),
 	},
 	{
+		name: "quote", dir: "internal/quote/...", noStd: pure, // repeats what somebody else wrote
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/recommend"},
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/quote", "internal/recommend"},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
 		never:   clients,
 	},
@@ -64,7 +68,7 @@ var rooms = []room{
 	},
 	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
-		ours:    []string{"internal/history", "internal/memory"},
+		ours:    []string{"internal/history", "internal/memory", "internal/quote"},
 		outside: pods,
 		never:   clients,
 	},
@@ -138,7 +142,8 @@ var rooms = []room{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "internal/apply", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory",
-			"internal/neighbours", "internal/owners", "internal/profile", "internal/recommend", "internal/records", "internal/runtimes", "internal/signals", "internal/usage",
+			"internal/neighbours", "internal/owners", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/runtimes",
+			"internal/signals", "internal/usage",
 		},
 		outside: edge,
 	},

@@ -1,0 +1,40 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Change is a profile that is new, gone, or says something else than before.
+type Change struct {
+	Ref v1alpha1.ProfileReference
+	// Namespace is empty for a ClusterMemoryProfile.
+	Namespace string
+	// Chooses: it may govern other workloads than before, because it is new, gone or has another selector.
+	Chooses bool
+}
+
+// changes are the profiles in which two indexes differ.
+func changes(before, after *profile.Index) []Change {
+	var all []Change
+	for n := range after.All() {
+		old := before.Exactly(n)
+		switch {
+		case old == nil || old.UID != n.UID:
+			all = append(all, Change{n.Ref, n.Namespace, true})
+		case old.Generation != n.Generation:
+			all = append(all, Change{n.Ref, n.Namespace, !equality.Semantic.DeepEqual(old.Spec.Selector, n.Spec.Selector)})
+		}
+	}
+	for n := range before.All() {
+		if after.Exactly(n) == nil {
+			all = append(all, Change{n.Ref, n.Namespace, true})
+		}
+	}
+	return all
+}

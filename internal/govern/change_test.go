@@ -1,0 +1,48 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+func TestChanges(t *testing.T) {
+	choosing := func(app string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	}
+	index := func(generation int64, uid, app string) *profile.Index {
+		return profile.NewIndex([]profile.Named{
+			named(KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)}, &v1alpha1.MemoryProfileSpec{Selector: choosing(app)}),
+			named(KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{}),
+		})
+	}
+	web := Change{Ref: v1alpha1.ProfileReference{Kind: KindProfile, Name: "web"}, Namespace: "shop"}
+	chooses := web
+	chooses.Chooses = true
+	both := []Change{{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}, Chooses: true}, chooses}
+	for what, tc := range map[string]struct {
+		before, after *profile.Index
+		want          []Change
+	}{
+		"the first":              {nil, index(1, "a", "web"), both},
+		"nothing":                {index(1, "a", "web"), index(1, "a", "web"), nil},
+		"an edit":                {index(1, "a", "web"), index(2, "a", "web"), []Change{web}},
+		"another selector":       {index(1, "a", "web"), index(2, "a", "api"), []Change{chooses}},
+		"deleted and made again": {index(1, "a", "web"), index(1, "b", "web"), []Change{chooses}},
+		"all gone":               {index(1, "a", "web"), profile.NewIndex(nil), both},
+	} {
+		got := changes(tc.before, tc.after)
+		slices.SortFunc(got, func(a, b Change) int { return len(a.Namespace) - len(b.Namespace) })
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %+v, want %+v", what, got, tc.want)
+		}
+	}
+}
