@@ -224,7 +224,8 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 	switch {
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
-		why := "this API server does not know pods/resize: sizing in place needs Kubernetes 1.33 or later"
+		why := "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
+			"was the feature gate InPlacePodVerticalScaling turned off?"
 		m.sizing.Refused(a, apply.ReasonRefused, why, now)
 		r.emit(refusedPod(s.owner, pod, a, why))
 		return nil

@@ -228,7 +228,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(asked).To(Equal(1))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("Kubernetes 1.33 or later")))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("InPlacePodVerticalScaling")))
 	})
 
 	It("evicts what cannot be resized in place, when the budget allows it, and nothing else", func() {

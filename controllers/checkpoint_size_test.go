@@ -60,7 +60,7 @@ var _ = Describe("A checkpoint of a workload with very many killed pods", func()
 	It("is taken by the API server, whole", func() {
 		w := newWorld()
 		for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
-			owner := owners.Owner{Ref: w.alone(fmt.Sprintf("web-%d-%d", tc.pods, tc.containers))}
+			owner := owners.Owner{Ref: w.alone(fmt.Sprintf("web-%d-%d", tc.pods, tc.containers)), UID: "web"}
 			m := full(w.namespace, tc.pods, tc.containers)
 			Expect(w.reconciler.save(w.ctx, owner, m, start)).To(Succeed())
 

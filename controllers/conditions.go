@@ -160,8 +160,10 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
 	case with+without > 0 && without == 0 && !resizes(mode):
 		return condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
-	case s.paused != "" && !resizes(mode):
+	case s.paused != "" && (!resizes(mode) || with+without == 0):
 		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
+	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
+		return refuse(v1alpha1.ReasonWaitingForNewPods, nextBegins(s, v))
 	case resizes(mode) && v.apply.UpToDate:
 		return condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.apply.Reason, v.apply.Message)
 	case resizes(mode):
@@ -171,6 +173,18 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 	default:
 		return refuse(v1alpha1.ReasonWaitingForNewPods, ofPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
 	}
+}
+
+// nextBegins is what is true of a workload of which no pod runs, as of a CronJob between its runs.
+func nextBegins(s *scene, v *verdict) string {
+	next := "pod"
+	if s.owner.Ref.Kind == "CronJob" || s.owner.Ref.Kind == "Job" {
+		next = "run"
+	}
+	if limit := limitColumn(v.status.Containers); limit != "" {
+		return fmt.Sprintf("No pod runs now; the next %s begins with the recommended limit (%s)", next, limit)
+	}
+	return fmt.Sprintf("No pod runs now; the next %s begins with the recommended size", next)
 }
 
 // conflictMessage says who else steers the memory, and how to let only one do it.

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type verdict struct {
 	// replicas are what running pods use, by container.
 	replicas map[string][]signals.Replica
 	nextLook time.Duration
+	// unnamed is the advice about init containers that are killed and that nobody named, by container.
+	unnamed map[string]string
 }
 
 const (
@@ -58,6 +61,10 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	running.State, v.findings = apply.Observe(running, m.ledger.All())
 	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
+		v.unnamed = unnamed(s.profile, s.template, m.ledger.Kills, m.ledger.Total)
+		for _, container := range slices.Sorted(maps.Keys(v.unnamed)) {
+			v.status.Advisories = append(v.status.Advisories, v.unnamed[container])
+		}
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Live: liveOf(v.alive, m.standing), Created: true})
 		for _, c := range managed(s.profile, s.template) {
 			q := question{

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -240,7 +241,10 @@ func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.Workl
 // tell writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
 // recommendation could not be written, because the next look will not find them new again; everything else waits.
 func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKill, v verdict, published bool) {
-	summaries := map[string]string{}
+	summaries := maps.Clone(v.unnamed)
+	if summaries == nil {
+		summaries = map[string]string{}
+	}
 	for i := range v.status.Containers {
 		summaries[v.status.Containers[i].Container] = v.status.Containers[i].Summary
 	}
