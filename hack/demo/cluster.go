@@ -53,8 +53,8 @@ func (s *story) awaitPod(ctx context.Context, app string, accept func(*corev1.Po
 	return pod, err
 }
 
-// restartUntil restarts a Deployment until its pod is one that accept takes. A webhook learns what was changed in the API a moment
-// later than the person who changed it, and a pod that was faster is like the one before.
+// restartUntil restarts a Deployment until its pod is one that accept takes. A webhook learns what was changed in the
+// API a moment later than the person who changed it, and a pod that was faster is like the one before.
 func (s *story) restartUntil(ctx context.Context, app string, accept func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var pod *corev1.Pod
 	for range 3 {
@@ -76,23 +76,36 @@ func (s *story) restartUntil(ctx context.Context, app string, accept func(*corev
 		}
 		s.say("%s was made too early, with limit %s: once more", pod.Name, limitOf(pod))
 	}
-	return nil, fmt.Errorf("%s has limit %s after three restarts. To look: kubectl -n %s describe memoryrecommendation deployment-%s",
+	return nil, fmt.Errorf("%s has limit %s after three restarts. To look: kubectl -n %s describe memrec deployment-%s",
 		pod.Name, limitOf(pod), namespace, app)
 }
 
 // awaitRaise waits until memfit knows of the death and recommends more than the limit at which it happened.
 func (s *story) awaitRaise(ctx context.Context, limit memory.Bytes) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
-	w := wait{what: "memfit's recommendation for Deployment bursts", atMost: 3 * time.Minute, look: "describe memoryrecommendation deployment-bursts"}
+	w := wait{
+		what:   "memfit to recommend more than " + limit.String() + " for Deployment bursts",
+		atMost: 3 * time.Minute, look: "describe memrec deployment-bursts",
+	}
 	err := s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		if err := s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-bursts"}, &rec); err != nil {
 			return false, "", err
 		}
-		more := len(rec.Status.Containers) > 0 && rec.Status.Containers[0].Recommended != nil &&
-			rec.Status.Containers[0].Recommended.Limit != nil && memory.FromQuantity(*rec.Status.Containers[0].Recommended.Limit) > limit
-		return more && rec.Status.OOMKills > 0, rec.Status.Summary, nil
+		return recommended(&rec) > limit, rec.Status.Summary, nil
 	})
 	return &rec, err
+}
+
+// recommended is the limit that memfit recommends for the only container; 0: none.
+func recommended(rec *v1alpha1.MemoryRecommendation) memory.Bytes {
+	if len(rec.Status.Containers) == 0 {
+		return 0
+	}
+	size := rec.Status.Containers[0].Recommended
+	if size == nil || size.Limit == nil {
+		return 0
+	}
+	return memory.FromQuantity(*size.Limit)
 }
 
 func (s *story) showInjected(ctx context.Context, pod *corev1.Pod) error {

@@ -86,7 +86,8 @@ func (s *story) countDeath(a *act, status corev1.ContainerStatus) {
 		return
 	}
 	a.aborts = status.RestartCount - a.kills
-	s.say("%s, exit %d, after %s: no kill, it ended by itself (V8 does that at its heap cap)", dead.Reason, dead.ExitCode, lived)
+	s.say("%s, exit %d, after %s: no kill, it ended by itself (V8 does that at its heap cap)",
+		dead.Reason, dead.ExitCode, lived)
 }
 
 // readLog takes the heap cap and the number of bursts from what the running container says itself.
@@ -121,7 +122,8 @@ func (a acts) print(w io.Writer) error {
 		if x.stall != nil {
 			stalled = "yes"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%dMi\t%s\t%d\t%s\t%d\n", x.name, x.limit, x.heapCap, x.peakRSS, x.kills, stalled, x.bursts)
+		fmt.Fprintf(t, "%s\t%s\t%dMi\t%s\t%d\t%s\t%d\n",
+			x.name, x.limit, x.heapCap, x.peakRSS, x.kills, stalled, x.bursts)
 	}
 	return t.Flush()
 }

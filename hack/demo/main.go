@@ -1,9 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo tells memfit's story on a real cluster: a Node.js service dies in bursts, gets its settings, gets its size, and
-// lives. Every number it prints is read from the API server, the kubelet or the process itself; whatever does not happen ends
-// it with exit code 1. It needs a cluster with memfit and the lab's workload images: make demo brings both.
+// Command demo tells memfit's story on a real cluster: a Node.js service dies in bursts, gets its settings, gets its
+// size, and lives. Every number it prints is read from the API server, the kubelet or the process itself; whatever does
+// not happen ends it with exit code 1. It needs a cluster with memfit and the lab's workload images: make demo brings
+// both.
 package main
 
 import (
@@ -50,9 +51,7 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		title string
 		play  func(context.Context, *story, *acts) error
 	}{
-		{"A Node.js service, a JVM and a Go program; nobody looks after the first", func(ctx context.Context, s *story, _ *acts) error {
-			return applyManifests(ctx, s, manifests)
-		}},
+		{"A Node.js service, a JVM and a Go program; nobody looks after the first", withManifests(manifests)},
 		{"Without memfit it does not survive its bursts", withoutMemfit},
 		{"Opt in with one annotation: the next pod fits its heap to its limit", withSettings},
 		{"Read what memfit found", readRecommendation},

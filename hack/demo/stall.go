@@ -16,15 +16,15 @@ import (
 )
 
 // The other death. The limit is full of anonymous memory, which has nowhere to go, so the kernel takes the pages of the
-// program itself, and reads them back from the disk a moment later. The process gets nowhere, and nobody kills it. Whether
-// that happens or a kill depends on the disk, its read-ahead and what else runs on the machine.
+// program itself, and reads them back from the disk a moment later. The process gets nowhere, and nobody kills it.
+// Whether that happens or a kill depends on the disk, its read-ahead and what else runs on the machine.
 const (
 	// patience is how long a running process may take for a burst: one takes 2 s on an idle machine.
 	patience = time.Minute
 	// fullPercent of the limit counts as full: the kernel frees in batches of a few MiB.
 	fullPercent = 97
-	// faultsPerSecond tells a stall from a process that waits for a processor: 60 to 200 were seen in stalls on two machines, and
-	// less than one a second in a process that runs, however slowly.
+	// faultsPerSecond tells a stall from a process that waits for a processor: 60 to 200 were seen in stalls on two
+	// machines, and less than one a second in a process that runs, however slowly.
 	faultsPerSecond = 10
 )
 
@@ -43,9 +43,9 @@ type stall struct {
 }
 
 func (s stall) String() string {
-	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous; meanwhile the program was read back from the disk %d times "+
-		"(major page faults). No kernel kills it and nothing restarts it, but it is as dead", s.lasted.Round(time.Second), s.use.total, s.limit,
-		s.use.rss, s.readFaults)
+	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous; meanwhile the program was read back from the disk "+
+		"%d times (major page faults). No kernel kills it and nothing restarts it, but it is as dead",
+		s.lasted.Round(time.Second), s.use.total, s.limit, s.use.rss, s.readFaults)
 }
 
 // stallWatch remembers since when a container has done nothing.
@@ -57,8 +57,8 @@ type stallWatch struct {
 	faults   uint64
 }
 
-// look returns a stall when a running container has done no burst for too long, its limit is full, and it reads its program
-// again and again.
+// look returns a stall when a running container has done no burst for too long, its limit is full, and it reads its
+// program again and again.
 func (w *stallWatch) look(now time.Time, running bool, bursts int, restarts int32, use usage) *stall {
 	if use.total == 0 {
 		return nil // not measured yet
@@ -69,27 +69,32 @@ func (w *stallWatch) look(now time.Time, running bool, bursts int, restarts int3
 	}
 	w.faults = min(w.faults, use.faults) // what was measured first may have been another container's
 	lasted, read := now.Sub(w.since), use.faults-w.faults
-	if lasted < patience || use.total < w.limit.Percent(fullPercent) || float64(read) < faultsPerSecond*lasted.Seconds() {
+	full, reads := use.total >= w.limit.Percent(fullPercent), float64(read) >= faultsPerSecond*lasted.Seconds()
+	if lasted < patience || !full || !reads {
 		return nil
 	}
 	return &stall{lasted: lasted, use: use, limit: w.limit, readFaults: read}
 }
 
-// endStall does to a stalled container what happens to it sooner or later: somebody opens a shell in it to look, and that takes
-// memory which is not there.
+// endStall does to a stalled container what happens to it sooner or later: somebody opens a shell in it to look, and
+// that takes memory which is not there.
 func (s *story) endStall(ctx context.Context) error {
 	pod, err := s.newestPod(ctx, "bursts")
 	if err != nil {
 		return err
 	}
 	s.say("somebody looks into the stalled container; 64 MiB are enough to end it")
-	was := restarts(pod)
-	w := wait{what: "the stalled container of " + pod.Name + " to be killed", atMost: 3 * time.Minute, look: "describe pod " + pod.Name}
+	was, asked := restarts(pod), time.Time{}
+	w := wait{what: "the end of the stalled container of " + pod.Name, atMost: 5 * time.Minute, look: "describe pod " + pod.Name}
 	return s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		now, err := s.newestPod(ctx, "bursts")
 		if err != nil || restarts(now) > was {
 			return err == nil, "", err
 		}
+		if time.Since(asked) < 20*time.Second { // the kubelet tells of the kill a moment later
+			return false, "", nil
+		}
+		asked = time.Now()
 		_, err = s.show(ctx, "exec", now.Name, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1")
 		return false, "", err
 	})
@@ -127,6 +132,6 @@ func fromStats(m *stats.MemoryStats) usage {
 		}
 		return *p
 	}
-	//nolint:gosec // a container's memory fits 63 bits
-	return usage{total: memory.Bytes(value(m.UsageBytes)), rss: memory.Bytes(value(m.RSSBytes)), faults: value(m.MajorPageFaults)}
+	bytes := func(p *uint64) memory.Bytes { return memory.Bytes(value(p)) } //nolint:gosec // a container's memory fits 63 bits
+	return usage{total: bytes(m.UsageBytes), rss: bytes(m.RSSBytes), faults: value(m.MajorPageFaults)}
 }

@@ -112,6 +112,9 @@ type wait struct {
 	detail func() string // what changes at every look, told only when it takes long; nil: nothing
 }
 
+// check looks once; the state is what a person is told while it is not done.
+type check func(context.Context) (done bool, state string, err error)
+
 func (w wait) hint(state string) string {
 	if w.detail != nil {
 		state += ", " + w.detail()
@@ -119,9 +122,9 @@ func (w wait) hint(state string) string {
 	return fmt.Sprintf("%s. To look: kubectl -n %s %s", state, namespace, w.look)
 }
 
-// await asks check every second until it says done, and fails with what it last said when the time is up. A wait without news says what
-// it waits for and what to look at, again and again.
-func (s *story) await(ctx context.Context, w wait, check func(context.Context) (done bool, state string, err error)) error {
+// await asks check every second until it says done, and fails with what it last said when the time is up. A wait
+// without news says what it waits for and what to look at, again and again.
+func (s *story) await(ctx context.Context, w wait, check check) error {
 	ctx, cancel := context.WithTimeout(ctx, w.atMost)
 	defer cancel()
 	begin := time.Now()
@@ -149,7 +152,8 @@ func (s *story) await(ctx context.Context, w wait, check func(context.Context) (
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w", w.atMost, w.what, w.hint(state), context.Cause(ctx))
+			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w",
+				w.atMost, w.what, w.hint(state), context.Cause(ctx))
 		case <-time.After(time.Second):
 		}
 	}

@@ -35,9 +35,9 @@ type Builder struct {
 
 // Ensure builds what the store lacks and returns a directory in which every selected binary is found by name.
 //
-// Components are built at the same time, two at least: the compiler uses all cores, the linker of a big binary only one.
-// Binaries of one component are built one after the other, because they share most packages and the go command does not
-// share work between two of its processes.
+// Components are built at the same time, two at least: the compiler uses all cores, the linker of a big binary only
+// one. Binaries of one component are built one after the other, because they share most packages and the go command
+// does not share work between two of its processes.
 func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string, err error) {
 	if b.toolchain, err = FindToolchain(ctx); err != nil {
 		return "", err

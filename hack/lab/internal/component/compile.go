@@ -35,8 +35,9 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry 
 	return nil
 }
 
-// build takes the go command's work apart, so that a person sees what the time goes into: asking for the packages downloads the modules,
-// and asking for what they export compiles them, so that all that is left for the build is to link.
+// build takes the go command's work apart, so that a person sees what the time goes into: asking for the packages
+// downloads the modules, and asking for what they export compiles them, so that all that is left for the build is to
+// link.
 func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry string) ([]progress.Part, error) {
 	usual := []string{"-trimpath", "-buildvcs=false"}
 	if c.Modfile != "" {
@@ -66,7 +67,8 @@ func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry s
 func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.Modules, c.Name)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+map[bool]string{true: "1", false: "0"}[c.CGO])
+	cgo := map[bool]string{true: "1", false: "0"}[c.CGO]
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+cgo)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {

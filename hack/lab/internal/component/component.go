@@ -76,8 +76,8 @@ func All(kubernetes Kubernetes) []Component {
 			Binaries: packages("github.com/opencontainers/runc"),
 			// Static, so that a cached runc still runs on a machine without libseccomp.
 			LDFlags: "-s -w -linkmode external -extldflags -static",
-			// Without seccomp every pod fails with "seccomp: config provided but seccomp not supported". The other two keep
-			// the C library's resolver out of the static binary.
+			// Without seccomp every pod fails with "seccomp: config provided but seccomp not supported". The other two
+			// keep the C library's resolver out of the static binary.
 			Tags: "seccomp netgo osusergo",
 			CGO:  true,
 			// 1.1 instead of 1.4, good enough for everything the lab does.

@@ -35,7 +35,8 @@ func FindToolchain(ctx context.Context) (Toolchain, error) {
 	return Toolchain{Version: fields[0], OS: fields[1], Arch: fields[2]}, nil
 }
 
-// sources are the files of a component's module that decide what is built: the pins and programs, but not the pins of another version.
+// sources are the files of a component's module that decide what is built: the pins and programs, but not the pins of
+// another version.
 func sources(dir, modfile string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	modfile = cmp.Or(modfile, "go.mod")

@@ -15,12 +15,12 @@ type Kubernetes struct {
 	modfile string // in modules/kubernetes
 }
 
-// versions are the pins. The first is what the lab runs when nobody asks for another; they are tested in that order. To add one: write
-// its modfile beside the others and run `go mod tidy -modfile=1.X.mod` there.
+// versions are the pins. The first is what the lab runs when nobody asks for another; they are tested in that order. To
+// add one: write its modfile beside the others and run `go mod tidy -modfile=1.X.mod` there.
 var versions = []Kubernetes{
 	{"1.36", "v1.36.3", "go.mod"},
-	// The first with the fix of kubernetes/kubernetes#138760: a resize that reached a kubelet while the container was down never
-	// reached the pod's cgroup.
+	// The first with the fix of kubernetes/kubernetes#138760: a resize that reached a kubelet while the container was
+	// down never reached the pod's cgroup.
 	{"1.37", "v1.37.1", "1.37.mod"},
 }
 
@@ -40,7 +40,7 @@ func FindKubernetes(wanted string) (Kubernetes, error) {
 
 // versionFlags are linker flags without which the API server calls itself v0.0.0, and clients refuse to talk to it.
 func (k Kubernetes) versionFlags() string {
-	const pkg = "k8s.io/component-base/version."
+	const set = "-X k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(k.minor, ".")
-	return "-X " + pkg + "gitVersion=" + k.Version + " -X " + pkg + "gitMajor=" + major + " -X " + pkg + "gitMinor=" + minor
+	return set + "gitVersion=" + k.Version + " " + set + "gitMajor=" + major + " " + set + "gitMinor=" + minor
 }

@@ -107,7 +107,8 @@ func (r *Reporter) spent(parts []Part) {
 	}
 }
 
-// Parts prints what the time of all steps went into, in the order in which each kind of work was first done, unless there was none.
+// Parts prints what the time of all steps went into, in the order in which each kind of work was first done, unless
+// there was none.
 func (r *Reporter) Parts() {
 	r.mu.Lock()
 	parts := slices.Clone(r.parts)

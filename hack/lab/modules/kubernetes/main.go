@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubernetes is the programs of a Kubernetes node in one: it runs as whichever it is called, by the name of the file. They share
-// nearly all of their packages, and linking them takes a minute of processor time each; together it is done once. Every entry does what
-// the main function of that name in k8s.io/kubernetes/cmd does.
+// Command kubernetes is the programs of a Kubernetes node in one: it runs as whichever it is called, by the name of the
+// file. They share nearly all of their packages, and linking them takes a minute of processor time each; together it is
+// done once. Every entry does what the main function of that name in k8s.io/kubernetes/cmd does.
 package main
 
 import (
