@@ -23,9 +23,9 @@ const (
 	patience = time.Minute
 	// fullPercent of the limit counts as full: the kernel frees in batches of a few MiB.
 	fullPercent = 97
-	// faultsPerSecond tells a stall from a process that waits for a processor: 60 to 200 were seen in stalls on two
-	// machines, and less than one a second in a process that runs, however slowly.
-	faultsPerSecond = 10
+	// faultsPerSecond tells a stall from a process that waits for a processor: 10 (beside many builds) to 200 were seen in
+	// stalls, and less than one a minute in a process that runs, however slowly.
+	faultsPerSecond = 2
 )
 
 // usage is what the kubelet last measured of a container; zero when it has not yet.
