@@ -5,19 +5,19 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -36,14 +36,16 @@ func resizes(mode v1alpha1.SizingMode) bool {
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func applyInput(s *scene, m *remembered, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing}
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing, Namespace: s.owner.Ref.Namespace, Wishes: map[string]recommend.GuardInput{}}
 	if !resizes(s.profile.Spec.Sizing.Mode) {
-		in.State.Experiment = nil // the owner has taken memfit's hand off running pods
-		return in
+		in.State.Experiment = nil // the owner has taken memfit's hand off the size of running pods
+		if s.profile.Spec.Drift.Action != v1alpha1.DriftRestart {
+			return in
+		}
 	}
 	for _, pod := range s.governed {
 		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
-			in.Pods = append(in.Pods, m.runningPod(s, pod, live))
+			in.Pods = append(in.Pods, m.runningPod(s, pod, live, now))
 		}
 	}
 	return in
@@ -71,7 +73,7 @@ func applyPolicy(s *scene) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]inject.Live) apply.Pod {
+func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
@@ -82,13 +84,14 @@ func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]injec
 	for _, c := range managed(s.profile, pod) {
 		spec, status := containerOf(pod, c.name)
 		running := apply.Container{Name: c.name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: restartsOnResize(spec)}
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}
 		if status != nil {
-			running.Restarts = status.RestartCount
-			if r := status.State.Running; r != nil {
-				running.Started = r.StartedAt.UTC()
-			}
+			lifeOf(&running, pod, spec, status, now)
 		}
-		if in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]; found {
+		if limit, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+			running.InForce = limit
+		}
+		if in, found := m.instances[ref]; found {
 			running.RSS = in.recent.now()
 		}
 		frozen := inject.FrozenIn(pod, s.profile, live, c.name)
@@ -96,6 +99,32 @@ func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]injec
 		p.Containers = append(p.Containers, running)
 	}
 	return p
+}
+
+// briefLife: the kubelet lists what its containers do every second and then acts, so that no resize meets one that lives for less than
+// two; statuses know whole seconds, which takes one more.
+const briefLife = 3 * time.Second
+
+// lifeOf fills in what the status says of the instance that runs, or ran last.
+func lifeOf(c *apply.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time) {
+	c.Restarts = status.RestartCount
+	last := status.LastTerminationState.Terminated
+	if t := status.State.Terminated; t != nil {
+		last = t
+		sidecar := spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		c.Done = !sidecar && t.ExitCode == 0 && isInit(pod, spec.Name)
+	}
+	if r := status.State.Running; r != nil {
+		c.Started = r.StartedAt.UTC()
+		if now.Sub(c.Started) >= briefLife {
+			return
+		}
+	}
+	c.Brief = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
+}
+
+func isInit(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
 }
 
 // containerOf finds a container and its status, which is nil before the kubelet has seen it.
@@ -192,7 +221,17 @@ func lastDay(h *history.Container) memory.Bytes {
 // apply writes down what is to be done to running pods, and does it.
 func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered, v *verdict, now time.Time) error {
 	m.sizing = v.apply.State
+	for _, a := range v.apply.Actions {
+		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
+			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
+		}
+	}
 	if err := r.save(ctx, s.owner, m, now); err != nil {
+		for _, a := range v.apply.Actions {
+			if a.Restart {
+				m.restarts.Undo(a.UID)
+			}
+		}
 		return err
 	}
 	for _, f := range v.findings {
@@ -211,6 +250,9 @@ func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered,
 // with the next look, because the state says that it is to be done.
 func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remembered, a apply.Action, now time.Time) error {
 	pod := s.pod(a.UID)
+	if a.Restart && pod != nil && r.Evict != nil {
+		return r.restart(ctx, s, m, a, now)
+	}
 	if pod == nil || r.Resize == nil || a.Evict && r.Evict == nil {
 		m.sizing.Gone(a.UID)
 		return nil
@@ -233,6 +275,8 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 		r.Metrics.applied(s.owner.Ref, actionName(a))
 		r.emit(changedPod(s.owner, pod, a))
 		return nil
+	case errors.Is(err, errChanged):
+		return nil // the change brings the next look, which finds what there is now
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		m.sizing.Gone(a.UID) // it is gone, or another pod has its name
 		return nil
@@ -255,59 +299,4 @@ func (s *scene) pod(uid types.UID) *corev1.Pod {
 		}
 	}
 	return nil
-}
-
-// resizeTimeout is for one attempt.
-const resizeTimeout = 10 * time.Second
-
-// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch is strategic, so that containers are found by
-// name, and carries the UID, so that another pod of the same name is not meant.
-func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
-	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
-		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
-		defer cancel()
-		patch, err := resizePatch(pod, sizes)
-		if err != nil {
-			return err
-		}
-		return core.Patch(types.StrategicMergePatchType).MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("resize").
-			Param("fieldManager", fieldManager).Body(patch).Do(ctx).Error()
-	}
-}
-
-// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit.
-func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) ([]byte, error) {
-	type container struct {
-		Name      string                      `json:"name"`
-		Resources corev1.ResourceRequirements `json:"resources"`
-	}
-	of := func(containers []corev1.Container) (some []container) {
-		for i := range containers {
-			size, asked := sizes[containers[i].Name]
-			if !asked {
-				continue
-			}
-			c := container{Name: containers[i].Name}
-			if size.Limit > 0 {
-				c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
-			}
-			if size.Request > 0 {
-				c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
-			}
-			some = append(some, c)
-		}
-		return some
-	}
-	type spec struct {
-		Containers     []container `json:"containers,omitempty"`
-		InitContainers []container `json:"initContainers,omitempty"`
-	}
-	data, err := json.Marshal(struct {
-		Metadata map[string]types.UID `json:"metadata"`
-		Spec     spec                 `json:"spec"`
-	}{map[string]types.UID{"uid": pod.UID}, spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers)}})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return data, nil
 }

@@ -59,7 +59,6 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
 	running.State, v.findings = apply.Observe(running, m.ledger.All())
-	running.Wishes = map[string]recommend.GuardInput{}
 	if s.template != nil {
 		v.unnamed = unnamed(s.profile, s.template, m.ledger.Kills, m.ledger.Total)
 		for _, container := range slices.Sorted(maps.Keys(v.unnamed)) {
@@ -79,7 +78,9 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			a.status.OOMKills = m.ledger.Total(c.name)
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
-				running.Wishes[c.name] = q.wish(s, a.recommendation)
+				if resizes(s.profile.Spec.Sizing.Mode) {
+					running.Wishes[c.name] = q.wish(s, a.recommendation)
+				}
 				if !near(*a.status.Recommended, m.standing[c.name]) {
 					v.changed = append(v.changed, c.name)
 				}
@@ -99,7 +100,14 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			}
 		}
 	}
+	v.restart = restartOf(s, m, v.shapes, now)
+	if v.restart.Pod != "" {
+		running.Restart = &apply.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
+	}
 	v.apply = apply.Decide(running)
+	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
+		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
+	}
 	if v.apply.NextLook > 0 {
 		v.nextLook = min(v.nextLook, v.apply.NextLook)
 	}
@@ -111,7 +119,6 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(s, v.status.Containers)
 	v.status.Advisories = head(v.status.Advisories, 8)
-	v.restart = restartOf(s, m, v.shapes, now)
 	if v.restart.NextLook > 0 {
 		v.nextLook = min(v.nextLook, v.restart.NextLook)
 	}
@@ -238,7 +245,7 @@ func (q *question) recommend(a *answer) []string {
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {
-		rec = q.reverted.Instead(rec, q.container.current, q.now)
+		rec = q.reverted.Instead(rec, q.container.current)
 	}
 	a.nextLook = rec.NextLook
 	s := &a.status

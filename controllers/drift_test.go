@@ -49,8 +49,10 @@ func newFleet(w *world, n int, annotations ...string) *fleet {
 	return f
 }
 
-func (f *fleet) add(set *appsv1.ReplicaSet, name string) {
-	pod := f.pod(name).OwnedBy(set, "apps/v1", "ReplicaSet").Label("app", "web").Obj()
+func (f *fleet) add(set *appsv1.ReplicaSet, name string) { f.addWith(set, name) }
+
+func (f *fleet) addWith(set *appsv1.ReplicaSet, name string, options ...build.ContainerOption) {
+	pod := f.pod(name, options...).OwnedBy(set, "apps/v1", "ReplicaSet").Label("app", "web").Obj()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	f.applied(pod)
 	f.pods = append(f.pods, pod)

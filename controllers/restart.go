@@ -12,9 +12,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -107,38 +109,34 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// restart evicts the pod that was decided on. It is noted before it is done: when memfit dies in between, a restart is counted that
-// did not happen, and never one more happens than the owner allows.
-func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembered, d drift.Decision, now time.Time) error {
-	if d.Pod == "" || r.Evict == nil {
-		return nil
-	}
-	m.restarts.Add(drift.Restart{Pod: d.Pod, UID: d.UID, At: now})
-	if err := r.save(ctx, s.owner, m, now); err != nil {
-		m.restarts.Undo(d.UID)
-		return err
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: d.Pod, UID: d.UID}}
+// restart evicts the pod that was decided on, which is noted already. What did not happen is taken out of the account again.
+func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembered, a apply.Action, now time.Time) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: a.Pod, UID: a.UID}}
 	err := r.Evict(ctx, pod)
 	switch {
 	case err == nil:
 		r.Metrics.restarted(s.owner.Ref)
-		r.emit(restartedPod(s.owner, pod, d.Why))
-		r.emit(restartedWorkload(s.owner, pod, d.Why))
+		r.emit(restartedPod(s.owner, pod, a.Why))
+		r.emit(restartedWorkload(s.owner, pod, a.Why))
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		m.restarts.Undo(d.UID) // it is gone already, or another pod has its name
+		m.notRestarted(a.UID) // it is gone already, or another pod has its name
 		return nil
 	case apierrors.IsTooManyRequests(err):
-		m.restarts.Undo(d.UID)
+		m.notRestarted(a.UID)
 		m.restartRefused = refusal{now.Add(afterBudget), "a PodDisruptionBudget does not allow it now"}
 		return nil
 	case apierrors.IsForbidden(err):
-		m.restarts.Undo(d.UID)
+		m.notRestarted(a.UID)
 		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (RBAC pods/eviction): " + quote.Line(err.Error())}
 	}
 	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
 	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+}
+
+func (m *remembered) notRestarted(uid types.UID) {
+	m.restarts.Undo(uid)
+	m.sizing.Gone(uid)
 }
 
 // evictionTimeout is for one attempt.

@@ -194,7 +194,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	}
 	if err == nil {
-		err = errors.Join(r.apply(ctx, scene, m, &verdict, now), r.restart(ctx, scene, m, verdict.restart, now))
+		err = r.apply(ctx, scene, m, &verdict, now)
 	}
 	if err == nil {
 		m.restUntil = now.Add(min(r.LookEvery, verdict.nextLook, m.youngest()/4))

@@ -23,6 +23,7 @@ func Decide(in Input) Decision {
 	d.State = in.State.clone()
 	d.supersede()
 	d.again()
+	d.restart()
 	d.next()
 	return d.conclude()
 }
@@ -35,6 +36,7 @@ type decider struct {
 	running int
 	// reason and message are of the first refusal.
 	reason, message string
+	restartHeld     string
 	nextLook        time.Duration
 }
 
@@ -54,7 +56,7 @@ func (d *decider) lookIn(t time.Duration) {
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth a change.
 func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	wish, found := d.Wishes[c.Name]
-	if !found {
+	if !found || c.Done {
 		return c.Spec, false
 	}
 	to := wish.Recommendation.Size
@@ -66,7 +68,7 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	if pod.QoS == "Guaranteed" {
 		to.Request = to.Limit
 	}
-	return to, recommend.Differs(c.Spec, to, wish.Policy)
+	return to, recommend.Differs(have(c), to, wish.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container.
@@ -77,7 +79,7 @@ func (d *decider) underWayTo(container string) (recommend.Size, bool) {
 	}
 	target, under := e.Targets[container]
 	wish := d.Wishes[container]
-	return target, under && (e.Lowering || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
+	return target, under && !outOfBounds(target, wish.Policy) && (e.Lowering || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
 }
 
 // supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
@@ -88,7 +90,7 @@ func (d *decider) supersede() {
 	}
 	for name, target := range e.Targets {
 		wish := d.Wishes[name].Recommendation
-		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit {
+		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit || d.Wishes[name].Policy.DecreaseNever {
 			d.State.Experiment = nil
 			return
 		}
@@ -101,18 +103,29 @@ func (d *decider) again() {
 	if e == nil {
 		return
 	}
-	for _, st := range e.Steps {
-		pod := d.pod(st)
+	e.Steps = slices.DeleteFunc(e.Steps, d.outdated)
+	d.State.abandon()
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		pod := d.pod(*st)
 		switch {
 		case pod == nil || !st.Confirmed.IsZero():
 		case st.Back:
 			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)})
 		case d.stopped():
 			// Nothing that was not done yet is begun; taking back is not beginning.
+		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
+			d.lookIn(lookAgain) // others have gone down since it was written down
 		case st.Evict:
 			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)})
 		case !pod.has(st.To, spec):
+			if _, down := pod.down(st.To); !down {
+				d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+			}
+		case d.resend(st, pod):
 			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+		default:
+			d.lookIn(settle)
 		}
 	}
 }
@@ -147,7 +160,7 @@ func (d *decider) next() {
 		if st, begun := d.State.step(pod.UID); begun && (st.Confirmed.IsZero() || st.Evict) {
 			continue
 		}
-		if slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs }) {
+		if d.lacks(pod) {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
@@ -175,8 +188,8 @@ func (d *decider) order(a, b *Pod) int {
 func (d *decider) need(pod *Pod) int64 {
 	var most int64
 	for _, c := range pod.Containers {
-		if to, differs := d.target(pod, c); differs && to.Limit > c.Spec.Limit && c.Spec.Limit > 0 {
-			most = max(most, 1+int64(c.RSS)*100/int64(c.Spec.Limit))
+		if to, differs := d.target(pod, c); differs && to.Limit > have(c).Limit && have(c).Limit > 0 {
+			most = max(most, 1+int64(c.RSS)*100/int64(have(c).Limit))
 		}
 	}
 	return most
@@ -204,7 +217,7 @@ var barred = []string{"EnvNotInStep", "QoSClass", "NodeTooSmall", "NodeFull"}
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
 func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {
-	if r, stands := d.State.refusal(pod.UID, false); stands {
+	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
 		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
 		return nil, true
 	}
@@ -215,7 +228,13 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		}
 		in := d.guarded(pod, c, to)
 		in.Restarts = c.RestartsOnResize && !c.Literal
+		if d.harmless(c, to) {
+			in.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
+		}
 		reason, message, no := d.guards(in)
+		if !no {
+			reason, message, no = d.affordable(pod, c, to)
+		}
 		if !no {
 			reason, message, no = d.settled(c, to)
 		}
@@ -227,9 +246,72 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		if sizes == nil {
 			sizes = map[string]recommend.Size{}
 		}
+		if c.InForce > 0 && to.Limit == c.Spec.Limit {
+			to = d.another(c.Name, to) // the spec says so already, and the kubelet does nothing about numbers that it has
+		}
 		sizes[c.Name] = to
 	}
 	return sizes, refused
+}
+
+// harmless: a raise in place that restarts nothing.
+func (d *decider) harmless(c Container, to recommend.Size) bool {
+	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
+}
+
+// affordable refuses what would disturb one pod too many.
+func (d *decider) affordable(pod *Pod, c Container, to recommend.Size) (reason, message string, refused bool) {
+	if !d.harmless(c, to) {
+		if why := d.overBudget(pod); why != "" && !d.watchedAlready(to, c) {
+			return ReasonBudget, why, true
+		}
+	}
+	return "", "", false
+}
+
+// watchedAlready: the first pod has borne this lower limit, and what follows disturbs nobody.
+func (d *decider) watchedAlready(to recommend.Size, c Container) bool {
+	e := d.State.Experiment
+	return e != nil && e.Lowering && e.Passed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
+}
+
+// stillAsked: what was refused is what would be asked for now.
+func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
+	for _, c := range pod.Containers {
+		size, was := r.Sizes[c.Name]
+		if to, differs := d.target(pod, c); was && differs && recommend.Differs(size, to, d.Wishes[c.Name].Policy) {
+			return false
+		}
+	}
+	return true
+}
+
+// outOfBounds: the owner has changed the bounds since the size was decided on, and the owner's word is the last.
+func outOfBounds(size recommend.Size, p recommend.Policy) bool {
+	return p.LimitMax > 0 && size.Limit > p.LimitMax || size.Limit > 0 && size.Limit < p.LimitMin
+}
+
+// outdated is a step that was written down, is not done, and would break a bound that the owner has set since, or waits for its container
+// with a size that is not the one any more.
+func (d *decider) outdated(st Step) bool {
+	pod := d.pod(st)
+	if pod == nil || st.Back || pod.has(st.To, spec) {
+		return false
+	}
+	waits := !st.Evict && pod.waits(&st)
+	for _, c := range pod.Containers {
+		size, asked := st.To[c.Name]
+		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Wishes[c.Name].Policy) {
+			return true
+		}
+	}
+	for name, size := range st.To {
+		wish := d.Wishes[name]
+		if outOfBounds(size, wish.Policy) || wish.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // byEviction is what the successor of a pod would have, if the pod may be evicted now.
@@ -246,6 +328,15 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
 		return nil
 	}
+	why := d.overBudget(pod)
+	if d.State.Restart != nil {
+		why = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, clock(d.State.Restart.At))
+	}
+	if why != "" {
+		d.reason, d.message = "", ""
+		d.refused(ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		return nil
+	}
 	sizes := map[string]recommend.Size{}
 	for _, c := range pod.Containers {
 		to, differs := d.target(pod, c)
@@ -253,6 +344,9 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 			continue
 		}
 		in := d.guarded(pod, c, to)
+		if !pod.serves() {
+			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
+		}
 		in.Restarts, in.QoS, in.NodeSize = true, "", d.Wishes[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
 		in.Recommendation.Urgent = in.Recommendation.Urgent && in.Replicas > 1
 		if reason, message, no := d.guards(in); no {
@@ -285,7 +379,7 @@ func (d *decider) guards(in recommend.GuardInput) (reason, message string, refus
 // settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the start, needs what
 // the history of its predecessors does not show.
 func (d *decider) settled(c Container, to recommend.Size) (reason, message string, refused bool) {
-	if !lowers(c.Spec.Limit, to.Limit) {
+	if !lowers(have(c).Limit, to.Limit) {
 		return "", "", false
 	}
 	least := cmp.Or(d.Policy.Watch, DefaultWatch)
@@ -301,17 +395,23 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 
 // guarded is what the guards look at for one container of one pod.
 func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.GuardInput {
-	in := d.Wishes[c.Name]
-	if in.Recommendation.Decision != recommend.Hold {
+	in, now := d.Wishes[c.Name], have(c)
+	bound := outOfBounds(now, in.Policy) && !outOfBounds(to, in.Policy)
+	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
+	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes that.
+	if in.Recommendation.Decision != recommend.Hold || !lowers || bound {
 		in.Recommendation.Size = to
 		in.Recommendation.Decision = recommend.Raise
-		if to.Limit < c.Spec.Limit || to.Limit == c.Spec.Limit && to.Request < c.Spec.Request {
+		if lowers {
 			in.Recommendation.Decision = recommend.Lower
 		}
 	}
-	in.Current, in.Now = c.Spec, d.Now
+	in.Current, in.Now = now, d.Now
 	in.LastChange = d.State.LastChange
-	if _, under := d.underWayTo(c.Name); under && d.State.Experiment.Lowering == lowers(c.Spec.Limit, to.Limit) {
+	if in.OwnersBound = bound; bound {
+		in.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
+	}
+	if _, under := d.underWayTo(c.Name); under && d.State.Experiment.Lowering == (to.Limit < now.Limit) {
 		in.LastChange = time.Time{} // the change that is under way, one pod further
 	}
 	if r, stands := d.State.Standing(c.Name, d.Now); stands && to.Limit < r.Restored.Limit {
@@ -329,22 +429,34 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 	return in
 }
 
-// changing is the number of pods whose change is not confirmed.
+// begun: the change of a pod is not confirmed.
+func (d *decider) begun() bool {
+	e := d.State.Experiment
+	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
+}
+
+// changing is the number of pods whose change is not confirmed and holds up the others. A raise in place that waits for its container to run,
+// or for long for room on its node, disturbs nobody, and must not keep the others from theirs for longer than it may take.
 func (d *decider) changing() (n int32) {
-	if e := d.State.Experiment; e != nil {
-		for _, st := range e.Steps {
-			if st.Confirmed.IsZero() {
-				n++
-			}
+	e := d.State.Experiment
+	if e == nil {
+		return 0
+	}
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		pod := d.pod(*st)
+		waits := pod != nil && !st.Evict && !st.Back && pod.waits(st)
+		if st.Confirmed.IsZero() && !waits && (e.Lowering || st.Back || d.disturbs(e, st) || d.Now.Sub(st.At) < patience) {
+			n++
 		}
 	}
 	return n
 }
 
+// unavailable is the number of pods that do not serve, but for those being changed.
 func (d *decider) unavailable() (n int32) {
 	for i := range d.Pods {
-		_, begun := d.State.step(d.Pods[i].UID)
-		if !d.Pods[i].Ready && !begun {
+		if _, begun := d.State.step(d.Pods[i].UID); !begun && !d.Pods[i].serves() {
 			n++
 		}
 	}
@@ -353,10 +465,13 @@ func (d *decider) unavailable() (n int32) {
 
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
-	from := map[string]recommend.Size{}
+	from, last := map[string]recommend.Size{}, map[string]recommend.Size{}
 	for name := range to {
 		c, _ := pod.container(name)
-		from[name] = c.Spec
+		from[name], last[name] = have(c), c.Spec
+	}
+	if maps.Equal(from, last) {
+		last = nil
 	}
 	lowering := lowersAny(from, to)
 	e := d.State.Experiment
@@ -366,13 +481,19 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	}
 	for name, size := range to {
 		if _, known := e.Targets[name]; !known {
+			c, _ := pod.container(name)
+			size, _ = d.target(pod, c)
 			e.Targets[name], e.Before[name] = size, from[name]
 		} else {
 			e.Before[name] = highest(e.Before[name], from[name])
 		}
 	}
-	e.Steps = append(e.Steps, Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, To: maps.Clone(to)})
+	e.Steps = append(e.Steps, Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to)})
 	d.State.LastChange = stamp(d.Now)
+	if _, down := pod.down(to); down && !evict {
+		d.lookIn(lookAgain)
+		return // it is written down, and sent as soon as the container runs
+	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
 }
 
@@ -381,7 +502,7 @@ func (d *decider) conclude() Decision {
 	if e := d.State.Experiment; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
 		d.State.Experiment = nil // every pod has it, and has had it long enough
 	}
-	out := Decision{State: d.State, Actions: d.actions}
+	out := Decision{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
 	if d.State.Experiment != nil || d.reason != "" {
 		d.lookIn(lookAgain)
@@ -395,7 +516,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	switch {
 	case d.running == 0:
 		return false, ReasonNoPods, "No pod runs; new pods get the recommended size"
-	case d.changing() > 0:
+	case d.begun():
 		reason, message = d.underWay()
 		return false, reason, message
 	case e != nil && e.Lowering && len(e.Steps) > 0:
@@ -428,6 +549,11 @@ func (d *decider) underWay() (reason, message string) {
 			if r, stands := d.State.refusal(st.UID, false); stands {
 				reason, message = r.Reason, message+": "+r.Why
 			}
+		case pod != nil && !st.Evict && pod.waits(&st):
+			reason, message = ReasonDown, fmt.Sprintf("Pod %s: %s is asked for as soon as the container runs: a resize that comes before "+
+				"may never be in force (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
+		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
+			reason, message = ReasonApplying, message+"; the pod's own limit is still the old one, and it is asked for again when the container runs"
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
@@ -455,20 +581,23 @@ func (d *decider) watching() string {
 	return d.others(text)
 }
 
-// others adds how many pods wait.
+// others adds how many pods have what is recommended, and in force.
 func (d *decider) others(text string) string {
-	if n := len(d.wanting) - len(d.begunNow()); n > 0 && d.running > 1 {
-		return fmt.Sprintf("%s (%d of %d pods do not have the recommended size)", text, n, d.running)
+	if d.running <= 1 {
+		return text
 	}
-	return text
-}
-
-// begunNow are the pods among those wanting that this decision begins to change.
-func (d *decider) begunNow() (begun []*Pod) {
-	for _, pod := range d.wanting {
-		if _, found := d.State.step(pod.UID); found {
-			begun = append(begun, pod)
+	have := 0
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		st, begun := d.State.step(pod.UID)
+		if !pod.Leaving && !(begun && st.Confirmed.IsZero()) && !d.lacks(pod) {
+			have++
 		}
 	}
-	return begun
+	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, d.running)
+}
+
+// lacks: the pod has not what is recommended.
+func (d *decider) lacks(pod *Pod) bool {
+	return slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs })
 }

@@ -40,6 +40,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	if o.state.Experiment != nil && !o.revert(kills) {
 		o.follow()
 	}
+	o.followRestart()
 	return o.state, o.findings
 }
 
@@ -87,8 +88,8 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
-	case pod.has(st.From, spec):
-		return false, false // written down and not done: Decide does it
+	case pod.has(st.From, spec), len(st.Last) > 0 && pod.has(st.Last, spec):
+		return o.never(st, pod), false // written down and not done: Decide does it
 	}
 	o.foreign(st, pod)
 	return true, false
@@ -100,6 +101,9 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	r := pod.Resize
 	switch {
 	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
+		if c, held := pod.held(st.To); held {
+			return o.unproven(st, c), false
+		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
 		o.found(Resized, st, "%s, in force %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
 		if o.state.Experiment.Lowering && lowersAny(st.From, st.To) {
@@ -121,7 +125,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 // giveUp takes the resize out of the pod's spec again: a spec that says more than is in force misleads the scheduler, and people.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Back = true
-	o.state.refuse(Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why})
+	o.state.refuse(Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To})
 	o.found(NotResized, st, "%s is taken back: %s", changes(st.From, st.To), why)
 }
 
@@ -149,7 +153,7 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 	}
 	why := fmt.Sprintf("%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To), strings.Join(now, ", "))
 	o.state.Foreign = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
-	o.found(Foreign, st, "%s. Recommend only for %s: let only one of the two size this workload", why, recommend.Ago(foreignHold))
+	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, clock(o.state.Foreign.Until))
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -219,8 +223,8 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 		}
 		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
 		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
-			Message: fmt.Sprintf("Limit %s of container %s is taken back from every pod, to %s, because %s. It is not lowered again for %s",
-				tried.Limit, name, before.Limit, why, recommend.Ago(RevertHold))})
+			Message: fmt.Sprintf("Limit %s of container %s is taken back from every pod, to %s, because %s. It is not lowered again before %s",
+				tried.Limit, name, before.Limit, why, clock(o.Now.Add(RevertHold)))})
 	}
 	o.state.Experiment = nil
 	return true
@@ -236,7 +240,7 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 			continue
 		}
 		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf("pod %s was OOM killed at it %s after the change began", k.Container.Pod, recommend.Ago(max(k.Time.Sub(e.Began), 0)))
+			fmt.Sprintf("pod %s was OOM killed at it at %s; the change began at %s", k.Container.Pod, clock(k.Time), clock(e.Began))
 	}
 	return Pod{}, ""
 }

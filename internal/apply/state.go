@@ -29,6 +29,8 @@ type State struct {
 	Reverts []Revert `json:"reverts,omitempty"`
 	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
 	Refusals []Refusal `json:"refusals,omitempty"`
+	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
+	Restart *Restarted `json:"restart,omitempty"`
 	// Foreign tells of somebody else who resizes these pods.
 	Foreign *ForeignWriter `json:"foreign,omitempty"`
 }
@@ -59,6 +61,11 @@ type Step struct {
 	// From and To are sizes by container.
 	From map[string]recommend.Size `json:"from"`
 	To   map[string]recommend.Size `json:"to"`
+	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not at At, and
+	// Tries how often before: what is not in force is asked for again with another number.
+	Last  map[string]recommend.Size `json:"last,omitempty"`
+	Sent  time.Time                 `json:"sent,omitzero"`
+	Tries int                       `json:"tries,omitempty"`
 	// Confirmed is when the new size was seen in force.
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	// Restarts is the number of container restarts when it was.
@@ -81,6 +88,8 @@ type Refusal struct {
 	Pod   string    `json:"pod"`
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
+	// Sizes are those that could not be had, by container: the refusal stands for them, and not for others.
+	Sizes map[string]recommend.Size `json:"sizes,omitempty"`
 	// Evict: it was the eviction that was refused.
 	Evict  bool   `json:"evict,omitempty"`
 	Reason string `json:"reason"`
@@ -118,7 +127,7 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 
 // Instead is the recommendation while a size that was taken back must not come again: the restored size stands until the hold is over,
 // for new pods as well. A recommendation for more is left as it is.
-func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size, now time.Time) recommend.Recommendation {
+func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
 	if rec.Size == (recommend.Size{}) || rec.Size.Limit >= r.Restored.Limit {
 		return rec
 	}
@@ -127,8 +136,8 @@ func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size, now t
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Raise, true
 	}
-	why := fmt.Sprintf("a limit of %s was taken back %s ago, because %s: %s stands for %s", r.Tried.Limit, recommend.Ago(now.Sub(r.At)), r.Why,
-		r.Restored.Limit, recommend.Ago(RevertHold-now.Sub(r.At)))
+	why := fmt.Sprintf("a limit of %s was taken back at %s, because %s: %s stands until %s", r.Tried.Limit, clock(r.At), r.Why,
+		r.Restored.Limit, clock(r.At.Add(RevertHold)))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
 	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
 	return rec
@@ -141,12 +150,21 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	if reason == ReasonBudget {
 		hold = budgetHold
 	}
+	if a.Restart {
+		s.Restart = nil
+		return // drift keeps its own account
+	}
 	s.drop(a.UID)
-	s.refuse(Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why})
+	s.refuse(Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes})
 }
 
 // Gone notes that the pod of an action does not exist any more, or is another one by now.
-func (s *State) Gone(uid types.UID) { s.drop(uid) }
+func (s *State) Gone(uid types.UID) {
+	s.drop(uid)
+	if s.Restart != nil && s.Restart.UID == uid {
+		s.Restart = nil
+	}
+}
 
 func (s *State) refuse(r Refusal) {
 	r.Until = stamp(r.Until)
@@ -204,6 +222,10 @@ func (s *State) clone() State {
 		e.Targets, e.Before, e.Steps = maps.Clone(e.Targets), maps.Clone(e.Before), slices.Clone(e.Steps)
 		c.Experiment = &e
 	}
+	if s.Restart != nil {
+		r := *s.Restart
+		c.Restart = &r
+	}
 	c.Reverts, c.Refusals = slices.Clone(s.Reverts), slices.Clone(s.Refusals)
 	return c
 }
@@ -235,7 +257,8 @@ type plain State
 
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
-	if s.Experiment == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.Foreign == nil {
+	if s.Experiment == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.Foreign == nil &&
+		s.Restart == nil {
 		return []byte("null"), nil
 	}
 	return json.Marshal(encoded{version, plain(*s)})

@@ -46,9 +46,13 @@ type Container struct {
 	Name string
 	// Spec is what the pod asks for, Actual what the kubelet has put in force.
 	Spec, Actual recommend.Size
-	Restarts     int32
+	// InForce is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in force.
+	InForce  memory.Bytes
+	Restarts int32
 	// Started is when the running instance began; zero: none runs.
 	Started time.Time
+	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended and will not run again (an init container).
+	Brief, Done bool
 	// RSS is use now; 0: not measured.
 	RSS memory.Bytes
 	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or nobody knows.
@@ -84,6 +88,10 @@ type Input struct {
 	// Wishes are, by container, the recommendation with what guards know of the container besides its pods. Decide fills in the rest.
 	Wishes map[string]recommend.GuardInput
 	State  State
+	// Restart is a pod that should make room for a fresh one; nil: none.
+	Restart *Candidate
+	// Namespace of the pods, for what people are told to do.
+	Namespace string
 }
 
 // Action is one thing to do to one pod.
@@ -93,6 +101,8 @@ type Action struct {
 	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to; 0 leaves a request or limit as it is.
 	Evict bool
 	Sizes map[string]recommend.Size
+	// Restart: evicted for a fresh one of the same size.
+	Restart bool
 	// Undo: a resize that did not come about is taken out of the pod's spec again.
 	Undo bool
 	// Why says it in words: "limit of container app 64Mi to 160Mi".
@@ -104,6 +114,8 @@ type Decision struct {
 	// State is to be written before Actions are carried out.
 	State   State
 	Actions []Action
+	// RestartHeld says why Input.Restart is not evicted now; empty: it is, or there is none.
+	RestartHeld string
 	// UpToDate: every pod has what is recommended. Reason and Message are those of the Applied condition.
 	UpToDate        bool
 	Reason, Message string
@@ -127,6 +139,10 @@ const (
 	ReasonFailed     = "ResizeFailed"
 	// ReasonNotActuated: the kubelet says nothing at all.
 	ReasonNotActuated = "NotActuated"
+	// ReasonDown: a raise waits until the container runs, because one that meets it down may never be in force.
+	ReasonDown = "WaitingForStart"
+	// ReasonNotInForce: the container's status shows the new limit, and its pod does not let it have it.
+	ReasonNotInForce = "NotInForce"
 	// ReasonRefused: the API server took neither the resize nor the eviction.
 	ReasonRefused = "Refused"
 	// ReasonBudget is also the guard's: a PodDisruptionBudget does not allow an eviction now.

@@ -166,7 +166,7 @@ func measuredRSS(_ Input, d danger) string {
 
 func measuredNow(in Input, d danger) string {
 	if age := in.Now.Sub(d.At); age > freshest {
-		return fmt.Sprintf("it was last measured %s ago", age.Round(time.Second))
+		return "it was last measured at " + clock(d.At)
 	}
 	return ""
 }
@@ -189,8 +189,9 @@ func cooledDown(in Input, _ danger) string {
 		return ""
 	}
 	last := in.Done[len(in.Done)-1]
-	if since := in.Now.Sub(last.At); since < in.Policy.Cooldown {
-		return fmt.Sprintf("pod %s was restarted %s ago, and sizing.disruption.cooldown is %s", last.Pod, since.Round(time.Second), in.Policy.Cooldown)
+	if next := last.At.Add(in.Policy.Cooldown); in.Now.Before(next) {
+		return fmt.Sprintf("pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)",
+			last.Pod, clock(last.At), clock(next), in.Policy.Cooldown)
 	}
 	return ""
 }
@@ -221,6 +222,9 @@ func enoughLeft(in Input, d danger) string {
 	}
 	return fmt.Sprintf("%d ready pods would remain, and drift.minReplicas is %d", left, in.Policy.MinReplicas)
 }
+
+// clock is a time of day. A condition is written when something changes, so "3 min ago" in it would be wrong most of the time.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func boolean(b bool) int {
 	if b {

@@ -36,6 +36,8 @@ type GuardInput struct {
 	Changing, Unavailable int32
 	Replicas              int32
 	MaxUnavailable        int32 // 0: 1
+	// OwnersBound: the owner's bounds ask for it, whatever the evidence says.
+	OwnersBound bool
 	// Restarts: applying it here restarts the container (eviction, or resizePolicy RestartContainer).
 	Restarts bool
 	// SingleReplicaMayRestart: the owner allows a workload of one replica to be restarted.
@@ -127,7 +129,7 @@ func HasEvidence(in GuardInput) (string, string, bool) {
 	if r.Decision == Hold {
 		return refuse("NotEnoughEvidence", "%s", r.Summary)
 	}
-	if in.lowering() && r.Evidence.Window < day {
+	if in.lowering() && r.Evidence.Window < day && !in.OwnersBound {
 		return refuse("NotEnoughEvidence", "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
 	}
 	return pass()

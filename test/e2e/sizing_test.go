@@ -224,7 +224,7 @@ var _ = Describe("sizing running pods", func() {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
-			g.Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands for"))
+			g.Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
 			for _, pod := range pods(ctx, *namespace) {
 				g.Expect(inForce(&pod)).To(Equal("256Mi"))
 				if pod.UID != canary.UID {

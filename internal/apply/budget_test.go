@@ -1,0 +1,137 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
+	c := newCluster(t, 4, big)
+	c.in.Policy.Evict = true
+	for i := range c.in.Pods {
+		c.app(i).FrozenHeap, c.app(i).Overhead = 192*mib, 20*mib // so that a lower limit takes an eviction
+	}
+	c.wants(small, false)
+	c.quick = false
+	c.passes(time.Hour)
+	c.in.Restart = &Candidate{Pod: "web-4", UID: "uid-4", Why: "container app climbs"}
+	c.look()
+	if c.evictions() != 1 || !c.told("restarted web-4") {
+		t.Errorf("want the pod in danger and no other: %v", c.log)
+	}
+	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs, too"}
+	c.look()
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "web-4 was evicted at 2026-03-02 09:00:00Z") {
+		t.Errorf("a second one before the first is replaced: %q, %v", c.last.RestartHeld, c.log)
+	}
+	c.in.Restart = nil
+	c.in.Pods[3].Ready = true
+	c.passes(time.Second)
+	c.look()
+	if c.evictions() != 2 {
+		t.Errorf("the first is replaced, and no size is carried out: %s %s", c.last.Reason, c.last.Message)
+	}
+}
+
+func TestARestartWaitsForTheCanary(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectReason(ReasonWatching)
+	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3"}
+	c.look()
+	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "maxUnavailable is 1") {
+		t.Errorf("%q %v", c.last.RestartHeld, c.log)
+	}
+}
+
+func (c *cluster) evictions() (n int) {
+	for _, l := range c.log {
+		if strings.HasPrefix(l, "evicted ") || strings.HasPrefix(l, "restarted ") {
+			n++
+		}
+	}
+	return n
+}
+
+// Whatever pods do, whatever is wanted and wherever memfit dies: no more pods are kept from serving at a time than the owner allows,
+// those counted that do not serve for reasons of their own.
+func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
+	disturbed := 0
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test that repeats
+		c := newCluster(t, 2+rng.IntN(6), big)
+		c.quick = rng.IntN(2) == 0
+		c.bug = rng.IntN(2) == 0
+		c.in.Policy.MaxUnavailable, c.in.Policy.Evict = int32(1+rng.IntN(3)), rng.IntN(3) > 0
+		for i := range c.in.Pods {
+			c.app(i).RestartsOnResize = rng.IntN(3) == 0
+			if rng.IntN(3) == 0 {
+				c.app(i).FrozenHeap = 192 * mib
+			}
+		}
+		c.wants(small, false)
+		for step := range 300 {
+			c.passes(time.Duration(1+rng.IntN(400)) * time.Second)
+			c.lives(rng)
+			if rng.IntN(30) == 0 {
+				sizes := []recommend.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}, {Request: 300 * mib, Limit: 400 * mib}}
+				c.wants(sizes[rng.IntN(len(sizes))], rng.IntN(2) == 0)
+			}
+			c.in.Restart = nil
+			if i := rng.IntN(len(c.in.Pods)); rng.IntN(4) == 0 {
+				c.in.Restart = &Candidate{Pod: c.in.Pods[i].Name, UID: c.in.Pods[i].UID, Why: "it climbs"}
+			}
+			before, log := c.serving(), len(c.log)
+			c.lookAndDie(rng.IntN(4) - 1)
+			lost := before - c.serving()
+			disturbed += lost
+			if away := len(c.in.Pods) - c.serving(); lost > 0 && away > int(c.in.Policy.MaxUnavailable) {
+				t.Fatalf("seed %d step %d: %d of %d pods do not serve, maxUnavailable is %d; just now: %v",
+					seed, step, away, len(c.in.Pods), c.in.Policy.MaxUnavailable, c.log[log:])
+			}
+		}
+	}
+	if disturbed < 500 {
+		t.Errorf("only %d pods were disturbed at all: the test asks too little", disturbed)
+	}
+}
+
+func (c *cluster) serving() (n int) {
+	for i := range c.in.Pods {
+		if c.in.Pods[i].serves() {
+			n++
+		}
+	}
+	return n
+}
+
+// lives lets pods become ready, crash, recover, be deleted.
+func (c *cluster) lives(rng *rand.Rand) {
+	for i := range c.in.Pods {
+		p := &c.in.Pods[i]
+		switch what := rng.IntN(40); {
+		case what == 0:
+			c.dies(i, time.Duration(rng.IntN(60))*time.Second)
+		case what == 1:
+			*p = c.pod(p.Containers[0].Spec) // drained, and made again elsewhere
+			p.Ready = false
+		case what == 2:
+			c.killed(i)
+		case what < 25:
+			p.Ready = true
+			if p.Containers[0].Started.IsZero() {
+				c.runs(i)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
+// (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel kills at
+// the old one. So a raise is sent while the container runs, what was sent is done only when it is proven to be in force, and what is
+// not is sent again with another number: a kubelet takes the same numbers for nothing new.
+
+const (
+	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second and
+	// writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
+	settle = 10 * time.Second
+	// maxTries is how often a resize is sent. A container that lives for longer than the kubelet takes to act, a second or two, is
+	// met by the first; two more rule out bad luck. Between them is twice the time each: a crash loop must not become a loop of writes.
+	maxTries = 3
+	// anotherNumber is by how much the limit differs when it is sent again: the least that people can still read.
+	anotherNumber = memory.MiB
+)
+
+// have is the size in force: what the spec asks for, with the limit that its pod really lets it have.
+func have(c Container) recommend.Size {
+	size := c.Spec
+	if c.InForce > 0 && (size.Limit == 0 || c.InForce < size.Limit) {
+		size.Limit = c.InForce
+	}
+	return size
+}
+
+// held is a container that is to have more than its pod lets it have.
+func (p *Pod) held(to map[string]recommend.Size) (Container, bool) {
+	for _, c := range p.Containers {
+		if size, asked := to[c.Name]; asked && c.InForce > 0 && c.InForce < size.Limit {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// down is a container whose limit is to be raised and that a resize would not meet running now.
+func (p *Pod) down(to map[string]recommend.Size) (Container, bool) {
+	for _, c := range p.Containers {
+		if size, asked := to[c.Name]; asked && size.Limit > have(c).Limit && c.Started.IsZero() {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// waits: the step was written down, and its container is down.
+func (p *Pod) waits(st *Step) bool {
+	_, down := p.down(st.To)
+	return down && !p.has(st.To, spec)
+}
+
+// sent is when a step was asked for last.
+func (st *Step) sent() time.Time {
+	if st.Sent.IsZero() {
+		return st.At
+	}
+	return st.Sent
+}
+
+// never: the kubelet says that a container ends within moments of its start, and it was not once seen running for as long as a resize
+// may take otherwise.
+func (o *observation) never(st *Step, pod *Pod) bool {
+	c, down := pod.down(st.To)
+	if !down || !c.Brief || o.Now.Sub(st.At) < patience {
+		return false
+	}
+	o.notInForce(st, c)
+	return true
+}
+
+// unproven is a resize that the container's status shows and its pod does not have. It is sent again by Decide, or given up.
+func (o *observation) unproven(st *Step, c Container) (done bool) {
+	tries := maxTries
+	if c.Brief && o.Policy.Evict && o.Policy.NoEvict == "" && o.Policy.OnlyRaise == "" {
+		tries = 1 // it is met by luck only, and there is a way that needs none
+	}
+	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < tries {
+		return false
+	}
+	o.notInForce(st, c)
+	return true
+}
+
+// notInForce gives a resize up, and says what people have to know, and to do where memfit may not.
+func (o *observation) notInForce(st *Step, c Container) {
+	why := o.whyNotInForce(st, c)
+	o.state.refuse(Refusal{
+		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: ReasonNotInForce, Why: why, Sizes: st.To,
+	})
+	o.found(NotResized, st, "%s", why)
+}
+
+func (o *observation) whyNotInForce(st *Step, c Container) string {
+	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet while the container "+
+		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)", c.Name, st.To[c.Name].Limit, have(c).Limit)
+	if c.Brief {
+		text += ", and this one ends within moments of its start"
+	}
+	switch {
+	case o.Policy.NoEvict != "":
+		return fmt.Sprintf("%s; delete pod %s and create it again with a limit of %s", text, st.Pod, st.To[c.Name].Limit)
+	case o.Policy.Evict && o.Policy.OnlyRaise == "":
+		return text + "; the pod is to be replaced, and the new one gets the size when it is created"
+	}
+	return fmt.Sprintf("%s. A new pod gets the size when it is created: kubectl -n %s delete pod %s", text, o.Namespace, st.Pod)
+}
+
+// resend asks again for what is not in force, while the container runs, with another number.
+func (d *decider) resend(st *Step, pod *Pod) bool {
+	c, held := pod.held(st.To)
+	if !held || c.Started.IsZero() || st.Tries+1 >= maxTries || d.Now.Sub(st.sent()) < settle<<st.Tries {
+		return false
+	}
+	st.Last, st.Sent = st.To, stamp(d.Now)
+	st.Tries++
+	st.To = map[string]recommend.Size{}
+	for name, size := range st.Last {
+		if c, found := pod.container(name); found && c.InForce > 0 && c.InForce < size.Limit {
+			size = d.another(name, size)
+		}
+		st.To[name] = size
+	}
+	return true
+}
+
+// another is nearly the same size: a kubelet does nothing about numbers that it has.
+func (d *decider) another(container string, size recommend.Size) recommend.Size {
+	wish := d.Wishes[container]
+	same := size.Request == size.Limit
+	more := size.Limit.Plus(anotherNumber)
+	if most := wish.Policy.LimitMax; most > 0 && more > most || wish.RangeMax > 0 && more > wish.RangeMax {
+		more = size.Limit.Minus(anotherNumber)
+	}
+	size.Limit, size.Request = more, min(size.Request, more)
+	if same {
+		size.Request = more
+	}
+	return size
+}

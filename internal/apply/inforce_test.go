@@ -1,0 +1,315 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// buggy is a kubelet from 1.34 to 1.37.0: a resize that finds the container down changes the container and not its pod.
+func (c *cluster) buggy() { c.bug = true }
+
+func (c *cluster) app(i int) *Container { return &c.in.Pods[i].Containers[0] }
+
+// dies ends the container of a pod after so long a life.
+func (c *cluster) dies(i int, after time.Duration) {
+	c.app(i).Started, c.app(i).Brief = time.Time{}, after < 3*time.Second
+	c.app(i).Restarts++
+	c.in.Pods[i].Ready = false
+}
+
+func (c *cluster) runs(i int) { c.app(i).Started = c.in.Now }
+
+func (c *cluster) writes() (n int) {
+	for _, l := range c.log {
+		if strings.HasPrefix(l, "resize ") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, time.Minute)
+	for range 20 {
+		c.look()
+		c.passes(15 * time.Second)
+	}
+	if c.writes() > 0 {
+		t.Errorf("a resize was sent to a container that is down: %v", c.log)
+	}
+	c.expectReason(ReasonDown, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760")
+	c.runs(0)
+	c.look()
+	c.passes(time.Second)
+	c.look()
+	if got := c.inForce(0); got != 256*mib {
+		t.Errorf("%s in force, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
+	}
+	c.expectReason(ReasonUpToDate)
+}
+
+func TestASizeThatWaitsIsTheNewest(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, time.Minute)
+	c.look()
+	c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
+	c.passes(time.Second)
+	c.look()
+	c.runs(0)
+	c.look()
+	if c.inForce(0) != 512*mib || c.writes() != 1 {
+		t.Errorf("%s in force, want 512Mi: %v", c.inForce(0), c.log)
+	}
+}
+
+func TestWhatWasWrittenDownWaitsToo(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	c.lookAndDie(0)
+	c.dies(0, time.Minute)
+	c.passes(time.Second)
+	c.look()
+	if c.writes() > 0 {
+		t.Errorf("sent to a container that is down: %v", c.log)
+	}
+	c.expectReason(ReasonDown, "as soon as the container runs")
+	c.runs(0)
+	c.look()
+	if c.writes() != 1 {
+		t.Errorf("not sent when it runs: %v", c.log)
+	}
+}
+
+func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	c.late = func(i int) bool { return c.writes() == 1 } // it dies between the request and the kubelet
+	c.look()
+	c.late = nil
+	c.runs(0)
+	c.passes(2 * time.Second)
+	c.look()
+	if got := c.inForce(0); got != 100*mib || c.writes() != 1 {
+		t.Fatalf("%s in force, want 100Mi; %v", got, c.log)
+	}
+	c.passes(settle)
+	c.look()
+	if got := c.app(0).Spec.Limit; got != 257*mib || c.inForce(0) != 257*mib {
+		t.Errorf("asks for %s, %s in force, want 257Mi", got, c.inForce(0))
+	}
+	c.passes(time.Second)
+	c.look()
+	c.expectReason(ReasonUpToDate)
+	if !c.told("Resized web-1: limit of container app 100Mi to 257Mi") {
+		t.Error(c.log)
+	}
+	for range 20 { // and then there is peace
+		c.passes(time.Hour)
+		c.look()
+	}
+	if c.writes() != 2 {
+		t.Error(c.log)
+	}
+}
+
+func TestTheOtherNumberKeepsTheBound(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	wish := c.in.Wishes["app"]
+	wish.Policy.LimitMax = 256 * mib
+	c.in.Wishes["app"] = wish
+	c.app(0).Spec, c.app(0).Actual, c.app(0).InForce = big, big, 100*mib
+	c.cgroup = map[string]memory.Bytes{"web-1": 100 * mib}
+	c.look()
+	if got := c.app(0).Spec.Limit; got != 255*mib {
+		t.Errorf("asks for %s, want 255Mi: limit.max is 256Mi", got)
+	}
+}
+
+func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.in.Namespace = "shop"
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, 0)
+	for range 120 {
+		c.look()
+		c.passes(15 * time.Second)
+	}
+	c.expectReason(ReasonNotInForce, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1", "138760")
+	if most := 2; c.writes() > most {
+		t.Errorf("%d writes within 30 min, want at most %d: %v", c.writes(), most, c.log)
+	}
+}
+
+func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
+	c := newCluster(t, 1, small) // the only replica is down, so that replacing it costs nothing
+	c.in.Policy.Evict = true
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, 0)
+	for range 40 {
+		c.look()
+		c.passes(settle)
+	}
+	if !c.told("evicted web-1") || c.inForce(0) != 256*mib {
+		t.Errorf("%s in force; %v", c.inForce(0), c.log)
+	}
+}
+
+func TestABoundedNumberOfTriesThenAReplacement(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.in.Policy.Evict = true
+	c.buggy()
+	c.wants(big, true)
+	c.late = func(i int) bool { return i == 0 } // always down when the kubelet comes to it
+	for range 60 {
+		c.look()
+		c.runs(0)
+		c.passes(settle)
+	}
+	if n := strings.Count(strings.Join(c.log, "\n"), "resize web-1"); n != maxTries {
+		t.Errorf("%d tries, want %d: %v", n, maxTries, c.log)
+	}
+	if !c.told("evicted web-1") {
+		t.Error(c.log)
+	}
+}
+
+func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
+	c := newCluster(t, 3, small)
+	c.buggy()
+	c.wants(big, true)
+	c.look()
+	c.passes(2 * time.Second)
+	c.expectLimits("256Mi 100Mi 100Mi")
+	// The first has what it needs; the ledger holds no kill near the new limit, so the newest decision is to hold. The others die on.
+	wish := c.in.Wishes["app"]
+	wish.Recommendation.Decision, wish.Recommendation.Urgent = recommend.Hold, false
+	wish.Recommendation.Summary = "Hold: 5 samples over 1 min"
+	c.in.Wishes["app"] = wish
+	for i := range 12 {
+		dead := 1 + i%2
+		if c.inForce(dead) < 256*mib {
+			c.dies(dead, 20*time.Second)
+		}
+		c.look()
+		c.passes(10 * time.Second)
+		c.runs(dead)
+		c.look()
+		c.passes(time.Second)
+	}
+	c.look()
+	c.expectLimits("256Mi 256Mi 256Mi")
+	c.expectReason(ReasonUpToDate)
+}
+
+func TestAStandingSizeIsNotLoweredWithoutEvidence(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.wants(small, false)
+	wish := c.in.Wishes["app"]
+	wish.Recommendation.Decision, wish.Recommendation.Summary = recommend.Hold, "Hold: nothing was measured"
+	c.in.Wishes["app"] = wish
+	c.look()
+	c.expectLimits("256Mi 256Mi")
+	c.expectReason("NotEnoughEvidence", "nothing was measured", "0 of 2 pods")
+}
+
+func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.wants(big, true)
+	c.lookAndDie(0) // written down: 256Mi
+	wish := c.in.Wishes["app"]
+	wish.Policy.LimitMax, wish.Recommendation.Size = 128*mib, recommend.Size{Request: 100 * mib, Limit: 128 * mib}
+	c.in.Wishes["app"] = wish
+	for range 6 {
+		c.look()
+		c.passes(5 * time.Second)
+	}
+	c.expectLimits("128Mi 128Mi")
+	if c.told("256Mi") {
+		t.Errorf("the owner's bound is 128Mi: %v", c.log)
+	}
+}
+
+func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.wants(recommend.Size{Request: 100 * mib, Limit: 128 * mib}, false)
+	wish := c.in.Wishes["app"]
+	wish.Policy.LimitMax, wish.Recommendation.Decision, wish.Recommendation.Evidence = 128*mib, recommend.Hold, recommend.Evidence{}
+	c.in.Wishes["app"] = wish
+	c.look()
+	c.expectLimits("128Mi 256Mi")
+	c.passes(11 * time.Minute)
+	for range 3 {
+		c.look()
+		c.passes(11 * time.Minute)
+	}
+	c.expectLimits("128Mi 128Mi")
+}
+
+func TestDecreaseNeverEndsADecrease(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	c.look()
+	c.passes(5 * time.Second)
+	c.expectLimits("100Mi 256Mi 256Mi")
+	c.wants(big, false)
+	wish := c.in.Wishes["app"]
+	wish.Policy.DecreaseNever = true
+	c.in.Wishes["app"] = wish
+	for range 5 {
+		c.look()
+		c.passes(2 * time.Hour)
+	}
+	c.expectLimits("256Mi 256Mi 256Mi")
+}
+
+func TestARefusalStandsForWhatWasRefused(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.refuse = func(a Action) bool { return a.Sizes["app"].Limit > 200*mib }
+	c.wants(big, true)
+	for range 5 {
+		c.look()
+		c.passes(10 * time.Second)
+	}
+	if c.expectReason(ReasonRefused); c.writes() != 1 {
+		t.Errorf("asked for hot: %v", c.log)
+	}
+	c.wants(recommend.Size{Request: 100 * mib, Limit: 160 * mib}, true)
+	c.look()
+	c.expectLimits("160Mi")
+}
+
+func TestAnAnswerThatWasLostIsRecognised(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.wants(big, true)
+	c.lost = true // the API server did it, and the answer never came
+	c.look()
+	c.lost = false
+	c.passes(time.Second)
+	c.look()
+	for range 3 {
+		c.passes(time.Second)
+		c.look()
+	}
+	if c.writes() != 2 {
+		t.Errorf("%d writes for two pods: %v", c.writes(), c.log)
+	}
+	c.expectReason(ReasonUpToDate)
+}
