@@ -21,6 +21,7 @@ type Metrics struct {
 	sick         *prometheus.GaugeVec
 	restarts     *prometheus.CounterVec
 	changes      *prometheus.CounterVec
+	givenUp      prometheus.Counter
 }
 
 // NewMetrics registers the controllers' metrics.
@@ -47,10 +48,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Name: "memfit_changes_total",
 		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
 	}, []string{"namespace", "workload", "what"})
-	r.MustRegister(m.kills, m.limit, m.scrapeErrors, m.samples, m.changes)
+	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "memfit_looks_given_up_total",
+		Help: "Looks at a workload that took longer than ten seconds and were given up.",
+	})
+	r.MustRegister(m.givenUp, m.kills, m.limit, m.scrapeErrors, m.samples, m.changes)
 	m.registerShapes(r)
 	return m
 }
+
+func (m *Metrics) gaveUp() { m.givenUp.Inc() }
 
 // label is the workload as it stands in metrics: "Deployment/web".
 func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Name }

@@ -58,6 +58,8 @@ type ProfileReconciler struct {
 	Problems *Problems
 	// Bell queues profiles for which there is news that no object carries.
 	Bell *Bell[ProfileKey]
+	// Watchdog is told what workers are on. Nil: nobody is.
+	Watchdog *Watchdog
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
@@ -159,6 +161,9 @@ func followed(_ context.Context, obj client.Object) []ProfileKey {
 
 // Reconcile writes the status of one profile, once, if it says something new.
 func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reconcile.Result, error) {
+	defer r.Watchdog.Begin(key)()
+	ctx, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
 	obj, spec, status, err := r.read(ctx, key)
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -90,7 +90,13 @@ type WorkloadReconciler struct {
 	Problems  *Problems
 	OnProblem func(...ProfileKey)
 
-	memory memories
+	// Watchdog is told what workers are on. Nil: nobody is.
+	Watchdog *Watchdog
+	// LookBudget is how long one look may take; 0: ten seconds.
+	LookBudget time.Duration
+
+	memory  memories
+	overdue overdue
 }
 
 // Defaults of the workload reconciler.
@@ -117,8 +123,8 @@ func (r *WorkloadReconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile collects the mail of one workload, decides, and writes: checkpoint, recommendation, events.
-func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
+// look collects the mail of one workload, decides, and writes: checkpoint, recommendation, events.
+func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
 	now := r.Clock.Now()
 	mail, keys := r.Roster.Collect(workload)
 	if wait := r.tooSoon(workload, &mail, len(keys), now); wait > 0 {

@@ -45,6 +45,8 @@ const (
 	ConditionEnvInStep = "EnvInStep"
 	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused otherwise.
 	ConditionApplied = "Applied"
+	// ConditionStalled is True while looks at the workload take too long and are given up; it is absent otherwise.
+	ConditionStalled = "Stalled"
 )
 
 // Condition reasons.
@@ -65,6 +67,7 @@ const (
 	ReasonOOMKilled           = "OOMKilled"
 	ReasonNoOOMKill           = "NoOOMKill"
 	ReasonLedgerFull          = "LedgerFull"
+	ReasonLookTimedOut        = "LookTimedOut"
 	ReasonModeRecommend       = "ModeRecommend"
 	ReasonModeOff             = "ModeOff"
 	ReasonWaitingForNewPods   = "WaitingForNewPods"

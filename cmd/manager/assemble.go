@@ -56,6 +56,10 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 // control adds what runs on the leader.
 func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Roster, feed *controllers.Feed, o options) error {
 	measures := controllers.NewMetrics(metrics.Registry)
+	watchdog := controllers.NewWatchdog(clock.RealClock{})
+	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
+		return fmt.Errorf("adding the liveness check: %w", err)
+	}
 	problems := &controllers.Problems{}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -64,13 +68,14 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	feed.Neighbours = &controllers.Neighbourhood{
 		Cache: mgr.GetCache(), ServesVertical: controllers.ServesVertical(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
 	}
-	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Clock: clock.RealClock{}}
+	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		LookEvery:  samplesPerLook * o.usageInterval,
 		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.Bell.Ring,
 		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
+		Watchdog: watchdog,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{
