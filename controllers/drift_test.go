@@ -256,7 +256,7 @@ var _ = Describe("The kernel's kill counter", func() {
 		w.reconciled(w.alone("web"))
 		read := func(count int64) *v1alpha1.MemoryRecommendation {
 			w.passes(time.Minute)
-			w.reconciler.Roster.Counted([]signals.Counter{{
+			w.reconciler.Roster.Counted("node-1", []signals.Counter{{
 				Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 				ContainerID: "app-0", Count: count, Time: w.clock.Now(),
 			}})

@@ -159,8 +159,8 @@ func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 }
 
 // complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
-// ran out in Node.js and anything at all elsewhere, and since when memory is measured, because a kill without a sample is one at start
-// only then.
+// ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
+// only then, and when memfit saw them run, because a node's clock may be wrong.
 func complete(s *scene, m *remembered, observations []signals.Observation) {
 	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -173,6 +173,9 @@ func complete(s *scene, m *remembered, observations []signals.Observation) {
 	for i := range observations {
 		o := &observations[i]
 		o.Measured = m.measuredSince
+		if in, found := m.instances[o.Container]; found && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
+			o.Alive = in.alive
+		}
 		if declared := s.profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
 			o.Runtime = string(declared)
 		} else {

@@ -84,7 +84,7 @@ func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, e
 		return usage.Reading{}, err
 	}
 	var touched []memory.WorkloadRef
-	for w := range c.Nodes.Roster.Counted(counters) {
+	for w := range c.Nodes.Roster.Counted(node.Name, counters) {
 		touched = append(touched, w)
 	}
 	c.Nodes.Feed.Enqueue(touched...)

@@ -104,6 +104,8 @@ type instance struct {
 	peak     memory.Bytes
 	limit    memory.Bytes
 	seen     time.Time
+	// alive is when it was last seen to run, by memfit's clock.
+	alive time.Time
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
 	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: somebody looked.
@@ -158,12 +160,17 @@ func (m *remembered) settle(observations []signals.Observation, now time.Time) {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
 			m.history(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
+		if !o.Running.IsZero() {
+			in.alive = now
+		}
 	}
 }
 
 func endOf(o *signals.Observation, now time.Time) time.Time {
 	if n := len(o.Ended); n > 0 && !o.Ended[n-1].Finished.IsZero() {
-		return o.Ended[n-1].Finished
+		if at := o.Ended[n-1].Finished; at.Before(now) {
+			return at
+		}
 	}
 	return now
 }

@@ -148,16 +148,19 @@ func (r *Roster) Ask(workload memory.WorkloadRef) {
 	}
 }
 
-// Sampled puts samples into the mailboxes of the workloads their pods belong to, and returns those workloads.
-func (r *Roster) Sampled(samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
+// Sampled puts samples of one node into the mailboxes of the workloads their pods belong to, and returns those workloads. A node speaks
+// for its own pods only, and once for each container.
+func (r *Roster) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
+	heard := make(map[memory.ContainerRef]struct{}, len(samples))
 	for _, s := range samples {
 		m, found := r.pods[s.Container.UID]
-		if !found || !m.governed {
+		if _, again := heard[s.Container]; again || !found || !m.on(node, s.Container) {
 			continue
 		}
+		heard[s.Container] = struct{}{}
 		mail := &r.household(m.workload).mail
 		mail.sample(s)
 		mail.Source = source
@@ -166,14 +169,19 @@ func (r *Roster) Sampled(samples []memory.Sample, source string) map[memory.Work
 	return touched
 }
 
-// Counted puts kill counters into the mailboxes, and returns the workloads in which something was killed once.
-func (r *Roster) Counted(counters []signals.Counter) map[memory.WorkloadRef]struct{} {
+// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name.
+func (m *member) on(node string, c memory.ContainerRef) bool {
+	return m.governed && m.node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod
+}
+
+// Counted puts kill counters of one node into the mailboxes, and returns the workloads in which something was killed once.
+func (r *Roster) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
 	for _, c := range counters {
 		m, found := r.pods[c.Container.UID]
-		if !found || !m.governed {
+		if !found || !m.on(node, c.Container) {
 			continue
 		}
 		r.household(m.workload).mail.counted(c)

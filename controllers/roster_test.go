@@ -45,7 +45,7 @@ func TestMailIsBounded(t *testing.T) {
 	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
 	for i := range 3 * maxSamples {
 		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
-		r.Sampled([]memory.Sample{s}, "kubelet")
+		r.Sampled("node-1", []memory.Sample{s}, "kubelet")
 	}
 	mail, pods := r.Collect(rosterWeb)
 	if len(pods) != 1 {
@@ -96,15 +96,23 @@ func TestLateOwnersMovePods(t *testing.T) {
 	}
 }
 
-// TestSamplesOfOthersAreDropped: only governed pods have a history.
+// TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
 	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
-	var samples []memory.Sample
-	for _, uid := range []types.UID{"uid-1", "uid-2", "uid-3"} {
-		samples = append(samples, memory.Sample{Container: memory.ContainerRef{UID: uid}, RSS: memory.MiB})
+	sample := func(uid types.UID, pod string) memory.Sample {
+		return memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB}
 	}
-	if touched := r.Sampled(samples, "kubelet"); len(touched) != 1 {
+	samples := []memory.Sample{
+		sample("uid-1", "web-1"), sample("uid-1", "web-1"), sample("uid-1", "web-of-another-name"), sample("uid-2", "web-2"), sample("uid-3", "web-3"),
+	}
+	if touched := r.Sampled("node-2", samples, "kubelet"); len(touched) != 0 {
+		t.Errorf("another node spoke for the pod: touched %v", touched)
+	}
+	if touched := r.Counted("node-2", []signals.Counter{{Container: samples[0].Container, Count: 3}}); len(touched) != 0 {
+		t.Errorf("another node counted kills in the pod: touched %v", touched)
+	}
+	if touched := r.Sampled("node-1", samples, "kubelet"); len(touched) != 1 {
 		t.Errorf("touched %v, want one workload", touched)
 	}
 	mail, _ := r.Collect(rosterWeb)

@@ -73,8 +73,8 @@ func (u *UsageCollector) Start(ctx context.Context) error {
 func (u *UsageCollector) Collect(ctx context.Context) {
 	nodes, missing := u.nodes(ctx)
 	var touched []memory.WorkloadRef
-	gaps := u.Collector.Each(ctx, nodes, func(_ usage.Node, r usage.Reading) {
-		for workload := range u.Roster.Sampled(r.Samples, r.Source) {
+	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
+		for workload := range u.Roster.Sampled(node.Name, r.Samples, r.Source) {
 			touched = append(touched, workload)
 		}
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))

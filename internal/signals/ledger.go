@@ -102,7 +102,7 @@ func (l *Ledger) Update(obs []Observation, peak func(memory.ContainerRef) memory
 	}
 	var found []memory.OOMKill
 	for _, o := range obs {
-		found = append(found, l.look(o, peak, podPeaks[o.Container.UID])...)
+		found = append(found, l.look(o, peak, podPeaks[o.Container.UID], now)...)
 	}
 	return l.record(found)
 }
@@ -137,7 +137,7 @@ func (l *Ledger) make() {
 }
 
 // look accounts for everything one observation shows of one container.
-func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes) []memory.OOMKill {
+func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, now time.Time) []memory.OOMKill {
 	if l.namespace == "" {
 		l.namespace = o.Container.Namespace
 	}
@@ -170,7 +170,7 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 		if c.accounted(t) {
 			continue
 		}
-		found = append(found, l.died(o, t, c, watched, peak(o.Container), podPeak)...)
+		found = append(found, when(o, t, now, l.died(o, t, c, watched, peak(o.Container), podPeak))...)
 		c.advance(t)
 		watched = true
 	}

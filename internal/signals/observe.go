@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type Observation struct {
 	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an instance was killed
 	// before its first sample says something only when it started after this.
 	Measured time.Time
+	// Alive is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not. Observe leaves it zero.
+	Alive time.Time
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
 	// Restarts is the kubelet's restartCount.
@@ -88,15 +91,24 @@ func Observe(pod *corev1.Pod) []Observation {
 	out := make([]Observation, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
 	short, told := podShort(pod)
 	for i := range pod.Status.InitContainerStatuses {
-		out = append(out, observe(pod, &pod.Status.InitContainerStatuses[i], pod.Spec.InitContainers, Init))
+		if cs := &pod.Status.InitContainerStatuses[i]; has(pod.Spec.InitContainers, cs.Name) {
+			out = append(out, observe(pod, cs, pod.Spec.InitContainers, Init))
+		}
 	}
 	for i := range pod.Status.ContainerStatuses {
-		out = append(out, observe(pod, &pod.Status.ContainerStatuses[i], pod.Spec.Containers, App))
+		if cs := &pod.Status.ContainerStatuses[i]; has(pod.Spec.Containers, cs.Name) {
+			out = append(out, observe(pod, cs, pod.Spec.Containers, App))
+		}
 	}
 	for i := range out {
 		out[i].PodShort, out[i].PodTold = short, told
 	}
 	return out
+}
+
+// has says whether a status is that of a container the pod was given: the node writes statuses, and cannot add containers with them.
+func has(specs []corev1.Container, name string) bool {
+	return slices.ContainsFunc(specs, func(c corev1.Container) bool { return c.Name == name })
 }
 
 func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Container, class Class) Observation {

@@ -95,7 +95,11 @@ func (c *Collector) read(ctx context.Context, node Node) (Reading, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, or(c.Timeout, 30*time.Second))
 	defer cancel()
-	return c.Source.Read(ctx, node)
+	r, err := c.Source.Read(ctx, node)
+	if err != nil {
+		return Reading{}, err
+	}
+	return plausible(r, c.Now())
 }
 
 // parallel runs work(0) to work(n-1), at most Concurrency at once and the starts spread over Spread.

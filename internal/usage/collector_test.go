@@ -59,7 +59,7 @@ func (f *fake) Read(ctx context.Context, n Node) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{Source: f.name, Samples: []memory.Sample{{Container: memory.ContainerRef{Pod: "on-" + n.Name}}}}, nil
+	return Reading{Source: f.name, Samples: []memory.Sample{{Time: time.Now(), Container: memory.ContainerRef{Pod: "on-" + n.Name}}}}, nil
 }
 
 func nodes(n int) []Node {

@@ -220,7 +220,7 @@ func (o *operator) measure(w *workload, at time.Time) {
 			Time:      at, Started: started, RSS: replica, HasRSS: true, WorkingSet: replica + 8*memory.MiB,
 		})
 	}
-	o.roster.Sampled(o.samples, "kubelet")
+	o.roster.Sampled("node-1", o.samples, "kubelet")
 	if killed {
 		o.kill(w, at)
 	}

@@ -56,11 +56,16 @@ const (
 	startedTime = "container_start_time_seconds"
 )
 
-// longestLine is what one series may take; labels of containers are some 500 bytes.
-const longestLine = 16 << 10
+const (
+	// longestLine is what one series may take; labels of containers are some 500 bytes.
+	longestLine = 16 << 10
+	// mostKept is what the series that are read may take together: five of 500 bytes for each of 800 containers.
+	mostKept = 2 << 20
+)
 
 var (
 	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
+	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(mostKept))
 	errNoCounters = errors.New("none of the series memfit looks for is in it: these are not the kubelet's cAdvisor metrics")
 )
 
@@ -105,6 +110,9 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 		case err != nil:
 			return nil, err
 		case wanted(line):
+			if kept.Len()+len(line) > mostKept {
+				return nil, errMuchKept
+			}
 			kept.Write(line)
 		}
 	}

@@ -14,6 +14,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
+// mostContainers is how many containers one node may have: ten times what 110 pods of 4 have, and four for each of 1,000.
+const mostContainers = 4096
+
+var errTooMany = fmt.Errorf("it has more than %d containers, the most memfit reads of a node", mostContainers)
+
 // errNoPods is what an answer without a list of pods means: it is not a summary, whatever it is.
 var errNoPods = errors.New("there is no list of pods in it: this is not a summary")
 
@@ -36,8 +41,9 @@ type summary struct {
 	take func(memory.Sample)
 
 	ref memory.ContainerRef // of the pod being read
-	// containers are those of the pod being read: its name may come after them.
+	// containers are those of the pod being read: its name may come after them. read counts those of all pods.
 	containers []memory.Sample
+	read       int
 	at         memory.Sample // the container being read
 }
 
@@ -111,6 +117,9 @@ func (d *summary) refMember(key []byte) error {
 }
 
 func (d *summary) container() error {
+	if d.read++; d.read > mostContainers {
+		return errTooMany
+	}
 	d.at = memory.Sample{}
 	if _, err := d.object(d.containerMember); err != nil {
 		return err

@@ -4,6 +4,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,12 @@ type Options struct {
 	InsecureSkipKubeletTLSVerify bool
 	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
-	// MaxBytes is the largest answer read; a longer one is an error. Default 64Mi: a summary is about 2 KiB per container,
-	// the kubelet's cAdvisor metrics are about 40 KiB per container (Kubernetes 1.36).
-	MaxBytes memory.Bytes
+	// MaxSummary is the largest summary read; a longer one is an error. Default 8Mi: some 2 KiB per container make 1 MiB for a node with the
+	// usual 110 pods of 4 containers, and 4 MiB for one with 500.
+	MaxSummary memory.Bytes
+	// MaxCounters is the same for the kubelet's cAdvisor metrics. Default 64Mi: they are about 40 KiB per container (Kubernetes 1.36), of
+	// which 2% are kept.
+	MaxCounters memory.Bytes
 }
 
 // keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines, TLS and I/O buffers),
@@ -54,7 +58,7 @@ const keptConnections = 200
 type Source struct {
 	client  *http.Client
 	timeout time.Duration
-	max     memory.Bytes
+	most    map[string]memory.Bytes // by path
 
 	mu   sync.Mutex
 	room int             // for further kept connections
@@ -70,12 +74,10 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
-	s := &Source{client: client, timeout: o.Timeout, max: o.MaxBytes, room: keptConnections, kept: map[string]bool{}}
+	s := &Source{client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}}
+	s.most = map[string]memory.Bytes{summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB)}
 	if s.timeout <= 0 {
 		s.timeout = 10 * time.Second
-	}
-	if s.max <= 0 {
-		s.max = 64 * memory.MiB
 	}
 	return s, nil
 }
@@ -149,7 +151,7 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	if resp.StatusCode != http.StatusOK {
 		return a.refused(resp)
 	}
-	body := usage.Limit(resp.Body, s.max)
+	body := usage.Limit(resp.Body, s.most[path])
 	if err := read(body); err != nil {
 		if ctx.Err() != nil { // a body cut off by the deadline may well read as torn
 			err = ctx.Err()

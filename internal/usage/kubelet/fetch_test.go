@@ -156,7 +156,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{}, []string{"unexpected EOF"},
 		},
 		"a summary without end": {
-			summaryOf(50), Options{MaxBytes: 96 * memory.KiB}, []string{"longer than 96Ki"},
+			summaryOf(50), Options{MaxSummary: 96 * memory.KiB}, []string{"longer than 96Ki"},
 		},
 		"an answer that takes for ever": {
 			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },

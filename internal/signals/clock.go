@@ -1,0 +1,33 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// aheadAtMost is how far ahead of memfit's clock a node's may be: as much as internal/usage lets samples be.
+const aheadAtMost = 2 * time.Minute
+
+// when corrects the times of kills, newest last, that the node's clock cannot be right about: an instance ends after its pod was created
+// and after memfit saw it run, and not in the future. The time of a kill is then when memfit saw it first. Otherwise a clock that runs
+// behind would move a kill to before the change that caused it.
+func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
+	seenAlive := !o.Alive.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t && t.Finished.Before(o.Alive.Truncate(time.Second))
+	if !seenAlive && !t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !t.Finished.After(now.Add(aheadAtMost)) {
+		return kills
+	}
+	for i := range kills {
+		k := &kills[i]
+		if t.Finished.IsZero() {
+			k.Time = now
+			continue
+		}
+		k.Evidence += "; seen at " + now.UTC().Format(time.TimeOnly) + "Z, while the node's clock says " + k.Time.UTC().Format(time.RFC3339)
+		k.Time = now
+	}
+	return kills
+}
