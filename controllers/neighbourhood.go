@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"sync"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
-// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not tried.
+// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not tried, nor given to a new pod.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
 // Neighbourhood knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on the
@@ -37,7 +36,7 @@ type Neighbourhood struct {
 	// Clock tells when to ask again.
 	Clock clock.WithTicker
 
-	nodes    nodeSizes
+	nodes    constraints.Nodes
 	vertical verticals
 }
 
@@ -58,7 +57,7 @@ func (n *Neighbourhood) Facts(ctx context.Context, w memory.WorkloadRef, contain
 		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
 	}
 	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
-	o.NodeSize, o.LargestNode = n.nodes.all()
+	o.NodeSize, o.LargestNode = n.nodes.All()
 	for i := range horizontal.Items {
 		o.Horizontal = append(o.Horizontal, neighbours.ReadHorizontal(&horizontal.Items[i]))
 	}
@@ -85,7 +84,7 @@ func (n *Neighbourhood) follow(ctx context.Context, f *Feed) error {
 		{&autoscalingv2.HorizontalPodAutoscaler{}, onNews(f, sameHorizontal, targetOfHorizontal)},
 		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
 		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
-		{&corev1.Node{}, n.nodes.handler()},
+		{&corev1.Node{}, n.nodes.Handler()},
 	} {
 		informer, err := n.Cache.GetInformer(ctx, watched.kind)
 		if err != nil {
@@ -169,62 +168,4 @@ func inNamespaceOf[T client.Object](f *Feed) func(T) []memory.WorkloadRef {
 		}
 		return all
 	}
-}
-
-// nodeSizes keep the allocatable memory of nodes by name. What all returns is never changed, so that looks share it.
-type nodeSizes struct {
-	mu      sync.Mutex
-	byName  map[string]memory.Bytes
-	shared  map[string]memory.Bytes // nil: to be made anew, and with it
-	largest memory.Bytes
-}
-
-func (s *nodeSizes) handler() toolscache.ResourceEventHandler {
-	seen := func(obj any) {
-		if node, ok := obj.(*corev1.Node); ok {
-			s.set(node.Name, memory.FromQuantity(*node.Status.Allocatable.Memory()))
-		}
-	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    seen,
-		UpdateFunc: func(_, obj any) { seen(obj) },
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if node, ok := obj.(*corev1.Node); ok {
-				s.set(node.Name, 0)
-			}
-		},
-	}
-}
-
-// set notes a size; 0 forgets the node.
-func (s *nodeSizes) set(name string, size memory.Bytes) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.byName[name] == size:
-		return
-	case size == 0:
-		delete(s.byName, name)
-	case s.byName == nil:
-		s.byName = map[string]memory.Bytes{name: size}
-	default:
-		s.byName[name] = size
-	}
-	s.shared = nil
-}
-
-// all are the sizes by name, and the largest.
-func (s *nodeSizes) all() (map[string]memory.Bytes, memory.Bytes) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shared == nil {
-		s.shared, s.largest = maps.Clone(s.byName), 0
-		for _, size := range s.shared {
-			s.largest = max(s.largest, size)
-		}
-	}
-	return s.shared, s.largest
 }

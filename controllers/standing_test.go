@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -69,5 +70,18 @@ var _ = Describe("A number that was found", func() {
 		never := bounded(func(s *v1alpha1.SizingSpec) { s.Decrease = v1alpha1.DecreaseNever })
 		Expect(never.Recommended.Limit.String()).To(Equal("256Mi"), "what the container has")
 		Expect(never.Reasons).To(ContainElement("limit stays at 256Mi although 100Mi would do: decrease is Never"))
+	})
+
+	It("is no more than the limit of the whole pod, with the advice to raise it there", func() {
+		w := newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
+		pod := w.pod("web", build.Limit("64Mi"), build.Request("32Mi"), build.OOMKilled(start)).
+			Whole(corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}})
+		w.applied(pod.Obj())
+		killed := w.reconciled(w.alone("web")).Status.Containers[0]
+		Expect(killed.Recommended).NotTo(BeNil(), killed.Summary)
+		Expect(killed.Recommended.Limit.String()).To(Equal("100Mi"))
+		Expect(killed.Reasons).To(ContainElement(ContainSubstring("to the limit of the whole pod, 100Mi (spec.resources.limits.memory)")))
+		Expect(killed.Advice).To(ContainElement(ContainSubstring("raise the limit of the whole pod (spec.resources.limits.memory)")))
 	})
 })

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/test/build"
 )
@@ -117,7 +118,7 @@ func benchHandler(b *testing.B, governed bool) *podHandler {
 	if err := governor.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return &podHandler{injector: &PodInjector{Governor: governor, Reader: cache, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}}
+	return &podHandler{injector: &PodInjector{Governor: governor, Reader: cache, Constraints: &constraints.Index{}, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}}
 }
 
 // sink takes an answer and keeps its size.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -47,6 +48,9 @@ type likeness struct {
 	recommendation types.UID
 	version        string
 	paused         bool
+	// limitRanges and largestNode say what a recommended size has to fit into. Where a quota counts memory, outcomes are not shared.
+	limitRanges uint64
+	largestNode memory.Bytes
 	// template is a digest of what is said of the pod itself.
 	template [sha256.Size]byte
 }
@@ -87,8 +91,11 @@ func sizeOf(annotations map[string]string) (size int) {
 }
 
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.
-func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) (like likeness, dryRun, ok bool) {
+func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation, room around) (like likeness, dryRun, ok bool) {
 	governs := ruling.Profile
+	if room.counts() {
+		return likeness{}, false, false
+	}
 	template, dryRun, ok := s.template()
 	if !ok || governs.UID == "" || h.ConfigMaps != nil && bytes.Contains(template, []byte("configMapRef")) { // its keys may change
 		return likeness{}, false, false
@@ -97,6 +104,7 @@ func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.Me
 	if rec != nil {
 		like.recommendation, like.version, like.paused = rec.UID, rec.ResourceVersion, ruling.Paused != ""
 	}
+	like.limitRanges, like.largestNode = room.limitRanges(), room.largestNode
 	return like, dryRun, true
 }
 

@@ -282,9 +282,9 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	if err != nil || rec == nil {
 		t.Fatalf("%v, %v", rec, err)
 	}
-	going, _, usual := h.injector.likeness(e, ruling, rec)
+	going, _, usual := h.injector.likeness(e, ruling, rec, around{})
 	ruling.Paused = "somebody"
-	still, _, _ := h.injector.likeness(e, ruling, rec)
+	still, _, _ := h.injector.likeness(e, ruling, rec, around{})
 	if going == still || !usual {
 		t.Errorf("paused or not, an outcome is shared (usual: %t)", usual)
 	}

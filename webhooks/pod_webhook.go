@@ -25,9 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/review"
@@ -56,6 +58,8 @@ type PodInjector struct {
 	Reader client.Reader
 	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is left alone.
 	ConfigMaps client.Reader
+	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as they are.
+	Constraints *constraints.Index
 	// Metrics count what happened.
 	Metrics *Metrics
 	// Clock times admissions.
@@ -158,7 +162,8 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if err != nil {
 		return nil, false, err
 	}
-	like, dryRun, usual := h.likeness(s, ruling, rec)
+	around := h.around(ruling, rec)
+	like, dryRun, usual := h.likeness(s, ruling, rec, around)
 	if usual {
 		if o := h.known.get(like); o != nil {
 			h.Metrics.reused.Inc()
@@ -169,7 +174,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if err != nil {
 		return nil, false, err
 	}
-	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Live: live(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
+	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Facts: around.factsFor(r.pod), Live: live(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
 	plan := inject.MakePlan(in)
 	if record, _ := plan.Annotation(); r.exact && len(record) > maxResult { // it may not fit beside the other annotations
 		r.pod.Annotations, r.exact = r.annotations, false
@@ -187,6 +192,45 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	}
 	return o, r.dryRun, nil
 }
+
+// around is what a new pod that is sized has to fit into. The zero value is for pods that are not.
+type around struct {
+	asked       bool
+	namespace   *constraints.Bounds
+	largestNode memory.Bytes
+}
+
+// around reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
+func (h *PodInjector) around(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) around {
+	if h.Constraints == nil || rec == nil || !sized(ruling, rec) {
+		return around{}
+	}
+	return around{asked: true, namespace: h.Constraints.In(ruling.Ref.Namespace), largestNode: h.Constraints.LargestNode()}
+}
+
+// factsFor is nil when the pod is not sized.
+func (a around) factsFor(pod *corev1.Pod) *neighbours.Facts {
+	if !a.asked {
+		return nil
+	}
+	var says *neighbours.Namespace
+	if a.namespace != nil {
+		says = a.namespace.Namespace
+	}
+	facts := says.FactsFor(pod, a.largestNode)
+	return &facts
+}
+
+// limitRanges tells apart what LimitRanges said at different times; 0: nothing.
+func (a around) limitRanges() uint64 {
+	if a.namespace == nil {
+		return 0
+	}
+	return a.namespace.Version
+}
+
+// counts: a quota counts the namespace's memory, so that no two pods find the same room.
+func (a around) counts() bool { return a.namespace != nil && a.namespace.Counts() }
 
 func warnings(plan inject.Plan) (all []string) {
 	for _, w := range plan.Warnings() {

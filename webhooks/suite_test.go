@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -46,6 +47,7 @@ var (
 	changes  atomic.Int64 // how often profiles changed
 	registry = prometheus.NewRegistry()
 	lookups  = &fault{}
+	room     = &constraints.Index{}
 )
 
 func TestWebhooks(t *testing.T) {
@@ -85,7 +87,8 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		_, err := mgr.GetCache().GetInformer(ctx, obj)
 		Expect(err).NotTo(HaveOccurred())
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: faulty, Metrics: webhooks.NewMetrics(registry), Clock: clock.RealClock{}}
+	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
+	injector := &webhooks.PodInjector{Governor: governor, Reader: faulty, Constraints: room, Metrics: webhooks.NewMetrics(registry), Clock: clock.RealClock{}}
 	injector.Register(mgr.GetWebhookServer())
 	Expect(webhooks.SetupProfileValidators(mgr)).To(Succeed())
 	stopped := make(chan error, 1)

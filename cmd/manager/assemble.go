@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/webhooks"
 )
@@ -126,7 +127,14 @@ func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governo
 	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: reader, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	room := &constraints.Index{}
+	if err := room.Follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("constraints", room.Ready); err != nil {
+		return fmt.Errorf("adding the readiness check of what bounds new pods: %w", err)
+	}
+	injector := &webhooks.PodInjector{Governor: governor, Reader: reader, Constraints: room, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
 			return fmt.Errorf("preparing the cache for ConfigMaps: %w", err)

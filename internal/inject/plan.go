@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -23,6 +24,8 @@ type Input struct {
 	Profile *profile.Named
 	// Sizes are recommended sizes by container name, for sizing modes that size new pods. Nil: none.
 	Sizes map[string]Size
+	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
+	Facts *neighbours.Facts
 	// Live is, by container name, what running replicas showed of their heap. Nil: nothing.
 	Live map[string]Live
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
@@ -68,7 +71,9 @@ type containerPlan struct {
 	memory *Size
 	resize *[]corev1.ContainerResizePolicy
 	sized  *sizeRecord
-	policy string // the memory resizePolicy that memfit set; empty: none
+	// refused is what of the recommended size cannot be had, and why; empty: nothing.
+	refused string
+	policy  string // the memory resizePolicy that memfit set; empty: none
 }
 
 // setting is one knob that is set.
@@ -125,8 +130,13 @@ func MakePlan(in Input) Plan {
 	var p Plan
 	managed := targets(in.Pod, in.Profile)
 	p.containers = make([]containerPlan, 0, len(managed))
-	for _, t := range managed {
-		c, rec := planContainer(in, t, in.before.of(t.container.Name))
+	sizings := in.sizings(managed)
+	for i, t := range managed {
+		var s sizing
+		if sizings != nil {
+			s = sizings[i]
+		}
+		c, rec := planContainer(in, t, s, in.before.of(t.container.Name))
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
@@ -141,11 +151,11 @@ func MakePlan(in Input) Plan {
 }
 
 // planContainer plans one container, given what an earlier plan wrote into it.
-func planContainer(in Input, t target, before *containerRecord) (containerPlan, *containerRecord) {
+func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
 	w := takeBack(t.container, before)
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: decide(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
-		c.size(in, t, w)
+		c.size(s, w)
 	}
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit)
 	c.facts = facts(in, t, w, c.runtime, c.limit)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // drawn is how many random cases each property sees; all together they take about a second.
@@ -264,4 +265,72 @@ func TestUndoGivesBackTheUsersPod(t *testing.T) {
 			t.Fatalf("seed %d: switching off does not restore the pod (-before +after):\n%s", seed, diff)
 		}
 	}
+}
+
+// TestNoPodIsKeptOut: what LimitRanges, a quota and the nodes would take without memfit, they take with it.
+func TestNoPodIsKeptOut(t *testing.T) {
+	in, sized, short := 0, 0, 0
+	for seed := range uint64(5 * drawn) {
+		c := newChance(seed).input()
+		if c.Facts == nil || len(c.Sizes) == 0 || refusedBy(c.Facts, c.Pod) != "" {
+			continue
+		}
+		in++
+		plan := MakePlan(c)
+		after := inject(c)
+		if why := refusedBy(c.Facts, after); why != "" {
+			t.Fatalf("seed %d: with the sizes %v the pod is refused: %s\n%s", seed, c.Sizes, why, cmp.Diff(c.Pod.Spec.Containers, after.Spec.Containers))
+		}
+		if plan.Edit("app").Memory != nil {
+			sized++
+		}
+		if slices.ContainsFunc(plan.EveryWarning(), func(w string) bool { return strings.Contains(w, "does not get the recommended size") }) {
+			short++
+		}
+	}
+	if in < drawn/5 || sized < in/10 || short < in/10 {
+		t.Errorf("of %d pods that are admitted %d were sized and %d did not get all: too few to mean anything", in, sized, short)
+	}
+}
+
+// refusedBy says why a pod would not be admitted or could not be scheduled. The sums are made anew here, the way Kubernetes documents them.
+func refusedBy(f *neighbours.Facts, pod *corev1.Pod) string {
+	var running, most Size
+	add := func(s *Size, c *corev1.Container) {
+		have := sizeOf(&c.Resources)
+		if _, set := c.Resources.Requests[corev1.ResourceMemory]; !set {
+			have.Request = have.Limit
+		}
+		s.Request, s.Limit = s.Request.Plus(have.Request), s.Limit.Plus(have.Limit)
+	}
+	for i := range pod.Spec.InitContainers {
+		now := running
+		c := &pod.Spec.InitContainers[i]
+		add(&now, c)
+		if c.RestartPolicy != nil {
+			running = now
+		}
+		most = Size{Request: max(most.Request, now.Request), Limit: max(most.Limit, now.Limit)}
+	}
+	for i := range pod.Spec.Containers {
+		add(&running, &pod.Spec.Containers[i])
+	}
+	most = Size{Request: max(most.Request, running.Request), Limit: max(most.Limit, running.Limit)}
+	if whole := pod.Spec.Resources; whole != nil {
+		most.Limit = memoryOf(whole.Limits)
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if memoryOf(c.Resources.Limits) > most.Limit {
+				return "container " + c.Name + " has a higher limit than the pod"
+			}
+		}
+	}
+	switch {
+	case f.LargestNode > 0 && most.Request > f.LargestNode:
+		return "no node has " + most.Request.String()
+	case f.Quota.Limits > 0 && most.Limit > f.Quota.Limits:
+		return "the quota has no " + most.Limit.String() + " of limits"
+	case f.Quota.Requests > 0 && most.Request > f.Quota.Requests:
+		return "the quota has no " + most.Request.String() + " of requests"
+	}
+	return f.Refusal(pod, nil)
 }

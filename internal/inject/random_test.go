@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -184,6 +185,50 @@ func (c chance) live() map[string]Live {
 	return map[string]Live{"app": {Set: of(), Cap: of(), Limit: of()}, "nobody": {Set: of()}}
 }
 
+// facts are what the namespace and the nodes allow the pod; often nothing is said.
+func (c chance) facts(pod *corev1.Pod) *neighbours.Facts {
+	if c.one(3) {
+		return nil
+	}
+	some := func(from ...string) corev1.ResourceList {
+		if c.one(2) {
+			return nil
+		}
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(pick(c, from...))}
+	}
+	var ranges []corev1.LimitRange
+	for range c.IntN(3) {
+		ranges = append(ranges, corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: pick(c, "a", "b")}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, Min: some("16Mi", "64Mi"), Max: some("256Mi", "600Mi", "4Gi"), MaxLimitRequestRatio: some("1", "1500m", "4")},
+			{Type: corev1.LimitTypePod, Min: some("16Mi", "300Mi"), Max: some("700Mi", "5Gi"), MaxLimitRequestRatio: some("2")},
+		}}})
+	}
+	var quotas []corev1.ResourceQuota
+	for range c.IntN(2) {
+		hard := corev1.ResourceList{}
+		for _, name := range []corev1.ResourceName{corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory} {
+			if c.one(2) {
+				hard[name] = resource.MustParse(pick(c, "300Mi", "1Gi", "6Gi"))
+			}
+		}
+		zero := corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("0"), corev1.ResourceRequestsMemory: resource.MustParse("0")}
+		quotas = append(quotas, corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: zero}})
+	}
+	facts := neighbours.ReadNamespace(ranges, quotas).FactsFor(pod, pick(c, 0, 500*memory.MiB, 8*memory.GiB))
+	return &facts
+}
+
 func (c chance) input() Input {
-	return Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Live: c.live()}
+	in := Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Live: c.live()}
+	in.Facts = c.facts(in.Pod)
+	if c.one(4) {
+		in.Profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse(pick(c, "100Mi", "400Mi")))}
+	}
+	if c.one(4) {
+		in.Profile.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
+	}
+	if c.one(8) {
+		in.Profile.Spec.Sizing.RequestPolicy = v1alpha1.RequestEqualsLimit
+	}
+	return in
 }

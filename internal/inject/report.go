@@ -40,10 +40,13 @@ func (p Plan) EveryWarning() []string {
 }
 
 func (c *containerPlan) warnings() []string {
-	if c.mode == v1alpha1.TuningOff {
-		return nil
-	}
 	var out []string
+	if c.refused != "" {
+		out = append(out, fmt.Sprintf("container %s does not get the recommended size: %s", c.name, c.refused))
+	}
+	if c.mode == v1alpha1.TuningOff {
+		return out
+	}
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
 		out = append(out, fmt.Sprintf("container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name))
 	}

@@ -10,43 +10,119 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// size sets the recommended size, before anything is derived from the limit. The caller passes sizes only for profiles whose
-// sizing mode asks for it, so a pod without requests and limits gets them, and with them a QoS class: that is what was asked for.
-// A Guaranteed pod stays Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse.
-func (c *containerPlan) size(in Input, t target, w *working) {
-	want, before := in.Sizes[t.container.Name], w.before.Size
-	if want == (Size{}) { // what was set at creation stays, and so does the reason why nothing was
+// sizing is what a plan does to the memory of one container.
+type sizing struct {
+	// base is what the pod asks for without memfit, next what it becomes; equal when nothing is set.
+	base, next Size
+	// wanted: a size is recommended, and may be set.
+	wanted bool
+	// left is why a recommended size is not looked at; why is what made next another size than the recommended one, and short says so for
+	// the person who creates the pod.
+	left  string
+	why   []string
+	short string
+}
+
+// sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and nodes look at the
+// pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod without requests and limits gets them,
+// and with them a QoS class: that is what was asked for. A Guaranteed pod stays Guaranteed (request = limit), and a request never exceeds
+// its limit, which the API server would refuse. Nil: there is nothing to size.
+func (in *Input) sizings(managed []target) []sizing {
+	if len(in.Sizes) == 0 {
+		return nil
+	}
+	out := make([]sizing, len(managed))
+	fixed := guaranteed(in.Pod, in.before)
+	for i, t := range managed {
+		if want := in.Sizes[t.container.Name]; want != (Size{}) && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
+			out[i] = in.sizing(t, want, fixed)
+		}
+	}
+	if in.Facts != nil {
+		in.fit(managed, out, fixed)
+	}
+	return out
+}
+
+func (in *Input) sizing(t target, want Size, fixed bool) sizing {
+	have := sizeOf(&t.container.Resources)
+	s := sizing{base: have, next: have, wanted: true}
+	if before := in.before.of(t.container.Name); before != nil && before.Size != nil {
+		if !before.Size.stands(have) {
+			s.wanted, s.left = false, fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again", have, before.Size.text())
+			return s
+		}
+		s.base = before.Size.takeBack(have)
+	}
+	if whole := in.Pod.Spec.Resources; whole != nil && s.base.Limit == 0 && (memoryOf(whole.Limits) > 0 || memoryOf(whole.Requests) > 0) {
+		s.wanted, s.left = false, "the pod sets memory for all containers together (spec.resources): size it there"
+		return s
+	}
+	want, s.why = bounded(t, want, s.base)
+	s.next = resized(s.base, want, fixed)
+	return s
+}
+
+// fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's size stays.
+func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
+	var asks []neighbours.Ask
+	var of []int
+	for i, s := range sizings {
+		if s.wanted && s.next != s.base {
+			policy := managed[i].policy.SizePolicy()
+			asks = append(asks, neighbours.Ask{
+				Container: managed[i].container.Name, Base: neighbours.Size(s.base), Want: neighbours.Size(s.next), Equal: fixed || policy.RequestEqualsLimit,
+			})
+			of = append(of, i)
+		}
+	}
+	if len(asks) == 0 {
+		return
+	}
+	for j, fitted := range in.Facts.Fit(in.Pod, asks) {
+		if len(fitted.Why) > 0 {
+			sizings[of[j]].take(managed[of[j]], fitted)
+		}
+	}
+}
+
+func (s *sizing) take(t target, fitted neighbours.Fitted) {
+	s.next, s.why = Size(fitted.Size), append(s.why, fitted.Why...)
+	if s.next != s.base {
+		if allowed, why := bounded(t, s.next, s.base); allowed != s.next {
+			s.next, s.why = s.base, append(append(s.why, "the profile does not allow that"), why...)
+		}
+	}
+	s.short = strings.Join(fitted.Why, "; ")
+}
+
+// size takes over what was decided about the container's memory, with the reasons.
+func (c *containerPlan) size(s sizing, w *working) {
+	switch {
+	case s.left != "":
+		c.skips = append(c.skips, skip{name: sizeName, why: s.left})
+		return
+	case !s.wanted: // what was set at creation stays, and so does the reason why nothing was
 		if why := w.before.Skipped[sizeName]; why != "" {
 			c.skips = append(c.skips, skip{name: sizeName, why: why})
 		}
 		return
 	}
-	base := w.memory
-	if before != nil {
-		if !before.stands(base) {
-			c.skips = append(c.skips, skip{name: sizeName, why: fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again",
-				base, before.text())})
-			return
-		}
-		base = before.takeBack(base)
+	w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
+	why := strings.Join(s.why, "; ")
+	switch {
+	case why == "":
+	case c.sized == nil:
+		c.skips = append(c.skips, skip{name: sizeName, why: why})
+	default:
+		c.sized.Why = why
 	}
-	if whole := in.Pod.Spec.Resources; whole != nil && (memoryOf(whole.Limits) > 0 || memoryOf(whole.Requests) > 0) {
-		c.skips = append(c.skips, skip{name: sizeName, why: "the pod sets memory for all containers together (spec.resources): size it there"})
-		return
-	}
-	want, why := bounded(t, want, base)
-	if w.memory, c.sized = resize(base, want, guaranteed(in.Pod, in.before)); len(why) == 0 {
-		return
-	}
-	if c.sized == nil {
-		c.skips = append(c.skips, skip{name: sizeName, why: strings.Join(why, "; ")})
-		return
-	}
-	c.sized.Why = strings.Join(why, "; ")
 }
 
 // bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
@@ -59,8 +135,8 @@ func bounded(t target, want, base Size) (Size, []string) {
 // sizeName is what skips about sizes are called in the record.
 const sizeName = "memory size"
 
-// resize is base with the wanted memory, and the record of it; nil when nothing changes.
-func resize(base, want Size, guaranteed bool) (Size, *sizeRecord) {
+// resized is base with the wanted memory.
+func resized(base, want Size, guaranteed bool) Size {
 	next := base
 	if want.Limit > 0 {
 		next.Limit = want.Limit
@@ -71,8 +147,13 @@ func resize(base, want Size, guaranteed bool) (Size, *sizeRecord) {
 	if next.Limit > 0 && (next.Request > next.Limit || guaranteed) {
 		next.Request = next.Limit
 	}
+	return next
+}
+
+// recordOf is the record of a size that was set; nil when nothing changes.
+func recordOf(base, next Size) *sizeRecord {
 	if next == base {
-		return base, nil
+		return nil
 	}
 	rec := &sizeRecord{}
 	if next.Limit != base.Limit {
@@ -81,7 +162,7 @@ func resize(base, want Size, guaranteed bool) (Size, *sizeRecord) {
 	if next.Request != base.Request {
 		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
 	}
-	return next, rec
+	return rec
 }
 
 // stands reports whether a container still has what the record says memfit wrote.

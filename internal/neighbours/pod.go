@@ -9,17 +9,21 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizeOf is what the container will ask for: what sizes say of it, else what it says itself. A missing request is the limit, as the
-// API server writes it.
+// sizeOf is what the container will ask for: what sizes say of it, else what it says itself.
 func sizeOf(c *corev1.Container, sizes map[string]Size) Size {
 	size, changed := sizes[c.Name]
 	if !changed {
 		size = resources(&c.Resources)
 	}
-	if size.Request == 0 {
-		size.Request = size.Limit
+	return size.admitted()
+}
+
+// admitted is a size as the API server writes it: a request that is missing is the limit.
+func (s Size) admitted() Size {
+	if s.Request == 0 {
+		s.Request = s.Limit
 	}
-	return size
+	return s
 }
 
 func resources(r *corev1.ResourceRequirements) Size {

@@ -76,6 +76,7 @@ func DefaultGuards() Guards {
 		CooledDown,      // one change at a time; a kill does not wait
 		WithinBudget,    // enough replicas stay up
 		KeepsQoS,        // the API server refuses a resize that changes the class
+		WithinPod,       // and a limit above that of the whole pod
 		WithinRange,     // so does admission with a LimitRange
 		WithinQuota,     // or a ResourceQuota
 		RoomToLower,     // a lower limit must hold what is used now
@@ -186,6 +187,14 @@ func KeepsQoS(in GuardInput) (string, string, bool) {
 		return refuse("QoSClass", "the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
 	case in.QoS == "BestEffort":
 		return refuse("QoSClass", "the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
+	}
+	return pass()
+}
+
+// WithinPod refuses a limit above that of the whole pod (spec.resources.limits.memory).
+func WithinPod(in GuardInput) (string, string, bool) {
+	if limit, most := in.Recommendation.Size.Limit, in.Policy.PodLimit; most > 0 && limit > most {
+		return refuse("PodLimit", "limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
 	}
 	return pass()
 }

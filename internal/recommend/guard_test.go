@@ -61,6 +61,7 @@ func TestGuards(t *testing.T) {
 		"quota of requests":        {raise(false), func(in *GuardInput) { in.QuotaRequests, in.QuotaName = gib, "q" }, "ResourceQuota", "requests.memory"},
 		"quota leaves nothing":     {raise(false), func(in *GuardInput) { in.QuotaLimits, in.QuotaName = 1, "q" }, "ResourceQuota", "quota q leaves nothing"},
 		"the pod's sum":            {raise(false), func(in *GuardInput) { in.RangeRefusal = "all containers together" }, "LimitRange", "all containers together"},
+		"above the whole pod":      {raise(false), func(in *GuardInput) { in.Policy.PodLimit = 900 * mib }, "PodLimit", "raise spec.resources.limits.memory, which is 900Mi"},
 		"quota never stops less":   {lower(), func(in *GuardInput) { in.QuotaLimits, in.QuotaRequests = 1, 1 }, "", ""},
 		"used right now":           {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
 		"used today":               {lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day"},

@@ -27,7 +27,8 @@ type Resources struct{ Present, Limits, Requests bool }
 // request is a dry run. ok is false when anything of it is unusual.
 //
 // A plan is made from the containers' names, commands, variables, resources, resize and restart policies, the volumes in memory and
-// the names of the mounts of a pod that has such, and the pod's own resources, OS and restart policy.
+// the names of the mounts of a pod that has such, and the pod's own resources, OS, restart policy, and overhead; quotas choose pods by
+// priority class and deadline.
 func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
 	c := r.spec
 	into.ObjectMeta = r.Meta
@@ -96,6 +97,12 @@ func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
 			c.decode(&into.Resources)
 		case "restartPolicy":
 			into.RestartPolicy = corev1.RestartPolicy(c.words())
+		case "overhead":
+			c.decode(&into.Overhead)
+		case "priorityClassName":
+			into.PriorityClassName = c.words()
+		case "activeDeadlineSeconds":
+			c.decode(&into.ActiveDeadlineSeconds)
 		default:
 			c.skip()
 		}

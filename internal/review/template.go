@@ -52,7 +52,7 @@ func (s *spec) template(out []byte) []byte {
 			out = s.containersTemplate(piece(out, key))
 		case "volumes":
 			out = s.volumesTemplate(out, key)
-		case "os", "resources", "restartPolicy":
+		case "os", "resources", "restartPolicy", "overhead", "priorityClassName", "activeDeadlineSeconds":
 			out = piece(piece(out, key), c.raw())
 		default:
 			c.skip()

@@ -128,6 +128,11 @@ var rooms = []room{
 		outside: cached,
 	},
 	{
+		name: "constraints", dir: "internal/constraints/...", noStd: ownsNoProcess, // follows caches, for the edges
+		ours:    []string{"internal/memory", "internal/neighbours"},
+		outside: cached,
+	},
+	{
 		name: "govern", dir: "internal/govern/...", noStd: ownsNoProcess, // reads caches, for the edges
 		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile"},
 		outside: cached,
@@ -141,8 +146,8 @@ var rooms = []room{
 	{
 		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/apply", "internal/drift", "internal/govern", "internal/history", "internal/inject", "internal/memory",
-			"internal/neighbours", "internal/owners", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/runtimes",
+			"api/v1alpha1", "internal/apply", "internal/constraints", "internal/drift", "internal/govern", "internal/history", "internal/inject",
+			"internal/memory", "internal/neighbours", "internal/owners", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/runtimes",
 			"internal/signals", "internal/usage",
 		},
 		outside: edge,
@@ -150,15 +155,15 @@ var rooms = []room{
 	{
 		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/govern", "internal/inject", "internal/memory", "internal/owners", "internal/profile", "internal/records",
-			"internal/review",
+			"api/v1alpha1", "internal/constraints", "internal/govern", "internal/inject", "internal/memory", "internal/neighbours", "internal/owners",
+			"internal/profile", "internal/records", "internal/review",
 		},
 		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
 	},
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
-			"api/v1alpha1", "controllers", "internal/govern", "internal/history", "internal/inject", "internal/memory",
+			"api/v1alpha1", "controllers", "internal/constraints", "internal/govern", "internal/history", "internal/inject", "internal/memory",
 			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
 			"internal/usage/...", "webhooks",
 		},

@@ -52,6 +52,12 @@ func (w *PodWrapper) On(node string) *PodWrapper {
 	return w
 }
 
+// Whole sets the resources of the pod as a whole (spec.resources).
+func (w *PodWrapper) Whole(r corev1.ResourceRequirements) *PodWrapper {
+	w.pod.Spec.Resources = &r
+	return w
+}
+
 // Phase sets status.phase.
 func (w *PodWrapper) Phase(phase corev1.PodPhase) *PodWrapper {
 	w.pod.Status.Phase = phase

@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Ask is the size that one container of a new pod should get.
+type Ask struct {
+	Container string
+	// Base is what its template asks for, Want what it should have instead.
+	Base, Want Size
+	// Equal: the request has to equal the limit.
+	Equal bool
+}
+
+// Fitted is the size that a container can get, and why it is not the one that was asked for.
+type Fitted struct {
+	Size
+	Why []string
+}
+
+// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to what is asked for as that allows. What a bound per
+// container or per pod does not allow is brought to the bound. Where a quota or the nodes have no room, the container keeps what its
+// template asks for: a part of what it needs would take the room and help nobody. Sizes below the template's need less room than it does,
+// so they always pass there. If LimitRanges would refuse the pod even so, but not with its template's sizes, it keeps those.
+func (f *Facts) Fit(pod *corev1.Pod, asks []Ask) []Fitted {
+	t := trial{facts: f, pod: pod, asks: asks, out: make([]Fitted, len(asks)), sizes: make(map[string]Size, len(asks))}
+	for i := range asks {
+		t.set(i, asks[i].Want)
+	}
+	for i := range asks {
+		t.boundContainer(i)
+	}
+	t.boundTogether()
+	t.fitNode()
+	t.fitQuota()
+	if why := t.refusal(); why != "" {
+		t.keepTemplate("with another size it would be refused: " + why)
+	}
+	return t.out
+}
+
+// trial is a pod with the sizes found so far.
+type trial struct {
+	facts *Facts
+	pod   *corev1.Pod
+	asks  []Ask
+	out   []Fitted
+	sizes map[string]Size // the same by container
+}
+
+func (t *trial) set(i int, s Size, why ...string) {
+	t.out[i].Size, t.out[i].Why = s, append(t.out[i].Why, why...)
+	t.sizes[t.asks[i].Container] = s
+}
+
+// change sets a size that a bound asks for, with the reason.
+func (t *trial) change(i int, s Size, format string, args ...any) {
+	if before := t.out[i].Size; s != before {
+		t.set(i, s, difference(before, s)+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// difference is what changes from one size to another: "limit 600Mi instead of 999Mi".
+func difference(from, to Size) string {
+	text := ""
+	if to.Limit != from.Limit {
+		text = fmt.Sprintf("limit %s instead of %s", orNone(to.Limit), orNone(from.Limit))
+	}
+	if to.Request != from.Request {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("request %s instead of %s", orNone(to.Request), orNone(from.Request))
+	}
+	return text
+}
+
+func orNone(b memory.Bytes) string {
+	if b == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// boundContainer brings one container to the limit of the whole pod and to the LimitRanges for containers.
+func (t *trial) boundContainer(i int) {
+	a := &t.asks[i]
+	if whole := t.pod.Spec.Resources; whole != nil {
+		switch own := resources(whole); {
+		case own == (Size{}):
+		case a.Base.Limit == 0:
+			t.set(i, a.Base, "the pod sets memory for all containers together (spec.resources): size it there")
+			return
+		case own.Limit > 0 && t.out[i].Limit > own.Limit:
+			t.change(i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}), "the whole pod has a limit of %s (spec.resources.limits.memory): raise it there", own.Limit)
+		}
+	}
+	for j := range t.facts.limits {
+		l := &t.facts.limits[j]
+		t.change(i, a.with(l.container.within(t.out[i].Size)), "LimitRange %s has %s for a container", l.name, l.container)
+	}
+}
+
+// with is a size that keeps what the container needs of it: no request above the limit, and one that equals it where it has to.
+func (a *Ask) with(s Size) Size {
+	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
+		s.Request = s.Limit
+	}
+	return s
+}
+
+// within is the nearest size that the bounds allow. For the ratio the request is raised: a lower limit may kill.
+func (b bounds) within(s Size) Size {
+	if s.Limit > 0 {
+		s.Limit = max(s.Limit, b.min)
+		if b.max > 0 {
+			s.Limit = min(s.Limit, b.max)
+		}
+	}
+	if s.Request > 0 {
+		s.Request = max(s.Request, b.min)
+		if s.Limit > 0 && b.ratio > 0 {
+			s.Request = max(s.Request, ratioOf(s.Limit, b.ratio))
+		}
+	}
+	return s
+}
+
+// ratioOf is the least request with which a limit keeps a ratio in thousandths, in whole MiB, but not above the limit.
+func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
+	least := memory.Bytes(float64(limit) * 1000 / float64(milli)).CeilTo(memory.MiB)
+	return min(least, limit)
+}
+
+// String names the bounds: "a minimum of 64Mi, a maximum of 600Mi".
+func (b bounds) String() string {
+	text := ""
+	add := func(format string, args ...any) {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf(format, args...)
+	}
+	if b.min > 0 {
+		add("a minimum of %s", b.min)
+	}
+	if b.max > 0 {
+		add("a maximum of %s", b.max)
+	}
+	if b.ratio > 0 {
+		add("a maxLimitRequestRatio of %s", times(b.ratio))
+	}
+	return text
+}

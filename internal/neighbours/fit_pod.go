@@ -1,0 +1,137 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// boundTogether takes back what the containers ask for beyond what the pod may have in all. The last containers give first: the first one
+// is the application as a rule.
+func (t *trial) boundTogether() {
+	for j := range t.facts.limits {
+		l := &t.facts.limits[j]
+		if l.pod.max > 0 {
+			t.giveBack(func() memory.Bytes { return total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
+				fmt.Sprintf("LimitRange %s has a maximum of %s for a pod", l.name, l.pod.max))
+		}
+	}
+	if whole := t.pod.Spec.Resources; whole != nil && resources(whole).Request > 0 {
+		own := resources(whole).Request
+		t.giveBack(func() memory.Bytes { return together(t.pod, t.sizes).Request.Minus(own) }, t.lowerRequest,
+			fmt.Sprintf("the whole pod has a request of %s (spec.resources.requests.memory): raise it there", own))
+	}
+}
+
+// giveBack lowers containers by what is too much, one after the other, until nothing is.
+func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory.Bytes) Size, why string) {
+	for i := range slices.Backward(t.asks) {
+		over := excess()
+		if over <= 0 {
+			return
+		}
+		t.change(i, lower(i, over), "%s", why)
+	}
+}
+
+// lowerLimit and lowerRequest stop at what the template asks for.
+func (t *trial) lowerLimit(i int, by memory.Bytes) Size {
+	s, a := t.out[i].Size, &t.asks[i]
+	if s.Limit <= a.Base.Limit {
+		return s
+	}
+	s.Limit = max(s.Limit.Minus(by), a.Base.Limit)
+	return a.with(s)
+}
+
+func (t *trial) lowerRequest(i int, by memory.Bytes) Size {
+	s, a := t.out[i].Size, &t.asks[i]
+	s.Request = max(s.Request.Minus(by), min(a.Base.Request, s.Request))
+	return s
+}
+
+// fitNode leaves requests that no node could take.
+func (t *trial) fitNode() {
+	if need, node := t.need().Request, t.facts.LargestNode; node > 0 && need > node {
+		t.keepRequests("the pod would request %s, and the largest node has %s for pods", need, node)
+	}
+}
+
+// fitQuota leaves what a quota has no room for.
+func (t *trial) fitQuota() {
+	q := t.facts.Quota
+	if need := t.need().Limit; q.Limits > 0 && need > q.Limits {
+		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need)
+	}
+	if need := t.need().Request; q.Requests > 0 && need > q.Requests {
+		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests), need)
+	}
+}
+
+// need is what quotas and the scheduler count: the containers, and what the runtime takes for the pod itself.
+func (t *trial) need() Size {
+	need := total(t.pod, t.sizes)
+	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
+		need = need.plus(Size{Request: overhead, Limit: overhead})
+	}
+	return need
+}
+
+// keepRequests leaves the request of containers that would ask for more than their template; without a request there, or where the two
+// have to be equal, the limit as well.
+func (t *trial) keepRequests(format string, args ...any) {
+	for i := range t.asks {
+		s, a := t.out[i].Size, &t.asks[i]
+		switch {
+		case s.admitted().Request <= a.Base.admitted().Request:
+		case a.Equal, a.Base.Request == 0:
+			t.change(i, a.Base, format, args...)
+		default:
+			s.Request = a.Base.Request
+			t.change(i, s, format, args...)
+		}
+	}
+}
+
+// keepRaised leaves containers whose limit would be above their template's.
+func (t *trial) keepRaised(format string, args ...any) {
+	for i := range t.asks {
+		if a := &t.asks[i]; t.out[i].Limit > a.Base.Limit {
+			t.change(i, a.Base, format, args...)
+		}
+	}
+}
+
+// refusal is why the pod would not be admitted with the sizes found; "" also when it would not be with its template's sizes either.
+func (t *trial) refusal() string {
+	why := t.facts.Refusal(t.pod, t.sizes)
+	if why == "" {
+		return ""
+	}
+	base := make(map[string]Size, len(t.asks))
+	for _, a := range t.asks {
+		base[a.Container] = a.Base
+	}
+	if t.facts.Refusal(t.pod, base) != "" {
+		return ""
+	}
+	return why
+}
+
+func (t *trial) keepTemplate(why string) {
+	for i := range t.asks {
+		t.change(i, t.asks[i].Base, "%s", why)
+	}
+}
+
+// orNothing: what is left below a KiB is the byte that stands for nothing.
+func orNothing(left memory.Bytes) string {
+	if left <= Exhausted {
+		return "nothing"
+	}
+	return left.String()
+}

@@ -1,0 +1,51 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package neighbours
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Namespace is what the LimitRanges and ResourceQuotas of one namespace say about memory. It is not changed once it is read.
+type Namespace struct {
+	limits []limits
+	quotas []corev1.ResourceQuota
+}
+
+// ReadNamespace reads them; nil when they say nothing about memory.
+func ReadNamespace(ranges []corev1.LimitRange, quotas []corev1.ResourceQuota) *Namespace {
+	n := &Namespace{limits: limitsOf(ranges)}
+	for i := range quotas {
+		if boundsMemory(&quotas[i]) {
+			n.quotas = append(n.quotas, quotas[i])
+		}
+	}
+	if len(n.limits)+len(n.quotas) == 0 {
+		return nil
+	}
+	return n
+}
+
+func boundsMemory(q *corev1.ResourceQuota) bool {
+	for _, name := range []corev1.ResourceName{corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
+		if _, bounded := q.Status.Hard[name]; bounded {
+			return true
+		}
+	}
+	return false
+}
+
+// Counts says whether a quota counts memory there, so that each pod leaves less for the next one.
+func (n *Namespace) Counts() bool { return n != nil && len(n.quotas) > 0 }
+
+// FactsFor is what a new pod there has to fit into. A nil namespace has no bounds.
+func (n *Namespace) FactsFor(pod *corev1.Pod, largestNode memory.Bytes) Facts {
+	f := Facts{LargestNode: largestNode}
+	if n != nil {
+		f.limits, f.Range, f.Quota = n.limits, rangeOf(n.limits), quotaFor(pod, n.quotas)
+	}
+	return f
+}
