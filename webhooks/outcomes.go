@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/review"
 )
 
@@ -36,6 +37,8 @@ type outcome struct {
 	answer
 	// counters count what became of each container that the plan speaks of.
 	counters []prometheus.Counter
+	// need is what a quota would count of the pod, if it is sized. Where one has no room for it, another outcome is right.
+	need neighbours.Size
 }
 
 // likeness is all that an outcome depends on. Pods are alike when theirs are equal.
@@ -48,7 +51,7 @@ type likeness struct {
 	recommendation types.UID
 	version        string
 	paused         bool
-	// limitRanges and largestNode say what a recommended size has to fit into. Where a quota counts memory, outcomes are not shared.
+	// limitRanges and largestNode say what a recommended size has to fit into. Quotas are no part of it: see outcome.need.
 	limitRanges uint64
 	largestNode memory.Bytes
 	// template is a digest of what is said of the pod itself.
@@ -79,7 +82,7 @@ func (k *outcomes) add(of likeness, o *outcome) []byte {
 	if len(result) > maxResult {
 		return nil
 	}
-	k.cache().Add(of, &outcome{answer: answer{result: result}, counters: o.counters})
+	k.cache().Add(of, &outcome{answer: answer{result: result}, counters: o.counters, need: o.need})
 	return result
 }
 
@@ -93,7 +96,7 @@ func sizeOf(annotations map[string]string) (size int) {
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.
 func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation, room around) (like likeness, dryRun, ok bool) {
 	governs := ruling.Profile
-	if room.counts() {
+	if room.depends() {
 		return likeness{}, false, false
 	}
 	template, dryRun, ok := s.template()

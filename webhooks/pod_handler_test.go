@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 )
 
@@ -406,4 +407,55 @@ func TestBuffersAreNotMixedUp(t *testing.T) {
 			t.Errorf("after another pod the answer differs: %s", cmp.Diff(want, got))
 		}
 	}
+}
+
+// TestOutcomesAndWhatBoundsThem: replicas share an answer while LimitRanges and nodes say the same and quotas have room for it.
+func TestOutcomesAndWhatBoundsThem(t *testing.T) {
+	h, pod, _ := golden(t, "../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
+	room := &constraints.Index{}
+	h.injector.Constraints = room
+	limit := func(step, want string, shared bool) {
+		t.Helper()
+		before := counted(t, h.injector.Metrics.reused)
+		got, _ := asked(t, h, reviewOf(pod))
+		again := counted(t, h.injector.Metrics.reused) > before
+		usual, _ := asked(t, h.usual, reviewOf(pod))
+		if diff := cmp.Diff(usual, got); diff != "" {
+			t.Errorf("%s: -usual +got\n%s", step, diff)
+		}
+		if capped := strings.Contains(string(got.Patch), `"path":"/spec/containers/0/resources/limits/memory","value":"`+want+`"`); capped == (want == "") || again != shared {
+			t.Errorf("%s: want a limit of %q, shared %t (is %t): %s", step, want, shared, again, got.Patch)
+		}
+	}
+	ranges := func(highest string) *corev1.LimitRange {
+		l := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bounds"}}
+		l.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(highest)}}}
+		return l
+	}
+	quota := func(used string, scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
+		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes}}
+		q.Status.Hard = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("2Gi")}
+		q.Status.Used = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse(used)}
+		return q
+	}
+	limit("the first", "512Mi", false)
+	limit("the second", "512Mi", true)
+	room.Note(ranges("400Mi"))
+	limit("under a LimitRange", "400Mi", false)
+	limit("the same again", "400Mi", true)
+	room.Note(ranges("300Mi"))
+	limit("a tighter one", "300Mi", false)
+	room.Forget(ranges("300Mi"))
+	room.Note(quota("1Gi"))
+	limit("none, and a quota with room", "512Mi", true)
+	room.Note(quota("1536Mi"))
+	limit("with just enough", "512Mi", true)
+	room.Note(quota("1600Mi"))
+	limit("with too little", "", false)
+	limit("which may change with every pod", "", false)
+	room.Note(quota("512Mi"))
+	limit("with room again", "512Mi", true)
+	room.Note(quota("512Mi", corev1.ResourceQuotaScopeNotTerminating))
+	limit("one that chooses pods", "512Mi", false)
+	limit("is asked for each of them", "512Mi", false)
 }

@@ -165,7 +165,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	around := h.around(ruling, rec)
 	like, dryRun, usual := h.likeness(s, ruling, rec, around)
 	if usual {
-		if o := h.known.get(like); o != nil {
+		if o := h.known.get(like); o != nil && around.holds(o.need) {
 			h.Metrics.reused.Inc()
 			return o, dryRun, nil
 		}
@@ -187,7 +187,7 @@ func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruli
 	if _, seen := r.pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.patch) > 0 {
 		o.warnings, o.counters = warnings(plan), h.Metrics.countersOf(plan, r.pod)
 	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
-	if usual && r.exact {
+	if o.need = around.need(r.pod, plan); usual && r.exact && !plan.ShortOfQuota() && around.holds(o.need) {
 		o.result = h.known.add(like, o)
 	}
 	return o, r.dryRun, nil
@@ -229,8 +229,29 @@ func (a around) limitRanges() uint64 {
 	return a.namespace.Version
 }
 
-// counts: a quota counts the namespace's memory, so that no two pods find the same room.
-func (a around) counts() bool { return a.namespace != nil && a.namespace.Counts() }
+// depends: what quotas leave depends on the pod, so that its template does not tell.
+func (a around) depends() bool { return a.namespace != nil && a.namespace.Depends }
+
+// holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
+func (a around) holds(need neighbours.Size) bool {
+	return a.namespace == nil || a.namespace.Left.Holds(need)
+}
+
+// need is what a quota would count of a sized pod with its plan, whether or not there is one yet.
+func (a around) need(pod *corev1.Pod, plan inject.Plan) neighbours.Size {
+	if !a.asked {
+		return neighbours.Size{}
+	}
+	sizes := map[string]neighbours.Size{}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if m := plan.Edit(containers[i].Name).Memory; m != nil {
+				sizes[containers[i].Name] = neighbours.Size(*m)
+			}
+		}
+	}
+	return neighbours.Need(pod, sizes)
+}
 
 func warnings(plan inject.Plan) (all []string) {
 	for _, w := range plan.Warnings() {

@@ -47,6 +47,9 @@ type Bounds struct {
 	*neighbours.Namespace
 	// Version is another one whenever a LimitRange of the namespace has changed.
 	Version uint64
+	// Left is what quotas leave any pod; Depends: it depends on the pod.
+	Left    neighbours.Quota
+	Depends bool
 }
 
 // Objects are those whose informers an index follows.
@@ -107,18 +110,23 @@ func (x *Index) share() *map[string]*space {
 
 func (x *Index) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { x.note(obj, false) },
-		UpdateFunc: func(_, obj any) { x.note(obj, false) },
+		AddFunc:    x.Note,
+		UpdateFunc: func(_, obj any) { x.Note(obj) },
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
 			}
-			x.note(obj, true)
+			x.Forget(obj)
 		},
 	}
 }
 
-// note takes in one object, or forgets it.
+// Note takes in a LimitRange or a ResourceQuota as it is now, Forget one that is gone.
+func (x *Index) Note(obj any) { x.note(obj, false) }
+
+// Forget takes out an object that is gone.
+func (x *Index) Forget(obj any) { x.note(obj, true) }
+
 func (x *Index) note(obj any, gone bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -171,7 +179,8 @@ func (x *Index) read(namespace string, s *space, version uint64) {
 		s.says.Store(nil)
 		return
 	}
-	s.says.Store(&Bounds{Namespace: says, Version: version})
+	left, ok := says.Leaves()
+	s.says.Store(&Bounds{Namespace: says, Version: version, Left: left, Depends: !ok})
 }
 
 func values[T any](objects map[string]*T) []T {

@@ -27,6 +27,7 @@ type sizing struct {
 	left  string
 	why   []string
 	short string
+	quota bool // it is a quota that has no room
 }
 
 // sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and nodes look at the
@@ -99,7 +100,7 @@ func (s *sizing) take(t target, fitted neighbours.Fitted) {
 			s.next, s.why = s.base, append(append(s.why, "the profile does not allow that"), why...)
 		}
 	}
-	s.short = strings.Join(fitted.Why, "; ")
+	s.short, s.quota = strings.Join(fitted.Why, "; "), fitted.Quota
 }
 
 // size takes over what was decided about the container's memory, with the reasons.
@@ -114,7 +115,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 		}
 		return
 	}
-	w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
+	w.memory, c.sized, c.refused, c.quota = s.next, recordOf(s.base, s.next), s.short, s.quota
 	why := strings.Join(s.why, "; ")
 	switch {
 	case why == "":

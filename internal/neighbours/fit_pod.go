@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -64,18 +66,25 @@ func (t *trial) fitNode() {
 // fitQuota leaves what a quota has no room for.
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
-	if need := t.need().Limit; q.Limits > 0 && need > q.Limits {
-		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need)
+	before := slices.Clone(t.out)
+	if need := t.need(); !q.Holds(Size{Limit: need.Limit}) {
+		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit)
 	}
-	if need := t.need().Request; q.Requests > 0 && need > q.Requests {
-		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests), need)
+	if need := t.need(); !q.Holds(Size{Request: need.Request}) {
+		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests), need.Request)
+	}
+	for i := range t.out {
+		t.out[i].Quota = t.out[i].Size != before[i].Size
 	}
 }
 
-// need is what quotas and the scheduler count: the containers, and what the runtime takes for the pod itself.
-func (t *trial) need() Size {
-	need := total(t.pod, t.sizes)
-	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
+func (t *trial) need() Size { return Need(t.pod, t.sizes) }
+
+// Need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does not name have what they
+// ask for, and the runtime takes something for the pod itself.
+func Need(pod *corev1.Pod, sizes map[string]Size) Size {
+	need := total(pod, sizes)
+	if overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory()); overhead > 0 {
 		need = need.plus(Size{Request: overhead, Limit: overhead})
 	}
 	return need
