@@ -150,7 +150,9 @@ func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *scene,
 		return err
 	}
 	m.recommendation, m.standing = projectionOf(&stored), sizes(&stored.Status)
+	m.used = map[string]v1alpha1.ContainerRecommendation{}
 	for _, c := range stored.Status.Containers {
+		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
 		source, past := sourcesOf(c.Evidence.Source)
 		m.source, m.past = or(m.source, source), or(m.past, past)
 	}

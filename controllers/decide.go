@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
@@ -76,6 +77,10 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			}
 			a := q.answer()
 			a.status.OOMKills = m.ledger.Total(c.name)
+			a.status.Use, a.status.UseSeen = m.used[c.name].Use, m.used[c.name].UseSeen
+			if most, seen := m.use(c.name, s.governed); most > 0 {
+				a.status.Use, a.status.UseSeen = quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+			}
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
 				if resizes(s.profile.Spec.Sizing.Mode) {

@@ -55,9 +55,9 @@ func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.S
 		if size, found := standing[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
 			r.Recommended = &size
 		}
-		r.Reasons, r.Summary, r.Evidence.Window = nil, "", ""
+		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
-		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough} {
+		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough, &r.Use} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {

@@ -75,6 +75,15 @@ func (r *readings) thin() {
 // now is the last reading; 0: none.
 func (r *readings) now() memory.Bytes { return r.latest[0] }
 
+// most is the highest reading that is still kept, two hours back at most.
+func (r *readings) most() memory.Bytes {
+	most := slices.Max(r.latest[:])
+	for _, kib := range r.kib[:r.n] {
+		most = max(most, memory.Bytes(kib)*memory.KiB)
+	}
+	return most
+}
+
 // low is the lowest of the latest readings, so that a pod in a burst is not taken for a sick one; 0: too few. One that has only just
 // started is no measure for anything.
 func (r *readings) low() memory.Bytes {

@@ -77,6 +77,8 @@ type remembered struct {
 	judged map[string]judgement
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
+	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
+	used map[string]v1alpha1.ContainerRecommendation
 	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
 	liveSets map[string]history.LiveSet
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.

@@ -42,6 +42,17 @@ func (m *remembered) replicas(container string, pods []*corev1.Pod) []signals.Re
 	return all
 }
 
+// use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0: nobody has read.
+func (m *remembered) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found && in.recent.most() > most {
+			most, seen = in.recent.most(), in.recent.last
+		}
+	}
+	return most, seen
+}
+
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
 func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
 	var all []signals.Instance

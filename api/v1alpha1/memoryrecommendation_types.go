@@ -147,6 +147,13 @@ type ContainerRecommendation struct {
 	Shape *Shape `json:"shape,omitempty"`
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
+	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set where the source
+	// knows nothing else. It is written when it has changed by an eighth or so.
+	// +optional
+	Use *resource.Quantity `json:"use,omitempty"`
+	// useSeen is when that replica was read last before use was written.
+	// +optional
+	UseSeen *metav1.Time `json:"useSeen,omitempty"`
 }
 
 // OOMKillRecord is one OOM kill.

@@ -178,6 +178,26 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("status names workloads that ask for a profile and get none", func(t *testing.T) {
+		c.create(t, build.Namespace("lost"), build.Deployment("lost", "typo", v1alpha1.ProfileAnnotation, "wbe"),
+			build.Deployment("lost", "opted-out", v1alpha1.ProfileAnnotation, "wbe", v1alpha1.InjectAnnotation, "false"),
+			build.Deployment("lost", "served", v1alpha1.ProfileAnnotation, "jvm"), build.CronJob("lost", "nobody-asked"))
+		out, errs, code := c.run("reader", "status", "-n", "lost")
+		want := "Workloads that get no profile\n  deployment/typo: ProfileNotFound: annotation memfit.dev/profile on the Deployment names \"wbe\""
+		if code != 0 || !strings.Contains(out, want) || strings.Count(out, "\n") != 3 || !strings.Contains(errs, "No workload in namespace lost is governed") {
+			t.Errorf("exit %d, %q, %q; want %q", code, out, errs, want)
+		}
+		if out, _, _ := c.run("reader", "status", "-n", "lost", "-o", "json"); !strings.Contains(out, `"reason": "ProfileNotFound"`) {
+			t.Errorf("for machines: %q", out)
+		}
+		if out, _, _ := c.run("reader", "status", "-A"); !strings.Contains(out, "\n  lost deployment/typo: ProfileNotFound") {
+			t.Errorf("-A shows\n%s", out)
+		}
+		if err := c.client.Delete(t.Context(), build.Namespace("lost")); err != nil {
+			t.Fatal(err)
+		}
+	})
+
 	t.Run("as somebody with rights in one namespace only", func(t *testing.T) {
 		for _, namespace := range []string{"shop", "team"} {
 			binding := &rbacv1.RoleBinding{

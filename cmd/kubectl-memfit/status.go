@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,6 +21,7 @@ const statusLong = `Show the workloads that memfit governs, the one that most ne
 applied, no number yet, the rest.
 
   LIMIT    what running pods have -> what is recommended; (Hold) while there is no number
+  USE      the most that one replica used in the last two hours, and its share of the limit
   OOMS     OOM kills counted so far; "lately" within the profile's drift.window (24h by default)
   MEMORY   what memory does over time, and how long until the limit is reached
   APPLIED  whether running pods have the recommended size, and if not, why
@@ -65,14 +67,18 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 	}
 	report.Bound(a.recs, profiles)
 	status := report.NewStatus(a.recs, profiles)
+	if err == nil { // else a profile may be there that could not be read
+		status.Seek(a.Askers(cmd.Context(), a.namespace), profiles)
+	}
+	table := report.Table{Namespaces: a.namespace == "", Wide: output == "wide", Colours: colours(cmd)}
 	switch {
 	case output == "json" || output == "yaml":
 		return encode(cmd.OutOrStdout(), output, status)
 	case len(a.recs) == 0:
 		_, err := io.WriteString(cmd.ErrOrStderr(), report.NothingGoverned(a.namespace, profiles))
-		return err
+		return errors.Join(err, status.WriteUnserved(cmd.OutOrStdout(), table))
 	}
-	return status.Write(cmd.OutOrStdout(), report.Table{Namespaces: a.namespace == "", Wide: output == "wide", Colours: colours(cmd)})
+	return status.Write(cmd.OutOrStdout(), table)
 }
 
 // unknownProfile tells whether a workload is governed by a profile that is not among these.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -44,8 +45,12 @@ type Container struct {
 	Confidence  string         `json:"confidence,omitempty"`
 	Current     v1alpha1.Size  `json:"current"`
 	Recommended *v1alpha1.Size `json:"recommended,omitempty"`
-	Shape       string         `json:"shape,omitempty"`
-	TimeToLimit string         `json:"timeToLimit,omitempty"`
+	// Use is the most that one replica used lately, UsePercent that as a share of its limit, UseSeen when it was read.
+	Use         *resource.Quantity `json:"use,omitempty"`
+	UsePercent  int64              `json:"usePercent,omitempty"`
+	UseSeen     *metav1.Time       `json:"useSeen,omitempty"`
+	Shape       string             `json:"shape,omitempty"`
+	TimeToLimit string             `json:"timeToLimit,omitempty"`
 }
 
 // Finding is a condition. Status is empty when memfit has not said anything yet.
@@ -88,11 +93,20 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	out := Container{
 		Name: c.Container, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence, Current: c.Current, Recommended: c.Recommended,
+		Use: c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
 	}
 	if c.Shape != nil {
 		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
 	}
 	return out
+}
+
+// percent is use as a share of a limit; 0: one of them is not known.
+func percent(use, limit *resource.Quantity) int64 {
+	if use == nil || limit == nil || limit.Value() <= 0 {
+		return 0
+	}
+	return int64(100 * float64(use.Value()) / float64(limit.Value()))
 }
 
 // changes tells whether what is recommended differs from what running pods have.

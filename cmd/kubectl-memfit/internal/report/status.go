@@ -4,6 +4,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,6 +27,8 @@ type Status struct {
 	Workloads []Row `json:"workloads"`
 	// Problems of profiles, in words: a condition that is not as it should be.
 	Problems []string `json:"problems,omitempty"`
+	// Unserved are workloads that ask for a profile and get none.
+	Unserved []Unserved `json:"unserved,omitempty"`
 }
 
 // NewStatus sums up what was read.
@@ -39,7 +42,7 @@ func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status 
 
 // Write prints a status for people.
 func (s *Status) Write(w io.Writer, t Table) error {
-	if err := t.Write(w, s.Workloads); err != nil {
+	if err := errors.Join(t.Write(w, s.Workloads), s.WriteUnserved(w, t)); err != nil {
 		return err
 	}
 	if len(s.Problems) == 0 {

@@ -59,7 +59,7 @@ func alarm(r *Row) string {
 }
 
 func (t Table) headings() []string {
-	h := []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "OOMS", "MEMORY", "APPLIED"}
+	h := []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
 	if t.Namespaces {
 		h = append([]string{"NAMESPACE"}, h...)
 	}
@@ -70,7 +70,7 @@ func (t Table) headings() []string {
 }
 
 func (t Table) cells(r *Row) []string {
-	c := []string{r.typed(), r.Profile.Name, runtimes(r), limits(r), kills(r), shapes(r), applied(r)}
+	c := []string{r.typed(), r.Profile.Name, runtimes(r), limits(r), uses(r), kills(r), shapes(r), applied(r)}
 	if t.Namespaces {
 		c = append([]string{r.Namespace}, c...)
 	}
@@ -104,6 +104,22 @@ func limits(r *Row) string {
 			return fmt.Sprintf("%s (%s)", Amount(c.Current.Limit), c.Decision)
 		}
 		return step(c.Current.Limit, c.Recommended.Limit)
+	})
+}
+
+// uses is what the fullest replica used lately, and how much of its limit that is.
+func uses(r *Row) string {
+	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Use != nil }) {
+		return ""
+	}
+	return r.each(func(c *Container) string {
+		switch {
+		case c.Use == nil:
+			return "-"
+		case c.UsePercent == 0:
+			return Amount(c.Use)
+		}
+		return fmt.Sprintf("%s (%d%%)", Amount(c.Use), c.UsePercent)
 	})
 }
 

@@ -1,0 +1,76 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Asker is a workload as it is in the cluster: what may ask for a profile.
+type Asker struct {
+	Namespace, Kind, Name string
+	// PodLabels and PodAnnotations are those of its pod template.
+	PodLabels, PodAnnotations, Annotations, NamespaceAnnotations map[string]string
+}
+
+// Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
+type Unserved struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	// Reason is that of the event on the workload: ProfileNotFound or ProfileAmbiguous.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// unserved finds them among askers, by name. Who opted out gets what it wants.
+func unserved(askers []Asker, profiles []Profile) []Unserved {
+	named := make([]profile.Named, len(profiles))
+	for i := range profiles {
+		named[i] = profiles[i].Named
+	}
+	index := profile.NewIndex(named)
+	var found []Unserved
+	for i := range askers {
+		a := &askers[i]
+		d := index.Decide(profile.Subject{
+			Namespace: a.Namespace, WorkloadKind: a.Kind, PodLabels: a.PodLabels, PodAnnotations: a.PodAnnotations,
+			WorkloadAnnotations: a.Annotations, NamespaceAnnotations: a.NamespaceAnnotations,
+		})
+		if d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+			found = append(found, Unserved{Namespace: a.Namespace, Kind: a.Kind, Name: a.Name, Reason: "Profile" + string(d.Problem), Message: d.Why})
+		}
+	}
+	slices.SortFunc(found, func(a, b Unserved) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	return found
+}
+
+// Seek adds the workloads that get no profile. Nothing may be concluded from profiles that could not all be read.
+func (s *Status) Seek(askers []Asker, profiles []Profile) { s.Unserved = unserved(askers, profiles) }
+
+// WriteUnserved prints them for people, one line each.
+func (s *Status) WriteUnserved(w io.Writer, t Table) error {
+	if len(s.Unserved) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	text.WriteString("\n" + t.Colours.paint(bold, "Workloads that get no profile") + "\n")
+	for i := range s.Unserved {
+		u := &s.Unserved[i]
+		name := typed(u.Kind, u.Name)
+		if t.Namespaces {
+			name = u.Namespace + " " + name
+		}
+		text.WriteString("  " + name + ": " + u.Reason + ": " + line(u.Message) + "\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
