@@ -4,13 +4,10 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -22,10 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/webhooks/server"
 )
-
-// maxReview is twice what of a pod an API server can store (etcd takes 1.5 MiB) with what comes around it, and what it takes of a request.
-const maxReview = 3 << 20
 
 // maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay for ever.
 const maxKept = 64 << 10
@@ -41,7 +36,8 @@ type podHandler struct {
 }
 
 func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength <= 0 || r.ContentLength > maxReview || r.Header.Get("Content-Type") != "application/json" {
+	body, ok := r.Body.(*server.Body)
+	if !ok || r.Header.Get("Content-Type") != "application/json" {
 		h.usual.ServeHTTP(w, r)
 		return
 	}
@@ -54,18 +50,13 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.used.Put(e)
 		}
 	}()
-	e.body = slices.Grow(e.body[:0], int(r.ContentLength))[:r.ContentLength]
-	if _, err := io.ReadFull(r.Body, e.body); err != nil {
-		http.Error(w, "the request ends early", http.StatusBadRequest)
-		return
-	}
+	e.body = body.Bytes()
 	if !e.read() {
 		if err := review.Check(e.body, &admissionv1.AdmissionReview{}); err != nil {
 			h.injector.Metrics.outOfBounds.Inc()
 			h.Refuse(w, e.body, err.Error())
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(e.body))
 		h.usual.ServeHTTP(w, r)
 		return
 	}
@@ -101,7 +92,8 @@ func (h *podHandler) Refuse(w http.ResponseWriter, beginning []byte, why string)
 
 // encoded is a pod in the bytes of a request, and room for what is made of it.
 type encoded struct {
-	body, text, patch, result, answer []byte
+	body                        []byte // the request's, not ours
+	text, patch, result, answer []byte
 
 	review  review.Review
 	decoded corev1.Pod
@@ -109,8 +101,8 @@ type encoded struct {
 
 // reset forgets the request; false when the buffers have grown too large to keep.
 func (e *encoded) reset() bool {
-	e.review, e.decoded = review.Review{}, corev1.Pod{}
-	return max(cap(e.body), cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
+	e.body, e.review, e.decoded = nil, review.Review{}, corev1.Pod{}
+	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {

@@ -33,6 +33,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/webhooks/server"
 )
 
 // handlerOf serves pods with what a cache of these objects would say.
@@ -59,7 +60,8 @@ func handlerOf(t testing.TB, objects ...client.Object) *podHandler {
 // asked is what a handler answers, and the body as it went over the wire.
 func asked(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionResponse, string) {
 	t.Helper()
-	request := httptest.NewRequest(http.MethodPost, PodPath, bytes.NewReader(body))
+	request := httptest.NewRequest(http.MethodPost, PodPath, nil)
+	request.Body = server.NewBody(body)
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
 	h.ServeHTTP(recorder, request)

@@ -28,7 +28,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -36,6 +35,7 @@ import (
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 	"github.com/memfit/memfit/webhooks"
+	"github.com/memfit/memfit/webhooks/server"
 )
 
 var (
@@ -74,7 +74,9 @@ func TestWebhooks(t *testing.T) {
 
 // serve runs a manager with memfit's webhooks, whose lookups can be made to fail.
 func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan error {
-	server := webhook.NewServer(webhook.Options{Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir})
+	server := server.New(server.Options{
+		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir, Metrics: server.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
 	reader, err := govern.NewStraight(ctx, mgr.GetCache())

@@ -17,14 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/webhooks/server"
 )
 
 // version is set by the linker.
@@ -60,7 +63,10 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	if o.kubeletInsecure {
 		log.Info("INSECURE: kubelets are not verified; memfit's service account token goes to whoever answers on a node's address")
 	}
-	server := webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.webhookCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece}})
+	server := server.New(server.Options{
+		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(), TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},
+		Metrics: server.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+	})
 	mgr, err := ctrl.NewManager(config, managerOptions(o, server))
 	if err != nil {
 		return fmt.Errorf("building the manager: %w", err)

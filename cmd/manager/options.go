@@ -30,6 +30,7 @@ type options struct {
 	metricsCertPath              string
 	webhookPort                  int
 	webhookCertPath              string
+	clientCA, clientNames        string
 	webhooks                     bool
 	configMapKeys                bool
 	certMode                     certMode
@@ -57,6 +58,8 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
 	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs", "directory with tls.crt and tls.key of the webhook; followed when renewed")
+	f.StringVar(&o.clientCA, "client-ca", "", "PEM file with the authorities of the API server's client certificate, which is then required on the webhook's port; followed when renewed; empty: everybody who reaches the port is served")
+	f.StringVar(&o.clientNames, "client-names", "", "common names of client certificates that are served, separated by commas; empty: every one that --client-ca has signed")
 	mode := f.String("cert-mode", string(certManager), "who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed")
 	f.StringVar(&o.secretName, "cert-secret", "webhook-server-cert", "self-managed: the Secret of memfit's own namespace that holds the certificate")
 	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for")
@@ -83,11 +86,21 @@ const defaultExcluded = "kube-system,kube-node-lease,cert-manager"
 
 // excluded are the namespaces memfit keeps away from.
 func (o *options) excluded() []string {
-	return append(strings.FieldsFunc(o.excludeNamespaces, func(r rune) bool { return r == ',' || r == ' ' }), o.namespace)
+	return append(listed(o.excludeNamespaces), o.namespace)
+}
+
+// clients are the names of client certificates that are served.
+func (o *options) clients() []string { return listed(o.clientNames) }
+
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func (o *options) validate() error {
 	var errs []error
+	if o.clientNames != "" && o.clientCA == "" {
+		errs = append(errs, errors.New("--client-names needs --client-ca: without it nobody shows a certificate"))
+	}
 	if o.certMode != certManager && o.certMode != selfManaged {
 		errs = append(errs, fmt.Errorf("--cert-mode=%s: say cert-manager or self-managed", o.certMode))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/memfit/memfit/controllers"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/webhooks"
+	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
 // served is a webhook server as cmd/manager configures it, but for HTTP/2: the manager does not offer it, and here the client chooses.
@@ -29,9 +30,10 @@ type served struct{ webhook.Server }
 
 func webhookServer(certDir string, port int) served {
 	ctrl.SetLogger(logr.Discard())
-	return served{webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certDir, TLSOpts: []func(*tls.Config){
-		func(c *tls.Config) { c.NextProtos, c.DynamicRecordSizingDisabled = []string{"h2", "http/1.1"}, true },
-	}})}
+	return served{webhookserver.New(webhookserver.Options{
+		Host: "127.0.0.1", Port: port, CertDir: certDir, Metrics: webhookserver.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos, c.DynamicRecordSizingDisabled = []string{"h2", "http/1.1"}, true }},
+	})}
 }
 
 // noop is the floor: the same framework, certificate and transport, and a handler that allows everything.

@@ -1,0 +1,228 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxBody is what an API server takes of a request. Twice what of an object it can store: etcd takes 1.5 MiB.
+	MaxBody = 3 << 20
+	// maxBodies is what all bodies together may hold. A usual review has 4 to 20 KiB, and is answered in less than a millisecond.
+	maxBodies = 16 << 20
+	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200 bytes.
+	beginning = 4 << 10
+	// usual is the room for a usual body, which is used again. Larger ones are not kept: a rare large pod must not stay for ever.
+	usual = 64 << 10
+	// patience is how long a body that is larger than usual waits for its turn. API servers give the webhook 2 s.
+	patience = time.Second
+)
+
+// Refuser is a webhook that has an answer also for a request of which only the beginning was read, and why.
+type Refuser interface {
+	Refuse(w http.ResponseWriter, beginning []byte, why string)
+}
+
+// bodies reads the body of each request, within bounds, before its webhook is asked.
+type bodies struct {
+	connections *connections
+	metrics     *Metrics
+	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time. One takes its turns
+	// at a time, so that two do not wait for each other.
+	turns, taking chan struct{}
+
+	small, medium sync.Pool // *[]byte of beginning and of usual size
+}
+
+// turnOf is the size of a body that takes one turn.
+const turnOf = 64 << 10
+
+func newBodies(cs *connections, metrics *Metrics) *bodies {
+	b := &bodies{connections: cs, metrics: metrics, turns: make(chan struct{}, MaxBody/turnOf), taking: make(chan struct{}, 1)}
+	b.small.New = func() any { return new(make([]byte, beginning)) }
+	b.medium.New = func() any { return new(make([]byte, usual)) }
+	return b
+}
+
+// Body is a request's body that was read already.
+type Body struct {
+	text []byte
+	at   int
+}
+
+// NewBody is a body that was read already, for those who have one.
+func NewBody(text []byte) *Body { return &Body{text: text} }
+
+// Bytes are the whole body. They are used again when the request is over.
+func (b *Body) Bytes() []byte { return b.text }
+
+// Read reads it as a stream.
+func (b *Body) Read(into []byte) (int, error) {
+	if b.at == len(b.text) {
+		return 0, io.EOF
+	}
+	n := copy(into, b.text[b.at:])
+	b.at += n
+	return n, nil
+}
+
+// Close does nothing.
+func (b *Body) Close() error { return nil }
+
+// handler is a webhook behind the bounds.
+func (b *bodies) handler(hook http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := connectionOf(r.Context())
+		k := &keeping{bodies: b, connection: c}
+		defer k.end()
+		text, refusal := k.read(r)
+		if refusal == nil {
+			b.connections.setBusy(c, true)
+			defer b.connections.setBusy(c, false)
+			refusal = k.turn(r.Context(), len(text))
+		}
+		if refusal != nil && !b.connections.has(c) {
+			return // given up, which was counted
+		}
+		if refusal != nil {
+			b.metrics.refused.WithLabelValues(refusal.reason).Inc()
+			refuse(w, hook, text, refusal)
+			return
+		}
+		r.Body = NewBody(text)
+		hook.ServeHTTP(w, r)
+	})
+}
+
+// refusal is why a request is not read to its end.
+type refusal struct {
+	reason string // for the metrics
+	code   int
+	why    string
+}
+
+func refuse(w http.ResponseWriter, hook http.Handler, beginning []byte, r *refusal) {
+	if h, ok := hook.(Refuser); ok {
+		h.Refuse(w, beginning, r.why)
+		return
+	}
+	http.Error(w, "memfit: "+r.why, r.code)
+}
+
+// keeping is what is kept for one request.
+type keeping struct {
+	*bodies
+
+	connection    *connection
+	small, medium *[]byte
+	held, turns   int
+}
+
+// end gives everything back.
+func (k *keeping) end() {
+	for range k.turns {
+		<-k.bodies.turns
+	}
+	k.connections.release(k.connection, k.held)
+	if k.small != nil {
+		k.bodies.small.Put(k.small)
+	}
+	if k.medium != nil {
+		k.bodies.medium.Put(k.medium)
+	}
+}
+
+// read reads a body into memory that grows as it arrives: what a sender announces costs nothing.
+func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
+	if !k.connections.hold(k.connection, beginning) {
+		return nil, tooBusy()
+	}
+	k.held = beginning
+	k.small = k.bodies.small.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
+	text = (*k.small)[:0]
+	tooLarge := &refusal{reasonTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than the %d bytes that are read", MaxBody)}
+	for {
+		n, err := r.Body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return text, &refusal{reasonSlow, http.StatusRequestTimeout, "the request came too slowly"}
+		case err != nil:
+			return text, &refusal{reasonCutOff, http.StatusBadRequest, "the request ends early"}
+		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
+			return text, tooLarge
+		}
+		if len(text) < cap(text) {
+			continue
+		}
+		if text, err = k.grow(text, r.ContentLength); err != nil {
+			return text, tooBusy()
+		}
+	}
+}
+
+var errNoMemory = errors.New("no memory is to be had")
+
+// grow moves a body of which so much is announced to where there is more room.
+func (k *keeping) grow(text []byte, announced int64) ([]byte, error) {
+	size := usual
+	if k.medium != nil {
+		size = min(4*cap(text), MaxBody+1)
+		if announced >= int64(cap(text)) && announced < int64(size) {
+			size = int(announced) + 1 // the end shows only where there would be room for more
+		}
+	}
+	if !k.connections.hold(k.connection, size) {
+		return text, errNoMemory
+	}
+	k.held += size
+	if k.medium == nil {
+		k.medium = k.bodies.medium.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
+		return (*k.medium)[:copy(*k.medium, text)], nil
+	}
+	larger := make([]byte, size)
+	if cap(text) > usual { // nobody has it any more
+		k.connections.release(k.connection, cap(text))
+		k.held -= cap(text)
+	}
+	return larger[:copy(larger, text)], nil
+}
+
+// turn waits until what is made of so large a body fits beside what is made of others.
+func (k *keeping) turn(ctx context.Context, size int) *refusal {
+	if size <= usual {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case k.bodies.taking <- struct{}{}:
+		defer func() { <-k.bodies.taking }()
+	case <-ctx.Done():
+		return tooBusy()
+	}
+	for range min((size+turnOf-1)/turnOf, cap(k.bodies.turns)) {
+		select {
+		case k.bodies.turns <- struct{}{}:
+			k.turns++
+		case <-ctx.Done():
+			return tooBusy()
+		}
+	}
+	return nil
+}
+
+func tooBusy() *refusal {
+	return &refusal{reasonBusy, http.StatusServiceUnavailable, "memfit is busy with other large requests"}
+}

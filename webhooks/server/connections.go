@@ -1,0 +1,199 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// connections are all that are open, and what is kept for their requests.
+type connections struct {
+	max     int // connections
+	maxHeld int // bytes of bodies
+	metrics *Metrics
+
+	mu   sync.Mutex
+	open map[*connection]struct{}
+	from map[string]int // connections of each address
+	held int            // bytes of bodies
+	last uint64         // the last number given to a connection
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+
+	all    *connections
+	source string // the address without its port
+	// turn is higher the later it was accepted or its last request began or ended.
+	turn uint64
+	// busy: a request of it is being answered. It is then left alone: that does not take long.
+	busy bool
+	held int // bytes of the body that is being read or answered
+}
+
+func newConnections(most, bytes int, metrics *Metrics) *connections {
+	return &connections{max: most, maxHeld: bytes, metrics: metrics, open: map[*connection]struct{}{}, from: map[string]int{}}
+}
+
+// listener accepts connections within the bound.
+type listener struct {
+	net.Listener
+
+	all *connections
+}
+
+// Accept makes room for a new connection by giving up the oldest of whoever has most. Waiting instead until one ends would let anybody
+// lock the API server out with as many as the bound.
+func (l listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.all.add(conn); c != nil {
+			return c, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// add takes a connection in; nil when every other one is busy.
+func (cs *connections) add(conn net.Conn) *connection {
+	source, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		source = conn.RemoteAddr().String()
+	}
+	c := &connection{Conn: conn, all: cs, source: source}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if len(cs.open) >= cs.max && !cs.giveUp(func(other *connection) bool { return !other.busy }) {
+		cs.metrics.refused.WithLabelValues(reasonConnections).Inc()
+		return nil
+	}
+	cs.open[c] = struct{}{}
+	cs.from[source]++
+	c.turn = cs.next()
+	cs.metrics.connections.Set(float64(len(cs.open)))
+	return c
+}
+
+func (cs *connections) next() uint64 {
+	cs.last++
+	return cs.last
+}
+
+// giveUp closes one connection for which may is true: of the addresses that have most of them, the one whose turn is longest ago.
+func (cs *connections) giveUp(may func(*connection) bool) bool {
+	var victim *connection
+	for c := range cs.open {
+		if !may(c) {
+			continue
+		}
+		if victim == nil || cs.from[c.source] > cs.from[victim.source] || cs.from[c.source] == cs.from[victim.source] && c.turn < victim.turn {
+			victim = c
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	cs.metrics.refused.WithLabelValues(reasonGivenUp).Inc()
+	cs.forget(victim)
+	_ = victim.Conn.Close()
+	return true
+}
+
+// forget is called with the lock held.
+func (cs *connections) forget(c *connection) {
+	if _, open := cs.open[c]; !open {
+		return
+	}
+	delete(cs.open, c)
+	if cs.from[c.source]--; cs.from[c.source] == 0 {
+		delete(cs.from, c.source)
+	}
+	cs.held -= c.held
+	c.held = 0
+	cs.metrics.connections.Set(float64(len(cs.open)))
+	cs.metrics.bytes.Set(float64(cs.held))
+}
+
+// Close closes it.
+func (c *connection) Close() error {
+	c.all.mu.Lock()
+	c.all.forget(c)
+	c.all.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// follow is the [http.Server.ConnState] of the server.
+func (cs *connections) follow(conn net.Conn, state http.ConnState) {
+	c := under(conn)
+	if c == nil {
+		return
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	switch state {
+	case http.StateActive, http.StateIdle:
+		c.busy, c.turn = false, cs.next()
+	case http.StateClosed, http.StateHijacked:
+		cs.forget(c)
+	case http.StateNew:
+	}
+}
+
+// under is the connection under TLS; nil when it is none of ours.
+func under(conn net.Conn) *connection {
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = t.NetConn()
+	}
+	c, _ := conn.(*connection)
+	return c
+}
+
+// hold takes memory for the body of a request, if need be from whoever has been sending one for longest. False: there is none to be had.
+func (cs *connections) hold(c *connection, bytes int) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, open := cs.open[c]; !open {
+		return false
+	}
+	for cs.held+bytes > cs.maxHeld {
+		if !cs.giveUp(func(other *connection) bool { return other != c && other.held > 0 && !other.busy }) {
+			return false
+		}
+	}
+	cs.held += bytes
+	c.held += bytes
+	cs.metrics.bytes.Set(float64(cs.held))
+	return true
+}
+
+// release gives back what was held for a request, unless that was done already when its connection was given up.
+func (cs *connections) release(c *connection, bytes int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	bytes = min(bytes, c.held)
+	cs.held -= bytes
+	c.held -= bytes
+	cs.metrics.bytes.Set(float64(cs.held))
+}
+
+// has reports whether a connection was not given up.
+func (cs *connections) has(c *connection) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	_, open := cs.open[c]
+	return open
+}
+
+// setBusy says whether a request of the connection is being answered.
+func (cs *connections) setBusy(c *connection, busy bool) {
+	cs.mu.Lock()
+	c.busy = busy
+	cs.mu.Unlock()
+}

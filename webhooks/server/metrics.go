@@ -1,0 +1,46 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Reasons for which something is refused, as they stand in the metric's label.
+const (
+	reasonConnections = "too-many-connections"
+	reasonGivenUp     = "connection-given-up"
+	reasonHandshake   = "handshake"
+	reasonTooLarge    = "too-large"
+	reasonBusy        = "busy"
+	reasonSlow        = "slow"
+	reasonCutOff      = "cut-off"
+)
+
+// Metrics say what is kept for those who connect, and what was refused.
+type Metrics struct {
+	refused            *prometheus.CounterVec
+	connections, bytes prometheus.Gauge
+}
+
+// NewMetrics registers the server's metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_admission_refused_total",
+			Help: "Connections and requests to the webhook's port that were refused or given up, by reason.",
+		}, []string{"reason"}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_admission_connections",
+			Help: "Connections to the webhook's port that are open.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_admission_request_bytes",
+			Help: "Memory held for the bodies of requests that are being read or answered.",
+		}),
+	}
+	for _, reason := range []string{reasonConnections, reasonGivenUp, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow, reasonCutOff} {
+		m.refused.WithLabelValues(reason) // so that a rate can be taken from the first one on
+	}
+	r.MustRegister(m.refused, m.connections, m.bytes)
+	return m
+}

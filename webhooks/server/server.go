@@ -1,0 +1,184 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+const (
+	// maxConnections: an API server keeps up to 25 idle ones to each webhook and has a few hundred requests in flight at most. An idle one
+	// costs some 40 KB.
+	maxConnections = 512
+	// requestTime is what a request may take to arrive, and its answer to be taken. API servers give up after 2 s, or 5 s for profiles; they
+	// also open connections in advance, and close them again less often when they may wait a little.
+	requestTime = 10 * time.Second
+	// idleTime is longer than the 90 s after which API servers close an idle connection: if both may do it, a request can meet the end.
+	idleTime = 2 * time.Minute
+	// maxHeader: an API server sends some 300 bytes.
+	maxHeader = 16 << 10
+	// endTime is what requests get to end when the process does, below its 30 s.
+	endTime = 20 * time.Second
+)
+
+// Options say where and for whom a server serves.
+type Options struct {
+	Host    string
+	Port    int
+	CertDir string // with tls.crt and tls.key, followed when renewed
+	// ClientCA is a PEM file with the authorities of clients' certificates; empty: everybody is served. ClientNames are the common names that
+	// are served; empty: all.
+	ClientCA    string
+	ClientNames []string
+	TLSOpts     []func(*tls.Config)
+	Metrics     *Metrics
+	Clock       clock.PassiveClock
+}
+
+// Server is a [webhook.Server] within bounds.
+type Server struct {
+	webhook.Server // the mux and its metrics
+
+	options     Options
+	mux         *http.ServeMux
+	connections *connections
+	bodies      *bodies
+	listening   atomic.Bool
+}
+
+// New makes a server. It listens when it is started.
+func New(o Options) *Server {
+	s := &Server{options: o, mux: http.NewServeMux(), connections: newConnections(maxConnections, maxBodies, o.Metrics)}
+	s.Server = webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, WebhookMux: s.mux})
+	s.bodies = newBodies(s.connections, o.Metrics)
+	return s
+}
+
+// Register serves a webhook at a path.
+func (s *Server) Register(path string, hook http.Handler) {
+	s.Server.Register(path, s.bodies.handler(hook))
+}
+
+// WebhookMux is where webhooks are found by their paths.
+func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
+
+// Start serves until ctx ends.
+func (s *Server) Start(ctx context.Context) error {
+	config, err := s.tls(ctx)
+	if err != nil {
+		return err
+	}
+	var listen net.ListenConfig
+	tcp, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.options.Host, strconv.Itoa(s.options.Port)))
+	if err != nil {
+		return fmt.Errorf("listening for the API server: %w", err)
+	}
+	logf.FromContext(ctx).WithName("webhook-server").Info("Serving webhooks", "address", tcp.Addr().String(), "clientCA", s.options.ClientCA)
+	srv := s.http(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+		defer cancel()
+		ended <- srv.Shutdown(end)
+	}()
+	s.listening.Store(true)
+	defer s.listening.Store(false)
+	if err := srv.Serve(tls.NewListener(listener{tcp, s.connections}, config)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving webhooks: %w", err)
+	}
+	return <-ended
+}
+
+// http is the server with its bounds of time and size.
+func (s *Server) http(ctx context.Context) *http.Server {
+	return &http.Server{
+		Handler:     s.mux,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, under(conn))
+		},
+		ConnState:         s.connections.follow,
+		ReadHeaderTimeout: requestTime, // and the handshake
+		ReadTimeout:       requestTime,
+		WriteTimeout:      requestTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          log.New(complaints{ctx, s.options.Metrics}, "", 0),
+	}
+}
+
+type connectionKey struct{}
+
+func connectionOf(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
+	return c
+}
+
+// tls is how connections are encrypted: TLS 1.3, or 1.2 with whoever does not know it.
+func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
+	watcher, err := certwatcher.New(filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the webhook's certificate: %w", err)
+	}
+	go func() {
+		if err := watcher.Start(ctx); err != nil {
+			logf.FromContext(ctx).WithName("webhook-server").Error(err, "The webhook's certificate is not followed any more")
+		}
+	}()
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: watcher.GetCertificate}
+	for _, change := range s.options.TLSOpts {
+		change(config)
+	}
+	if s.options.ClientCA != "" {
+		c := &clients{file: s.options.ClientCA, names: s.options.ClientNames, clock: s.options.Clock}
+		if _, err := c.authorities(); err != nil {
+			return nil, err
+		}
+		c.require(config)
+	}
+	return config, nil
+}
+
+// StartedChecker says whether it listens. A connection of its own would only be one more, and with a client CA it would be turned away.
+func (s *Server) StartedChecker() healthz.Checker {
+	return func(*http.Request) error {
+		if !s.listening.Load() {
+			return errors.New("the webhook server does not listen yet")
+		}
+		return nil
+	}
+}
+
+// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted instead.
+type complaints struct {
+	context.Context
+
+	metrics *Metrics
+}
+
+func (c complaints) Write(text []byte) (int, error) {
+	if strings.Contains(string(text), "TLS handshake error") {
+		c.metrics.refused.WithLabelValues(reasonHandshake).Inc()
+	}
+	logf.FromContext(c).WithName("webhook-server").V(1).Info("A connection ended", "why", strings.TrimSpace(string(text)))
+	return len(text), nil
+}

@@ -1,0 +1,400 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/utils/clock"
+)
+
+// echo answers with the size of what it got, and refuses like the pod webhook.
+type echo struct{ ask func() }
+
+func (e echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.ask != nil {
+		e.ask()
+	}
+	body, ok := r.Body.(*Body)
+	fmt.Fprintf(w, "%d %t", len(body.Bytes()), ok)
+}
+
+func (echo) Refuse(w http.ResponseWriter, beginning []byte, why string) {
+	fmt.Fprintf(w, "refused %.9s: %s", beginning, why)
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key, certificate: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}}
+	der, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a
+}
+
+func (a *authority) sign(t *testing.T, name string) (certificate, key []byte) {
+	t.Helper()
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &own.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
+// running is a server that serves.
+type running struct {
+	*Server
+	address string
+	client  *tls.Config
+	t       *testing.T
+}
+
+func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
+	t.Helper()
+	dir, ca := t.TempDir(), newAuthority(t)
+	certificate, key := ca.sign(t, "webhook")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600), os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	_ = free.Close()
+	o := Options{Host: "127.0.0.1", Port: port, CertDir: dir, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}
+	if change != nil {
+		change(&o)
+	}
+	s := New(o)
+	s.Register("/", hook)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	for s.StartedChecker()(nil) != nil {
+		select {
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.pem)
+	return &running{Server: s, address: fmt.Sprintf("127.0.0.1:%d", port), client: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, t: t}
+}
+
+// dial opens a connection and ends the handshake.
+func (r *running) dial() *tls.Conn {
+	r.t.Helper()
+	conn, err := tls.Dial("tcp", r.address, r.client)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func (r *running) post(body []byte) (string, error) {
+	transport := &http.Transport{TLSClientConfig: r.client, DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport}).Post("https://"+r.address+"/", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	return string(answer), err
+}
+
+func (r *running) asks(body, want string) {
+	r.t.Helper()
+	if got, err := r.post([]byte(body)); err != nil || got != want {
+		r.t.Errorf("the answer to %d bytes is %q (%v), want %q", len(body), got, err, want)
+	}
+}
+
+func (r *running) refused(reason string) float64 {
+	var out dto.Metric
+	if err := r.options.Metrics.refused.WithLabelValues(reason).Write(&out); err != nil {
+		r.t.Fatal(err)
+	}
+	return out.GetCounter().GetValue()
+}
+
+func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
+	r := start(t, echo{}, nil)
+	for _, size := range []int{0, 1, beginning - 1, beginning, beginning + 1, usual, usual + 1, 1 << 20, MaxBody} {
+		r.asks(strings.Repeat("x", size), fmt.Sprintf("%d true", size))
+	}
+	r.asks("beginning"+strings.Repeat("x", MaxBody), fmt.Sprintf("refused beginning: the request has more than the %d bytes that are read", MaxBody))
+	if n := r.refused(reasonTooLarge); n != 1 {
+		t.Errorf("%v counted as too large", n)
+	}
+	r.connections.mu.Lock()
+	defer r.connections.mu.Unlock()
+	if r.connections.held != 0 {
+		t.Errorf("%d bytes are held of nothing", r.connections.held)
+	}
+}
+
+// TestWhatIsAnnouncedCostsNothing: 300 connections that announce 2 MiB each and send nothing, and as many that do not even greet.
+func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
+	const each = 300
+	r := start(t, echo{}, nil)
+	r.asks("x", "1 true")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range each {
+		conn := r.dial()
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 2<<20)
+		silent, err := net.Dial("tcp", r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = silent.Close() })
+		r.asksNow()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse); grown > 48<<20 { //nolint:gosec // far below 2^63
+		t.Errorf("%d connections, client and server side, keep %d bytes", 2*each, grown)
+	}
+	if n := r.refused(reasonGivenUp); n < 2*each-maxConnections {
+		t.Errorf("%v connections were given up of %d with room for %d", n, 2*each, maxConnections)
+	}
+}
+
+// asksNow: an API server is served meanwhile.
+func (r *running) asksNow() {
+	r.t.Helper()
+	r.asks("x", "1 true")
+}
+
+// TestBytesInFlightAreBounded: bodies that stop just before their end hold no more than the bound, and a new one is served.
+func TestBytesInFlightAreBounded(t *testing.T) {
+	r := start(t, echo{}, nil)
+	r.connections.maxHeld = 1 << 20
+	half := strings.Repeat("x", 300<<10)
+	for range 12 {
+		conn := r.dial()
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 301<<10, half)
+		r.asks(half, fmt.Sprintf("%d true", len(half)))
+		r.connections.mu.Lock()
+		if r.connections.held > r.connections.maxHeld {
+			t.Errorf("%d bytes are held", r.connections.held)
+		}
+		r.connections.mu.Unlock()
+	}
+	if n := r.refused(reasonGivenUp); n == 0 {
+		t.Error("nothing was given up")
+	}
+}
+
+// TestLargeRequestsTakeTurns: what does not get one in time is refused with a reason, and a small one does not wait.
+func TestLargeRequestsTakeTurns(t *testing.T) {
+	busy, begun := make(chan struct{}), make(chan struct{}, 10)
+	first := true
+	r := start(t, echo{ask: func() {
+		if first {
+			first = false
+			begun <- struct{}{}
+			<-busy
+		}
+	}}, nil)
+	large := bytes.Repeat([]byte("x"), MaxBody)
+	done := make(chan string)
+	go func() {
+		answer, err := r.post(large)
+		done <- fmt.Sprint(answer, err)
+	}()
+	<-begun
+	r.asks("x", "1 true")
+	r.asks(string(large), "refused xxxxxxxxx: memfit is busy with other large requests")
+	close(busy)
+	if answer := <-done; answer != fmt.Sprint(MaxBody, " true", error(nil)) {
+		t.Errorf("the first one gets %s", answer)
+	}
+	if n := r.refused(reasonBusy); n != 1 {
+		t.Errorf("%v counted as busy", n)
+	}
+}
+
+// TestWhoIsGivenUp: of the addresses with most connections the oldest that is not being answered.
+func TestWhoIsGivenUp(t *testing.T) {
+	cs := newConnections(4, 1000, NewMetrics(prometheus.NewRegistry()))
+	add := func(address string) *connection { return cs.add(pipe{address: address}) }
+	api := add("10.0.0.1:1")
+	old, next, young := add("10.0.0.2:1"), add("10.0.0.2:2"), add("10.0.0.2:3")
+	cs.follow(old, http.StateIdle) // just had a request
+	if add("10.0.0.1:2") == nil || cs.has(next) || !cs.has(api) || !cs.has(old) || !cs.has(young) {
+		t.Error("not the oldest of whoever has most was given up")
+	}
+	for c := range cs.open {
+		cs.setBusy(c, true)
+	}
+	if add("10.0.0.1:3") != nil {
+		t.Error("one more although all are busy")
+	}
+	cs.setBusy(young, false)
+	if !cs.hold(young, 600) || !cs.hold(api, 600) || cs.has(young) || cs.held != 600 {
+		t.Errorf("memory was not taken from whoever is slow: %d held", cs.held)
+	}
+	if cs.hold(old, 600) {
+		t.Error("memory was taken from a request that is being answered")
+	}
+	cs.release(young, 600)
+	if cs.release(api, 600); cs.held != 0 {
+		t.Errorf("%d bytes are held of nothing", cs.held)
+	}
+}
+
+// pipe is a connection from an address.
+type pipe struct {
+	net.Conn
+
+	address string
+}
+
+func (p pipe) RemoteAddr() net.Addr { return addr(p.address) }
+func (pipe) Close() error           { return nil }
+
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }
+
+// TestClientCertificates: with a client CA only who has a certificate of it, and one of the names, is served.
+func TestClientCertificates(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, ca.pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, echo{}, func(o *Options) { o.ClientCA, o.ClientNames = file, []string{"kube-apiserver"} })
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for name, c := range map[string]struct {
+			by     *authority
+			name   string
+			served bool
+		}{
+			"the API server":        {ca, "kube-apiserver", true},
+			"somebody else":         {ca, "somebody", false},
+			"another authority":     {other, "kube-apiserver", false},
+			"nobody":                {nil, "", false},
+			"the API server, again": {ca, "kube-apiserver", true},
+		} {
+			r.client.Certificates, r.client.MaxVersion = nil, version
+			if c.by != nil {
+				pair, err := tls.X509KeyPair(c.by.sign(t, c.name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.client.Certificates = []tls.Certificate{pair}
+			}
+			answer, err := r.post([]byte("x"))
+			if served := err == nil && answer == "1 true"; served != c.served {
+				t.Errorf("%s: served %t (%v), want %t", name, served, err, c.served)
+			}
+		}
+	}
+	if n := r.refused(reasonHandshake); n != 6 {
+		t.Errorf("%v handshakes counted as refused, want 6", n)
+	}
+	r.client.MinVersion, r.client.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
+	if _, err := r.post([]byte("x")); err == nil {
+		t.Error("TLS 1.1 is served")
+	}
+}
+
+// TestAuthoritiesAreFollowed: a renewed file counts after a moment, and a broken one does not end what worked.
+func TestAuthoritiesAreFollowed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	now := &hands{time.Unix(1_000_000, 0)}
+	c := &clients{file: file, clock: now}
+	if _, err := c.authorities(); err == nil || !strings.Contains(err.Error(), "--client-ca") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	write := func(text []byte) *x509.CertPool {
+		t.Helper()
+		now.Time = now.Add(time.Minute)
+		if err := errors.Join(os.WriteFile(file, text, 0o600), os.Chtimes(file, now.Time, now.Time)); err != nil {
+			t.Fatal(err)
+		}
+		pool, err := c.authorities()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pool
+	}
+	first := write(newAuthority(t).pem)
+	second := write(newAuthority(t).pem)
+	if first.Equal(second) {
+		t.Error("a new authority is not followed")
+	}
+	if !write([]byte("nothing")).Equal(second) {
+		t.Error("a broken file ends what worked")
+	}
+}
+
+// hands are a clock's.
+type hands struct{ time.Time }
+
+func (h *hands) Now() time.Time                  { return h.Time }
+func (h *hands) Since(t time.Time) time.Duration { return h.Sub(t) }
