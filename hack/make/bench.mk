@@ -16,6 +16,15 @@ bench-admission: ## Measure the webhook against one that does nothing and VPA's 
 	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller k8s.io/autoscaler/vertical-pod-autoscaler/pkg/admission-controller
 	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --vpa $(BENCH_BIN)/vpa-admission-controller $(BENCH_FLAGS)
 
+# Connections of attackers, idle or slow.
+ATTACKERS ?= 1000
+
+.PHONY: bench-hostile
+bench-hostile: ## Measure the webhook's p99 and RSS without and with 1000 idle and slow connections; fails at 10 ms or 64 MiB more (about 1 min).
+	mkdir -p $(BENCH_BIN)
+	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
+	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --hostile $(ATTACKERS) --workloads 2000 --profiles 1000 --warmup 5000 --limit 3m $(BENCH_FLAGS)
+
 # Pinned here: the proxy serves it as it is, and nothing of it meets our modules.
 KWOK := sigs.k8s.io/kwok/cmd/kwok@v0.8.0
 # Flags of the part that runs on a cluster of kwok nodes, for instance --nodes=50 --workloads=50.

@@ -30,6 +30,7 @@ type options struct {
 	throughput  int
 	connections int
 	rounds      int
+	hostile     int
 	limit       time.Duration
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.IntVar(&o.throughput, "throughput", 15_000, "requests over all connections, for throughput, per round; a third of it over HTTP/2")
 	flag.IntVar(&o.connections, "connections", 8, "connections at once, for throughput")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the median of each number is reported")
+	flag.IntVar(&o.hostile, "hostile", 0, "measure memfit alone, without and with so many idle and slow connections, and fail where what is promised does not hold")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "give up after this time")
 	serve := flag.String("serve", "", "be the server noop or memfit (the program starts itself so), with --certificates, --port and --metrics")
 	certDir := flag.String("certificates", "", "folder with tls.crt and tls.key")
@@ -113,6 +115,9 @@ func run(ctx context.Context, o options) error {
 		if err := s.check(o, certs, cases); err != nil {
 			return fmt.Errorf("%s does not answer as it should: %w", s.name, err)
 		}
+	}
+	if o.hostile > 0 {
+		return underAttack(ctx, o, certs, servers[1], cases[0])
 	}
 	results, err := measure(ctx, o, certs, servers, cases)
 	if err != nil {
