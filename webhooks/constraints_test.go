@@ -123,6 +123,31 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 		b.eventually(set, "999Mi")
 	})
 
+	It("has the defaults of a LimitRange before memfit is asked, and its maximum afterwards", func() {
+		b := bounding{recommended: [2]string{"999Mi", "500Mi"}, objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
+			i.Default, i.DefaultRequest, i.Max = ofMemory("300Mi"), ofMemory("100Mi"), ofMemory("600Mi")
+		})}
+		set := b.workload(v1alpha1.SizingOnCreate)
+		Eventually(func(g Gomega) {
+			pod := build.Pod(set.Namespace, "bare").OwnedBy(set, "apps/v1", "ReplicaSet").Container("app", build.Command("node", "server.js")).Obj()
+			g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+			g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("600Mi"))
+			g.Expect(pod.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring(`"wasLimit":"300Mi","wasRequest":"100Mi"`))
+		}).WithTimeout(10 * time.Second).Should(Succeed())
+	})
+
+	It("keeps its template's size where the profile does not allow what the LimitRange asks for", func() {
+		b := bounding{recommended: [2]string{"100Mi", "50Mi"}, template: [2]string{"400Mi", "300Mi"}, objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
+			i.Min = ofMemory("200Mi")
+		})}
+		set := b.workload(v1alpha1.SizingOnCreate)
+		b.eventually(set, "200Mi")
+		spec := expect.Exists(ctx, api, set.Namespace, "web", &v1alpha1.MemoryProfile{})
+		spec.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("150Mi"))}
+		Expect(api.Update(ctx, spec)).To(Succeed())
+		b.eventually(set, "400Mi")
+	})
+
 	It("gets the room that a quota has, until there is none", func() {
 		b := bounding{objects: quota(corev1.ResourceLimitsMemory, "2560Mi", "0"), template: [2]string{"256Mi", "128Mi"}, recommended: [2]string{"1Gi", "500Mi"}}
 		set := b.workload(v1alpha1.SizingOnCreate)
