@@ -89,12 +89,17 @@ func notRestarted(s *scene, m *remembered, now time.Time) string {
 func (m *remembered) driftingPod(s *scene, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range managed(s.profile, pod) {
-		in, found := m.instances[memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}]
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}
+		in, found := m.instances[ref]
 		if _, judged := shapes[c.name]; !found || !judged || in.recent.seen == 0 {
 			continue
 		}
+		limit := c.current.Limit
+		if inForce, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+			limit = inForce // the pod lets it have no more
+		}
 		p.Containers = append(p.Containers, drift.Container{
-			Name: c.name, Use: in.recent.now(), Limit: c.current.Limit, At: in.recent.last, WorkingSetOnly: in.recent.workingSetOnly,
+			Name: c.name, Use: in.recent.now(), Limit: limit, At: in.recent.last, WorkingSetOnly: in.recent.workingSetOnly,
 		})
 	}
 	return p

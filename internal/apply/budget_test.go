@@ -135,3 +135,20 @@ func (c *cluster) lives(rng *rand.Rand) {
 		}
 	}
 }
+
+func TestOfTwoEvictionsOneHasAReason(t *testing.T) {
+	c := newCluster(t, 5, big)
+	c.quick = false
+	c.in.Policy.Evict, c.in.Policy.MaxUnavailable = true, 2
+	for i := range c.in.Pods {
+		c.app(i).FrozenHeap, c.app(i).Overhead = 192*mib, 20*mib
+	}
+	c.wants(small, false)
+	c.passes(time.Hour)
+	c.look() // one is evicted for its size: the canary
+	c.in.Restart = &Candidate{Pod: "web-5", UID: "uid-5", Why: "container app climbs"}
+	c.look()
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "another pod is evicted for its size") {
+		t.Errorf("whose successor a new pod is could not be told: %q, %v", c.last.RestartHeld, c.log)
+	}
+}

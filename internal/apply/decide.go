@@ -288,7 +288,8 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 
 // outOfBounds: the owner has changed the bounds since the size was decided on, and the owner's word is the last.
 func outOfBounds(size recommend.Size, p recommend.Policy) bool {
-	return p.LimitMax > 0 && size.Limit > p.LimitMax || size.Limit > 0 && size.Limit < p.LimitMin
+	bounded, _ := p.Bound(size, size)
+	return bounded.Limit != size.Limit
 }
 
 // outdated is a step that was written down, is not done, and would break a bound that the owner has set since, or waits for its container

@@ -141,7 +141,7 @@ func (d *decider) another(container string, size recommend.Size) recommend.Size 
 	wish := d.Wishes[container]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
-	if most := wish.Policy.LimitMax; most > 0 && more > most || wish.RangeMax > 0 && more > wish.RangeMax {
+	if outOfBounds(recommend.Size{Limit: more}, wish.Policy) || wish.RangeMax > 0 && more > wish.RangeMax {
 		more = size.Limit.Minus(anotherNumber)
 	}
 	size.Limit, size.Request = more, min(size.Request, more)

@@ -313,3 +313,25 @@ func TestAnAnswerThatWasLostIsRecognised(t *testing.T) {
 	}
 	c.expectReason(ReasonUpToDate)
 }
+
+func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	for range 2 {
+		c.look()
+		c.passes(11 * time.Minute)
+	}
+	c.expectLimits("100Mi 256Mi 256Mi")
+	c.wants(recommend.Size{Request: 70 * mib, Limit: 150 * mib}, false)
+	wish := c.in.Wishes["app"]
+	wish.Policy.LimitMin = 150 * mib
+	c.in.Wishes["app"] = wish
+	for range 8 {
+		c.look()
+		c.passes(2 * time.Hour)
+	}
+	c.expectLimits("150Mi 150Mi 150Mi")
+	if c.told("web-2 limit of container app 256Mi to 100Mi") {
+		t.Errorf("limit.min is 150Mi: %v", c.log)
+	}
+}

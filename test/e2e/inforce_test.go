@@ -1,0 +1,185 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// paused stops, or lets go on, every change in a namespace.
+func paused(ctx context.Context, namespace string, on bool) {
+	GinkgoHelper()
+	value := `null`
+	if on {
+		value = `"true"`
+	}
+	_, err := clientset.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.PauseAnnotation, value), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// takes is a Go program that lives on little for some seconds and then needs so much.
+func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
+	return replicated(replicas, func(d *appsv1.Deployment) {
+		c := &d.Spec.Template.Spec.Containers[0]
+		c.Command = []string{"sh", "-c", fmt.Sprintf("sleep %d; exec /goprobe -hold %s", after, size)}
+	})
+}
+
+// healthy: so many pods run, the kubelet says that container and pod have the limit that is asked for, and none restarts any more.
+func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
+	g.Expect(live).To(HaveLen(n))
+	for i := range live {
+		pod := &live[i]
+		running := pod.Status.ContainerStatuses[0].State.Running
+		g.Expect(running).NotTo(BeNil(), "%s: %+v", pod.Name, pod.Status.ContainerStatuses[0].State)
+		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", lived))
+		g.Expect(inForce(pod)).To(Equal(limitOf(pod)))
+		if r := pod.Status.Resources; r != nil { // Kubernetes 1.36 and later
+			g.Expect(r.Limits.Memory().String()).To(Equal(limitOf(pod)), "what holds the pod")
+		}
+	}
+}
+
+var _ = Describe("sizing running pods that die", func() {
+	namespace := inNamespace()
+	// most is three times what the process needs: 300 MiB and a little.
+	most := resource.MustParse("915Mi")
+
+	crashLoop := func(ctx context.Context, mode v1alpha1.SizingMode) {
+		GinkgoHelper()
+		paused(ctx, *namespace, true)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, holds("300Mi", 1)))).To(Succeed())
+		Eventually(died).WithContext(ctx).WithArguments(*namespace).WithTimeout(later).Should(BeNumerically(">=", 3))
+		Expect(k8s.Create(ctx, profile(*namespace, sized(mode, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		eventuallyApplied(ctx, *namespace, "Paused")
+		paused(ctx, *namespace, false)
+	}
+	bounded := func(g Gomega, live []corev1.Pod) {
+		for i := range live {
+			limit := resource.MustParse(limitOf(&live[i]))
+			if limit.Cmp(most) > 0 {
+				StopTrying(fmt.Sprintf("the limit of %s is %s, more than three times the need", live[i].Name, limit.String())).Now()
+			}
+		}
+	}
+
+	It("never grows from a limit that was not in force: a crash loop from before, in place", func(ctx SpecContext) {
+		crashLoop(ctx, v1alpha1.SizingInPlace)
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			bounded(g, live)
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			if c := applied(rec); c.Reason == "NotInForce" { // does what it says
+				g.Expect(c.Message).To(ContainSubstring("kubectl -n %s delete pod %s", *namespace, live[0].Name))
+				g.Expect(k8s.Delete(ctx, &live[0])).To(Succeed())
+			}
+			healthy(g, live, 1, 15*time.Second)
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(4 * later).WithPolling(time.Second).Should(Succeed())
+	}, SpecTimeout(later*5))
+
+	It("replaces a pod that no resize reaches, where that is allowed, and then it lives", func(ctx SpecContext) {
+		crashLoop(ctx, v1alpha1.SizingInPlaceOrEvict)
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			bounded(g, live)
+			healthy(g, live, 1, 15*time.Second)
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(4 * later).WithPolling(time.Second).Should(Succeed())
+	}, SpecTimeout(later*5))
+
+	It("raises a container that died when it runs again, so that its pod has the limit, too", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("100Mi", 8, 1)))).To(Succeed())
+		first := runningPod(ctx, *namespace)
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			healthy(g, live, 1, 20*time.Second)
+			g.Expect(live[0].UID).To(Equal(first.UID))
+			g.Expect(live[0].Generation).To(BeEquivalentTo(2), "one resize, which met it running")
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+	}, SpecTimeout(later*3))
+
+	It("raises all of three replicas that die, and not only the first", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("80Mi", 8, 3)))).To(Succeed())
+		Eventually(func(g Gomega) {
+			live := pods(ctx, *namespace)
+			healthy(g, live, 3, 20*time.Second)
+			for i := range live {
+				g.Expect(limitOf(&live[i])).NotTo(Equal("64Mi"))
+			}
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(3 * later).Should(Succeed())
+	}, SpecTimeout(later*4))
+
+	It("never disturbs more pods than maxUnavailable, whoever wants it", func(ctx SpecContext) {
+		one, least := int32(1), resource.MustParse("192Mi")
+		spec := sized(v1alpha1.SizingRecommend, native)
+		spec.Drift.Action = v1alpha1.DriftRestart
+		spec.Tuning.ResizePolicy = v1alpha1.ResizeRestartContainer
+		spec.Sizing.Disruption.MaxUnavailable = &one
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
+			c := &d.Spec.Template.Spec.Containers[0]
+			c.Args = []string{"-hold", "20Mi"}
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, InitialDelaySeconds: 5, ProbeHandler: corev1.ProbeHandler{
+				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "true"}}}}
+		})), 128*memory.MiB, 45*memory.MiB)
+		readyPods(ctx, *namespace, 4)
+
+		By("asking for more in every pod, which restarts each of them")
+		spec.Sizing.Mode, spec.Sizing.Limit = v1alpha1.SizingInPlaceOrEvict, &v1alpha1.Bounds{Min: &least}
+		p := profile(*namespace, spec)
+		Expect(k8s.Get(ctx, types.NamespacedName{Namespace: *namespace, Name: profileName}, p)).To(Succeed())
+		p.Spec = spec
+		Expect(k8s.Update(ctx, p)).To(Succeed())
+		Eventually(func(g Gomega) {
+			live, ready, raised := pods(ctx, *namespace), 0, 0
+			for i := range live {
+				for _, c := range live[i].Status.Conditions {
+					if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+						ready++
+					}
+				}
+				if limitOf(&live[i]) == "192Mi" {
+					raised++
+				}
+			}
+			if ready < 3 {
+				StopTrying(fmt.Sprintf("%d of 4 pods are ready, maxUnavailable is 1", ready)).Now()
+			}
+			g.Expect(raised).To(Equal(4))
+		}).WithContext(ctx).WithTimeout(3 * later).WithPolling(200 * time.Millisecond).Should(Succeed())
+	}, SpecTimeout(later*4))
+})
