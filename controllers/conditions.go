@@ -43,6 +43,7 @@ func workloadConditions(s *scene, m *remembered, v *verdict, cov coverage, now t
 	return []metav1.Condition{
 		readyCondition(s, v),
 		oomCondition(s, m, now),
+		stallCondition(s, m, now),
 		driftCondition(v),
 		stepCondition(cov),
 		appliedCondition(s, v),

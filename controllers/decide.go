@@ -59,7 +59,7 @@ const (
 func decide(s *scene, m *remembered, now time.Time) verdict {
 	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
-	running.State, v.findings = apply.Observe(running, m.ledger.All())
+	running.State, v.findings = apply.Observe(running, m.ledger.AllKillsAndStalls(now))
 	if s.template != nil {
 		v.unnamed = unnamed(s.profile, s.template, m.ledger.Kills, m.ledger.Total)
 		for _, container := range slices.Sorted(maps.Keys(v.unnamed)) {
@@ -68,7 +68,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Live: liveOf(v.alive, m.standing), Created: true})
 		for _, c := range managed(s.profile, s.template) {
 			q := question{
-				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.Kills(c.name), replicas: m.replicas(c.name, s.governed),
+				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.KillsAndStalls(c.name, now), replicas: m.replicas(c.name, s.governed),
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
 				standing: m.standing[c.name], before: m.judged[c.name], now: now,
 			}
@@ -76,11 +76,12 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				q.reverted = &taken
 			}
 			a := q.answer()
-			a.status.OOMKills = m.ledger.Total(c.name)
 			a.status.Use, a.status.UseSeen = m.used[c.name].Use, m.used[c.name].UseSeen
 			if most, seen := m.use(c.name, s.governed); most > 0 {
 				a.status.Use, a.status.UseSeen = quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 			}
+			a.status.OOMKills, a.status.Stalls = m.ledger.Total(c.name), m.ledger.StallTotal(c.name)
+			m.sayInVain(&a.status, now)
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
 				if resizes(s.profile.Spec.Sizing.Mode) {
@@ -121,6 +122,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 	v.status.ProfileGeneration = s.profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
+	v.status.Stalls, v.status.RecentStalls = stallRecords(&m.ledger)
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(s, v.status.Containers)
 	v.status.Advisories = head(v.status.Advisories, 8)

@@ -13,6 +13,8 @@ import (
 // Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload goes.
 type Metrics struct {
 	kills        *prometheus.CounterVec
+	stalls       *prometheus.CounterVec
+	stalling     *prometheus.GaugeVec
 	limit        *prometheus.GaugeVec
 	scrapeErrors *prometheus.CounterVec
 	samples      *prometheus.CounterVec
@@ -44,6 +46,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Samples of governed containers taken in.",
 		}, []string{"source"}),
 	}
+	m.registerStalls(r)
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_changes_total",
 		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
@@ -94,6 +97,8 @@ func (m *Metrics) recommended(w memory.WorkloadRef, container string, limit memo
 func (m *Metrics) forget(w memory.WorkloadRef) {
 	labels := prometheus.Labels{"namespace": w.Namespace, "workload": label(w)}
 	m.kills.DeletePartialMatch(labels)
+	m.stalls.DeletePartialMatch(labels)
+	m.stalling.DeletePartialMatch(labels)
 	m.limit.DeletePartialMatch(labels)
 	m.drifting.DeletePartialMatch(labels)
 	m.timeToLimit.DeletePartialMatch(labels)

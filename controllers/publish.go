@@ -239,8 +239,8 @@ func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.Workl
 }
 
 // tell writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
-// recommendation could not be written, because the next look will not find them new again; everything else waits.
-func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKill, v verdict, published bool) {
+// recommendation could not be written, as are stalls, because the next look will not find them new again; everything else waits.
+func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKill, stalls stallChanges, v verdict, published bool) {
 	summaries := maps.Clone(v.unnamed)
 	if summaries == nil {
 		summaries = map[string]string{}
@@ -252,6 +252,7 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 		r.emit(oomKilledPod(s.owner, &kills[i]))
 		r.emit(oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
 	}
+	r.tellStalls(s.owner, stalls, summaries)
 	if !published {
 		return
 	}

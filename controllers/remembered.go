@@ -83,6 +83,8 @@ type remembered struct {
 	liveSets map[string]history.LiveSet
 	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
 	outOfDate int32
+	// countsFaults: the source of usage counts major page faults.
+	countsFaults bool
 	// conflicted: that another autoscaler steers this memory was told.
 	conflicted bool
 	// toldFull: that the ledger is full was told.
@@ -114,6 +116,9 @@ type instance struct {
 	lows     history.Lows
 	heapCap  memory.Bytes
 	capKnown bool
+	// stalls looks for times in which it stood still at its limit. stallsKnown: what the ledger knows of one that goes on was taken over.
+	stalls      signals.StallWatch
+	stallsKnown bool
 }
 
 func newRemembered() *remembered {

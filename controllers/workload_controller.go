@@ -172,6 +172,8 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	}
 	complete(scene, m, mail.Observations)
 	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
+	m.watchStalls(mail.Observations, mail.Samples)
+	stalls := m.fileStalls(scene.live(), now)
 	m.forgetGone(scene.live(), now)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
 		if r.vanished(ctx, scene, err) {
@@ -186,6 +188,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	m.lookedAt = now
 	m.profile, m.template, m.source = scene.profile, or(scene.template, m.template), or(mail.Source, m.source)
 	r.Metrics.killed(workload, kills)
+	r.Metrics.stalled(workload, stalls.began, m.ledger.AllStalls())
 
 	m.knowCaps(scene.governed)
 	verdict := decide(scene, m, now)
@@ -195,7 +198,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	if err != nil && r.vanished(ctx, scene, err) {
 		return reconcile.Result{}, r.leave(ctx, scene)
 	}
-	r.tell(scene, m, kills, verdict, err == nil)
+	r.tell(scene, m, kills, stalls, verdict, err == nil)
 	if errors.Is(err, errNotYet) {
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	}
@@ -228,7 +231,7 @@ func (r *WorkloadReconciler) tooSoon(workload memory.WorkloadRef, mail *Mail, po
 
 // takeIn takes in mail that is nothing but samples, and returns how long the workload may wait for a look at them; 0: not at all. What
 // decisions rest on grows by a sample a minute at most, and a look takes a hundred times as long as taking in. An instance that is close
-// to its limit does not wait.
+// to its limit and uses more and more does not wait, nor does a stall that begins or ends.
 func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now time.Time) time.Duration {
 	m, known := r.memory.get(workload)
 	if !known || mail.Look || len(mail.Samples) == 0 || len(mail.Observations)+len(mail.Counters) > 0 || mail.Last != nil {
@@ -240,9 +243,10 @@ func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now
 	if wait <= 0 || m.suspect {
 		return 0
 	}
+	found := m.watchStalls(nil, mail.Samples)
 	m.measure(mail.Samples, now)
 	m.source = or(mail.Source, m.source)
-	pressing := slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].presses() })
+	pressing := found || slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].presses() })
 	mail.Samples = nil
 	if pressing {
 		return 0

@@ -39,6 +39,9 @@ const (
 const (
 	// ConditionOOMObserved is True when an OOM kill was seen within the drift window (24h by default).
 	ConditionOOMObserved = "OOMObserved"
+	// ConditionMemoryStalled is True while a container stands still just below its limit, without being killed: anonymous memory leaves no room
+	// for its own program and files, which are read back from the disk over and over.
+	ConditionMemoryStalled = "MemoryStalled"
 	// ConditionDriftDetected is True when memory climbs or was retained after load.
 	ConditionDriftDetected = "DriftDetected"
 	// ConditionEnvInStep is False when a running container's frozen settings no longer fit its limit.
@@ -77,4 +80,16 @@ const (
 	ReasonFrozenSettings      = "FrozenSettings"
 	ReasonInStep              = "InStep"
 	ReasonPaused              = "Paused"
+)
+
+// Condition reasons of [ConditionMemoryStalled].
+const (
+	// ReasonStalled: a container stalls now. ReasonRaiseInVain: one stalled, and a higher limit did not end the major faults.
+	ReasonStalled     = "Stalled"
+	ReasonRaiseInVain = "RaiseInVain"
+	// ReasonStallOver: the last stall within the drift window is over. ReasonNoStall: there was none.
+	ReasonStallOver = "StallOver"
+	ReasonNoStall   = "NoStall"
+	// ReasonFaultsNotCounted: the source of usage counts no major page faults, so that nobody knows.
+	ReasonFaultsNotCounted = "FaultsNotCounted"
 )

@@ -145,6 +145,9 @@ type ContainerRecommendation struct {
 	// shape is what memory does over time.
 	// +optional
 	Shape *Shape `json:"shape,omitempty"`
+	// stalls is the number of times this container stood still just below its limit without being killed. They are not among oomKills.
+	// +optional
+	Stalls int64 `json:"stalls,omitempty"`
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
 	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set where the source
@@ -178,6 +181,35 @@ type OOMKillRecord struct {
 	Time metav1.Time `json:"time"`
 }
 
+// StallRecord is a time in which a container stood still just below its limit, without being killed.
+type StallRecord struct {
+	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
+	// +optional
+	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
+	// container that stalled.
+	Container string `json:"container"`
+	// ended is when it was over; absent while it goes on.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+	// limit is the memory limit that was in force.
+	Limit resource.Quantity `json:"limit"`
+	// majorFaultsPerSecond is how often in a second the container waited for a page to be read from disk.
+	// +optional
+	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
+	// pod that stalled.
+	Pod string `json:"pod"`
+	// raisedTo is the higher limit that the container got while it stalled.
+	// +optional
+	RaisedTo *resource.Quantity `json:"raisedTo,omitempty"`
+	// raiseInVain: at raisedTo the major faults went on. More memory is not what the container lacks.
+	// +optional
+	RaiseInVain bool `json:"raiseInVain,omitempty"`
+	// summary says it in a sentence, with the evidence.
+	Summary string `json:"summary"`
+	// time is the first sample that showed it.
+	Time metav1.Time `json:"time"`
+}
+
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
 	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be ready read it.
@@ -194,7 +226,7 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
-	// conditions: Ready, OOMObserved, DriftDetected, EnvInStep, Applied.
+	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, EnvInStep, Applied.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -225,6 +257,16 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	RecentOOMKills []OOMKillRecord `json:"recentOOMKills,omitempty"`
 
+	// recentStalls are the last 8 stalls of the containers, newest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	RecentStalls []StallRecord `json:"recentStalls,omitempty"`
+
+	// stalls is the number of times a container stood still just below its limit without being killed, so far.
+	// +optional
+	Stalls int64 `json:"stalls,omitempty"`
+
 	// summary says in one line what was found and what to do.
 	// +optional
 	Summary string `json:"summary,omitempty"`
@@ -239,6 +281,7 @@ type MemoryRecommendationStatus struct {
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
 // +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
+// +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
 // +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -239,8 +239,12 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 		if k.Time.Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target || !lowers(e.Before[name].Limit, target) {
 			continue
 		}
+		died := "was OOM killed"
+		if k.Kind == memory.OOMStall {
+			died = "stalled"
+		}
 		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf("pod %s was OOM killed at it at %s; the change began at %s", k.Container.Pod, clock(k.Time), clock(e.Began))
+			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, clock(k.Time), clock(e.Began))
 	}
 	return Pod{}, ""
 }

@@ -22,6 +22,9 @@ const (
 	OOMPodLimit OOMKind = "PodLimit"
 	// OOMSuspected: it looks like one, but the kubelet did not say so.
 	OOMSuspected OOMKind = "Suspected"
+	// OOMStall is no kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about sizes, because a higher
+	// limit helps against both.
+	OOMStall OOMKind = "Stall"
 )
 
 // Confidence is how sure a statement is, in the three steps an operator can act on.

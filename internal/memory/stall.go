@@ -3,7 +3,10 @@
 
 package memory
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Stall is a time in which a container stood still for want of memory without being killed: anonymous memory, which the kernel cannot
 // drop without swap, filled nearly all of the limit, and the little page cache that was left (the program's own text, mapped files) was
@@ -28,6 +31,15 @@ type Stall struct {
 	FaultsAfter int32
 	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it lacks.
 	NotRelieved bool
+}
+
+// Evidence says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second".
+func (s *Stall) Evidence() string {
+	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second", s.Anon, s.Limit, s.Cache(), s.Faults)
+	if s.PressurePercent > 0 {
+		words += fmt.Sprintf(", nothing could go on for %d %% of the time", s.PressurePercent)
+	}
+	return words
 }
 
 // Cache is what was left for page cache, with what the kernel itself used.

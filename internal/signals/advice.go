@@ -19,6 +19,9 @@ func Advice(kind memory.OOMKind, runtime string) string {
 		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other containers"
 	case memory.OOMHeapAbort:
 		return "the runtime's own heap cap was reached, not the limit: " + raiseCap(runtime)
+	case memory.OOMStall:
+		return "it stood still just below its limit: its anonymous memory leaves no room for its own program and files, which are read from the " +
+			"disk over and over. Raise the limit, or give its heap a lower cap"
 	case memory.OOMSuspected:
 		return "a SIGKILL or an abort nobody explained: look at the liveness probe and the logs before raising the limit"
 	}

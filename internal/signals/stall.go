@@ -17,9 +17,10 @@ const (
 	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read from the disk is read
 	// for the first time. Reclaim keeps usage within 1 % below the limit; memory.high, where somebody sets it, lies lower.
 	stallUsagePercent = 95
-	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk and 14 on a busy one, where each took
-	// 60 ms: it is the disk that bounds it. What is well has none for hours, also at its limit and also while it reads files.
-	stallFaults = 5
+	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk, and 7 to 14 on a busy one, where each
+	// took 60 to 100 ms: it is the disk that bounds it. What is well has one in ten seconds at most, also at its limit and while it reads
+	// files; see the recordings.
+	stallFaults = 3
 	// stallTimesKnown: the rate is so many times the highest that this instance had away from its limit.
 	stallTimesKnown = 3
 	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that says the same without counting faults.
@@ -40,18 +41,36 @@ const (
 	leastPage = 4 * memory.KiB
 )
 
-// StallWatch looks for a stall in the samples of one container. The zero value is ready; it takes about 300 bytes.
+// StallWatch looks for a stall in the samples of one container. The zero value is ready. There is one for each running container: it
+// takes some 200 bytes, and a stall as much again.
 type StallWatch struct {
-	last memory.Sample
+	last stallSample
 	// known is the highest rate of major faults, a second, away from the limit.
 	known float64
 	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or that a raise did
 	// not help.
 	run   run
-	stall memory.Stall
+	stall *memory.Stall // the last one
 	phase phase
 	// raised is when the higher limit was first seen.
 	raised time.Time
+}
+
+// stallSample is what of a sample matters here.
+type stallSample struct {
+	at, started time.Time
+	rss, usage  memory.Bytes
+	waited      time.Duration
+	faults      int64
+	counted     bool
+}
+
+func stallSampleOf(s memory.Sample) stallSample {
+	out := stallSample{at: s.Time, started: s.Started, usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults}
+	if s.HasRSS {
+		out.rss = s.RSS
+	}
+	return out
 }
 
 type phase uint8
@@ -83,93 +102,107 @@ const (
 
 // interval is what two samples say about the time between them.
 type interval struct {
-	from, to memory.Sample
+	from, to stallSample
 	limit    memory.Bytes
 }
 
-func (i interval) seconds() float64 { return i.to.Time.Sub(i.from.Time).Seconds() }
+func (i interval) lasted() time.Duration { return i.to.at.Sub(i.from.at) }
 
-// rate of major faults a second.
-func (i interval) rate() float64 {
-	if !i.to.HasMajorFaults || !i.from.HasMajorFaults {
+// faults are the major faults in it.
+func (i interval) faults() int64 {
+	if !i.to.counted || !i.from.counted {
 		return 0
 	}
-	return float64(i.to.MajorFaults-i.from.MajorFaults) / i.seconds()
+	return max(i.to.faults-i.from.faults, 0)
 }
 
+func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
+
+func (i interval) waited() time.Duration { return max(i.to.waited-i.from.waited, 0) }
+
 // pressure is the share of the time in which nothing could go on, in percent.
-func (i interval) pressure() float64 {
-	return 100 * max(i.to.Waited-i.from.Waited, 0).Seconds() / i.seconds()
-}
+func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }
 
 // full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it.
 func (i interval) full() bool {
-	return i.limit > 0 && i.to.HasRSS && i.to.RSS >= i.limit.Percent(stallAnonPercent) && i.to.Usage >= i.limit.Percent(stallUsagePercent)
+	return i.limit > 0 && i.to.rss >= i.limit.Percent(stallAnonPercent) && i.to.usage >= i.limit.Percent(stallUsagePercent)
 }
 
 // readsBack: what was read did not stay in memory, or pushed out as much.
 func (i interval) readsBack() bool {
-	read := memory.Bytes(max(i.to.MajorFaults-i.from.MajorFaults, 0)) * leastPage
-	return cacheOf(i.to).Minus(cacheOf(i.from)) < read.Percent(50)
+	read := memory.Bytes(i.faults()) * leastPage
+	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)
 }
 
-func cacheOf(s memory.Sample) memory.Bytes { return s.Usage.Minus(s.RSS) }
+func (s stallSample) cache() memory.Bytes { return s.usage.Minus(s.rss) }
 
 // Resume continues with a stall that is on file and goes on as far as anybody knows, after a restart of memfit.
 func (w *StallWatch) Resume(s memory.Stall) {
-	if !w.last.Time.IsZero() || !s.Ended.IsZero() {
+	if !w.last.at.IsZero() || !s.Ended.IsZero() {
 		return
 	}
-	if w.stall, w.phase = s, stalled; s.RaisedTo > 0 {
+	if w.stall, w.phase = &s, stalled; s.RaisedTo > 0 {
 		w.phase = relieving
 	}
 }
 
 // Stall is the stall that goes on, or the last one; not ok: there was none.
-func (w *StallWatch) Stall() (s memory.Stall, ok bool) { return w.stall, w.stall.Limit > 0 }
-
-// Add looks at one sample, taken under the limit given. Late ones and the same once more are passed over.
-func (w *StallWatch) Add(s memory.Sample, limit memory.Bytes) {
-	if !s.Time.After(w.last.Time) {
-		return
+func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
+	if w.stall == nil {
+		return memory.Stall{}, false
 	}
-	before := w.last
+	return *w.stall, true
+}
+
+// Add looks at one sample, taken under the limit given, and says whether it changed what [StallWatch.Stall] says. Late samples and the
+// same once more are passed over.
+func (w *StallWatch) Add(sample memory.Sample, limit memory.Bytes) bool {
+	s, before := stallSampleOf(sample), w.last
+	if !s.at.After(before.at) {
+		return false
+	}
 	w.last = s
-	another := s.Started.After(before.Started) && !before.Started.IsZero() || s.MajorFaults < before.MajorFaults
-	w.newLimit(s, limit, another && !before.Time.IsZero())
-	if another || before.Time.IsZero() || s.Time.Sub(before.Time) > stallGap || !s.Started.IsZero() && before.Time.Sub(s.Started) < stallStart {
+	seen := !before.at.IsZero()
+	another := seen && (!before.started.IsZero() && s.started.After(before.started) || s.faults < before.faults)
+	changed := w.noteLimit(s, limit, another)
+	starting := !s.started.IsZero() && before.at.Sub(s.started) < stallStart
+	if !seen || another || starting || s.at.Sub(before.at) > stallGap {
 		w.run = run{}
-		return
+		return changed
 	}
 	i := interval{before, s, limit}
 	if !i.full() && w.phase == calm {
 		w.known = max(w.known, i.rate())
 	}
 	w.run.add(w.about(i), i)
-	w.conclude(i)
+	return w.conclude(i, sample.Container) || changed
 }
 
-// newLimit takes note of what ends a stall or may end it: a higher limit, or another process.
-func (w *StallWatch) newLimit(s memory.Sample, limit memory.Bytes, another bool) {
+// noteLimit takes note of what ends a stall or may end it: a higher limit, or another process.
+func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) (changed bool) {
 	switch {
 	case w.phase == calm:
 		if another {
 			w.known = 0
 		}
 	case limit > w.stall.Limit && limit != w.stall.RaisedTo:
-		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.Time, run{}, limit
+		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.at, run{}, limit
+		return true
 	case w.phase == stalled && another:
-		w.end(s.Time)
+		return w.end(s.at)
 	case w.phase == relieving && (another || w.raised.IsZero()): // the process that the raise restarted is looked at, too
-		w.raised = s.Time
+		w.raised = s.at
 	}
+	return false
 }
 
 // about is what an interval says in this phase.
 func (w *StallWatch) about(i interval) says {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*w.known) || i.pressure() >= stallPressure
 	switch {
-	case i.full() && waits && (w.phase != relieving || i.limit == w.stall.RaisedTo):
+	case w.phase == stalled && i.full() && !w.below(i): // disks are now faster, now slower
+		return itStalls
+	case w.phase != stalled && i.full() && waits:
 		return itStalls
 	case w.phase != relieving || w.below(i):
 		return itIsWell
@@ -185,40 +218,43 @@ func (w *StallWatch) below(i interval) bool {
 }
 
 // conclude changes the phase when a run is long enough.
-func (w *StallWatch) conclude(i interval) {
+func (w *StallWatch) conclude(i interval, c memory.ContainerRef) (changed bool) {
 	r := &w.run
 	switch {
 	case r.says == itStalls && w.phase != stalled && r.atLeast(stallTime, stallIntervals):
-		w.begin(i)
+		w.begin(i, c)
+		return true
 	case r.says == itIsWell && w.phase != calm && r.atLeast(stallOver, stallOverIntervals):
 		w.stall.FaultsAfter = r.rate()
-		w.end(r.since)
-	case r.says == notRelieved && r.atLeast(stallTime, stallIntervals) && i.to.Time.Sub(w.raised) >= stallVerify:
+		return w.end(r.since)
+	case r.says == notRelieved && r.atLeast(stallTime, stallIntervals) && i.to.at.Sub(w.raised) >= stallVerify:
 		w.stall.FaultsAfter, w.stall.NotRelieved = r.rate(), true
-		w.end(i.to.Time)
+		return w.end(i.to.at)
 	}
+	return false
 }
 
-func (w *StallWatch) begin(i interval) {
-	w.stall = memory.Stall{
-		Container: i.to.Container, Limit: i.limit, Since: w.run.since, Known: i.to.Time, Anon: i.to.RSS, Usage: i.to.Usage,
+func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
+	w.stall = &memory.Stall{
+		Container: c, Limit: i.limit, Since: w.run.since, Known: i.to.at, Anon: i.to.rss, Usage: i.to.usage,
 		Faults: w.run.rate(), PressurePercent: int32(100 * w.run.waited / w.run.lasted), //nolint:gosec // a percentage
 	}
 	w.phase = stalled
 }
 
-func (w *StallWatch) end(at time.Time) {
+func (w *StallWatch) end(at time.Time) bool {
 	w.stall.Ended, w.phase, w.run = at, calm, run{}
+	return true
 }
 
 func (r *run) add(what says, i interval) {
 	if what != r.says || r.n == 0 {
-		*r = run{says: what, since: i.from.Time}
+		*r = run{says: what, since: i.from.at}
 	}
 	r.n++
-	r.lasted += i.to.Time.Sub(i.from.Time)
-	r.faults += max(i.to.MajorFaults-i.from.MajorFaults, 0)
-	r.waited += max(i.to.Waited-i.from.Waited, 0)
+	r.lasted += i.lasted()
+	r.faults += i.faults()
+	r.waited += i.waited()
 }
 
 func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n >= n }

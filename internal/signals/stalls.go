@@ -21,6 +21,8 @@ const (
 	stallNames = 32
 	// stallAgain is how soon after its end a stall at the same limit is the same one: load comes and goes within minutes.
 	stallAgain = 10 * time.Minute
+	// stallInVain is how long a raise that did not help is not tried again: as long as a lower limit that led to kills.
+	stallInVain = 7 * 24 * time.Hour
 )
 
 // stalls are those of one workload, by container name. Their counts have nothing to do with those of kills.
@@ -142,6 +144,61 @@ func (l *Ledger) AllStalls() []memory.Stall {
 
 // StallTotal counts all stalls of a container ever seen. Kills are not in it.
 func (l *Ledger) StallTotal(container string) int64 { return l.stalls.totals[container] }
+
+// KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills, oldest first. A stall
+// that goes on is as of now. Where a higher limit was in vain, stalls at that limit and below ask for nothing for [stallInVain].
+func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKill {
+	all := l.Kills(container)
+	kept := l.stalls.kept[container]
+	for i := range kept {
+		if s := &kept[i]; !inVain(kept, s.Limit, now) {
+			all = append(all, asKill(s, now))
+		}
+	}
+	slices.SortStableFunc(all, byTime)
+	return all
+}
+
+// AllKillsAndStalls is the same of all containers.
+func (l *Ledger) AllKillsAndStalls(now time.Time) []memory.OOMKill {
+	all := l.All()
+	for name, kept := range l.stalls.kept {
+		for i := range kept {
+			if !inVain(l.stalls.kept[name], kept[i].Limit, now) {
+				all = append(all, asKill(&kept[i], now))
+			}
+		}
+	}
+	slices.SortStableFunc(all, byTime)
+	return all
+}
+
+func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
+	at := s.Known
+	if s.Ended.IsZero() && now.After(at) {
+		at = now.UTC().Truncate(time.Second)
+	}
+	return memory.OOMKill{Container: s.Container, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon, Confidence: memory.High, Evidence: s.Evidence()}
+}
+
+func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
+	return slices.ContainsFunc(kept, func(s memory.Stall) bool {
+		return s.NotRelieved && limit <= s.RaisedTo && now.Sub(s.Ended) < stallInVain
+	})
+}
+
+// RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within [stallInVain].
+func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
+	for _, k := range l.stalls.kept[container] {
+		if k.NotRelieved && now.Sub(k.Ended) < stallInVain {
+			s, ok = k, true
+		}
+	}
+	return s, ok
+}
+
+// StalledContainers are the names of the containers that ever stalled, sorted.
+func (l *Ledger) StalledContainers() []string { return slices.Sorted(maps.Keys(l.stalls.totals)) }
 
 // OpenStall is the stall of a container of a pod that goes on as far as is known; not ok: there is none.
 func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {

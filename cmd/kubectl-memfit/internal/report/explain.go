@@ -40,6 +40,7 @@ func (e *Explanation) Write(w io.Writer, colours Colours) error {
 		p.container(c, e.policy(c.Container))
 	}
 	p.kills(&e.Status)
+	p.stalls(&e.Status)
 	p.section("Conditions", sentences(e.Status.Conditions))
 	p.section("Advisories", e.Status.Advisories)
 	p.section("What to do next", e.Next)
@@ -86,6 +87,16 @@ func (p *page) kills(s *v1alpha1.MemoryRecommendationStatus) {
 		k := &s.RecentOOMKills[i]
 		p.hanging("  ", "    ", killed(k))
 		p.hanging("    ", "    ", k.Summary)
+	}
+}
+
+func (p *page) stalls(s *v1alpha1.MemoryRecommendationStatus) {
+	if s.Stalls == 0 {
+		return
+	}
+	p.heading(fmt.Sprintf("Stalls: %d so far", s.Stalls))
+	for i := range s.RecentStalls {
+		p.hanging("  ", "    ", "pod "+s.RecentStalls[i].Pod+": "+s.RecentStalls[i].Summary)
 	}
 }
 

@@ -42,6 +42,9 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	if !r.sized() && !meta.IsStatusConditionTrue(rec.Status.Conditions, v1alpha1.ConditionReady) {
 		steps = append(steps, unready(rec))
 	}
+	if r.Stalled {
+		steps = append(steps, "A container stands still: "+finding(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled).Message)
+	}
 	if r.Killed && len(steps) == 0 {
 		steps = append(steps, "The recommended size stands; watch whether kills go on: "+finding(rec.Status.Conditions, v1alpha1.ConditionOOMObserved).Message)
 	}

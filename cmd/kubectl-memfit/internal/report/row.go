@@ -25,6 +25,9 @@ type Row struct {
 	// OOMKills counts all kills so far; Killed is true when one was seen lately (condition OOMObserved).
 	OOMKills int64 `json:"oomKills"`
 	Killed   bool  `json:"oomObserved"`
+	// Stalls counts the times a container stood still just below its limit; Stalled is true while one does (condition MemoryStalled).
+	Stalls  int64 `json:"stalls,omitempty"`
+	Stalled bool  `json:"memoryStalled,omitempty"`
 	// Drift and Applied are the conditions DriftDetected and Applied.
 	Drift   Finding `json:"drift"`
 	Applied Finding `json:"applied"`
@@ -60,7 +63,7 @@ type Finding struct {
 	Message string                 `json:"message,omitempty"`
 }
 
-// Rows are the workloads of recommendations, the one that most needs a person first: killed lately, drifting, a size that waits to be
+// Rows are the workloads of recommendations, the one that most needs a person first: stalled now, killed lately, drifting, a size that waits to be
 // applied, no number yet, the rest; among equals the one with more kills, then by name.
 func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
@@ -77,6 +80,7 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 		Namespace: rec.Namespace, Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
 		Profile: rec.Spec.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
+		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
 		Drift: finding(s.Conditions, v1alpha1.ConditionDriftDetected), Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
 		Coverage: s.Coverage, Summary: s.Summary,
 	}
@@ -132,6 +136,7 @@ func (r *Row) sized() bool {
 
 func worse(a, b Row) int {
 	return cmp.Or(
+		first(a.Stalled, b.Stalled),
 		first(a.Killed, b.Killed),
 		first(a.drifts(), b.drifts()),
 		first(a.Waiting, b.Waiting),

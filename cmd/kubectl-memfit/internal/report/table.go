@@ -50,7 +50,7 @@ func (t Table) Write(w io.Writer, rows []Row) error {
 
 func alarm(r *Row) string {
 	switch {
-	case r.Killed:
+	case r.Killed, r.Stalled:
 		return red
 	case r.drifts():
 		return yellow
@@ -165,6 +165,9 @@ func shapes(r *Row) string {
 			text += ", limit in " + c.TimeToLimit
 		}
 		texts = append(texts, text)
+	}
+	if r.Stalled {
+		return "stands still"
 	}
 	if r.drifts() {
 		texts = append([]string{r.Drift.Reason}, texts...)

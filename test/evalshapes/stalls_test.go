@@ -1,0 +1,132 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// knownWithin is what docs/signals.md promises: two minutes in which a process starts, one in which it is seen, and a sample or two of a
+// kubelet whose node is busy.
+const knownWithin = 4 * time.Minute
+
+// stallSamples are the samples of one recorded container, with its limit.
+func stallSamples(t *testing.T, name string) ([]memory.Sample, memory.Bytes) {
+	t.Helper()
+	rows, err := tableFile(filepath.Join("../recordings/stalls", name+".csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []memory.Sample
+	var limit memory.Bytes
+	for i, row := range rows {
+		n := map[string]int64{}
+		for column, text := range row {
+			if n[column], err = strconv.ParseInt(text, 10, 64); err != nil {
+				t.Fatalf("%s, row %d: %v", name, i+2, err)
+			}
+		}
+		limit = memory.Bytes(n["limit_mib"]) * memory.MiB
+		samples = append(samples, memory.Sample{
+			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
+			Time:      midnight.Add(time.Duration(n["second"]) * time.Second), Started: midnight.Add(time.Duration(n["started"]) * time.Second),
+			RSS: memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true, WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
+			Usage: memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
+			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
+		})
+	}
+	return samples, limit
+}
+
+func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
+	cases, err := tableFile("../recordings/stalls/labels.csv")
+	if err != nil || len(cases) < 10 {
+		t.Fatalf("%d recorded cases: %v", len(cases), err)
+	}
+	for _, c := range cases {
+		t.Run(c["name"], func(t *testing.T) {
+			var w signals.StallWatch
+			samples, limit := stallSamples(t, c["name"])
+			for _, s := range samples {
+				w.Add(s, limit)
+			}
+			got, found := w.Stall()
+			switch c["stalls"] {
+			case "true":
+				if late := got.Known.Sub(samples[0].Started); !found || !got.Ended.IsZero() || late > knownWithin {
+					t.Errorf("found %v, known %s after the start, want within %s: %+v", found, late, knownWithin, got)
+				}
+			case "false":
+				if found {
+					t.Errorf("a false alarm: %+v", got)
+				}
+			default:
+				t.Logf("found %v: %+v", found, got)
+			}
+		})
+	}
+}
+
+// TestShapesAreNoStalls looks at all recorded shapes on their worst day: page cache fills what they leave of the limit, starting takes
+// 500 major faults a second for two minutes, a library is loaded every quarter of an hour, and there is a fault every second. Once under
+// the limit they had, and once under one that is just above their peak.
+func TestShapesAreNoStalls(t *testing.T) {
+	recs, err := recordings("../recordings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := 0
+	for _, rec := range recs {
+		near += worstDay(t, rec, 0)
+		var peak memory.Bytes
+		for _, row := range rec.samples {
+			peak = max(peak, row.memory)
+		}
+		near += worstDay(t, rec, peak.Percent(104))
+	}
+	if near < 5000 {
+		t.Errorf("only %d samples are close to their limit: this shows little", near)
+	}
+	t.Logf("%d recordings, %d samples close to the limit, no false alarm", len(recs), near)
+}
+
+// worstDay looks for false alarms and returns the number of samples that were close to the limit. Limit 0: the one recorded.
+func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
+	t.Helper()
+	watches, states := map[int]*signals.StallWatch{}, map[int]*memory.Sample{}
+	for _, row := range rec.samples {
+		w, s := watches[row.replica], states[row.replica]
+		at, under := midnight.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
+		if w == nil {
+			w, s = &signals.StallWatch{}, &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, HasMajorFaults: true}
+			watches[row.replica], states[row.replica] = w, s
+		}
+		if instance := strconv.Itoa(row.instance); s.Container.Container != instance { // a process of its own
+			s.Container.Container, s.Started, s.MajorFaults = instance, at.Add(-rec.second/2), 0
+		}
+		s.Time, s.RSS, s.Usage = at, min(row.memory, under), under
+		s.MajorFaults += int64(rec.second.Seconds())
+		if at.Sub(s.Started) < 2*time.Minute {
+			s.MajorFaults += 500 * int64(rec.second.Seconds())
+		}
+		if row.second%15 == 0 {
+			s.MajorFaults += 9000
+		}
+		if row.memory >= under.Percent(85) {
+			near++
+		}
+		w.Add(*s, under)
+		if stall, found := w.Stall(); found {
+			t.Fatalf("%s, replica %d: a false alarm: %+v", rec.name, row.replica, stall)
+		}
+	}
+	return near
+}
