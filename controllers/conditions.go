@@ -115,6 +115,9 @@ func driftCondition(v *verdict) metav1.Condition {
 				sick += "; far above, too: " + join(more)
 			}
 		}
+		if leak := v.leaks[name]; leak.Instances > 0 {
+			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(v))
+		}
 		if drifts(s) {
 			return condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
 		}

@@ -31,6 +31,8 @@ type verdict struct {
 	shapes map[string]signals.Shape
 	// judged are the same with what they rest on.
 	judged map[string]judgement
+	// leaks are containers that climb from every start until they are killed.
+	leaks map[string]signals.Ramps
 	// alive is what replicas show of their heaps, by container.
 	alive map[string]alive
 	// recommended are the sizes that stand, by container.
@@ -57,7 +59,7 @@ const (
 
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *scene, m *remembered, now time.Time) verdict {
-	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, nextLook: maxLook}
+	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
 	running.State, v.findings = apply.Observe(running, m.ledger.AllKillsAndStalls(now))
 	if s.template != nil {
@@ -71,10 +73,13 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.KillsAndStalls(c.name, now), replicas: m.replicas(c.name, s.governed),
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
 				standing: m.standing[c.name], before: m.judged[c.name], now: now,
+				inUse: m.inUse(c.name, s.governed), largestNode: s.facts.LargestNode,
 			}
 			if taken, stands := running.State.Standing(c.name, now); stands {
 				q.reverted = &taken
 			}
+			q.leak = signals.FindRamps(q.kills, now)
+			v.leaks[c.name] = q.leak
 			a := q.answer()
 			a.status.Use, a.status.UseSeen = m.used[c.name].Use, m.used[c.name].UseSeen
 			if most, seen := m.use(c.name, s.governed); most > 0 {
@@ -209,6 +214,9 @@ type question struct {
 	reverted *apply.Revert
 	before   judgement
 	now      time.Time
+	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.
+	inUse, largestNode memory.Bytes
+	leak               signals.Ramps
 }
 
 type answer struct {
@@ -230,7 +238,11 @@ func (q *question) answer() answer {
 	}
 	known := q.plan.Advisories(name)
 	advice := slices.DeleteFunc(append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...), func(text string) bool { return slices.Contains(known, text) })
+	follows, _ := q.plan.CapFollows(name)
 	for _, kind := range kinds(q.kills) {
+		if kind == memory.OOMHeapAbort && follows {
+			continue // the limit raises the cap, which the reasons say
+		}
 		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
@@ -246,9 +258,11 @@ func (q *question) answer() answer {
 func (q *question) recommend(a *answer) []string {
 	growth := q.plan.Growth(q.container.name)
 	policy := q.container.sizePolicy()
+	follows, frozen := q.plan.CapFollows(q.container.name)
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
-		Traits:   recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead},
+		Traits: recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, CapFollowsLimit: follows, CapFrozen: frozen},
+		InUse:  q.inUse, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

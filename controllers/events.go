@@ -45,7 +45,15 @@ func podObject(c memory.ContainerRef) *corev1.ObjectReference {
 
 // oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
 func oomKilledPod(o owners.Owner, k *memory.OOMKill) story {
-	return story{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "OOMKilled", action: "Observed", note: killSentence(k)}
+	return story{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: killSentence(k)}
+}
+
+// killReason: where no kernel killed, the event does not say so.
+func killReason(k *memory.OOMKill) string {
+	if k.Kind == memory.OOMHeapAbort {
+		return v1alpha1.EventHeapExhausted
+	}
+	return v1alpha1.EventOOMKilled
 }
 
 func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) story {
@@ -53,7 +61,7 @@ func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) story 
 	if summary != "" {
 		note += ". " + summary
 	}
-	return story{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: "OOMKilled", action: "Observed", note: note}
+	return story{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: note}
 }
 
 func recommendationChanged(o owners.Owner, container, summary string) story {
@@ -190,6 +198,14 @@ func killSentence(k *memory.OOMKill) string {
 	return s
 }
 
+// under is the limit that a heap cap stood under.
+func under(k *memory.OOMKill) string {
+	if k.Limit == 0 {
+		return ""
+	}
+	return " (heap cap, under a limit of " + k.Limit.String() + ")"
+}
+
 func killVerb(k *memory.OOMKill) string {
 	at := ""
 	if k.Limit > 0 {
@@ -204,7 +220,7 @@ func killVerb(k *memory.OOMKill) string {
 	case memory.OOMAtStart:
 		return "was OOM killed while starting" + at
 	case memory.OOMHeapAbort:
-		return "ran out of its runtime's own heap and gave up; raising the limit alone does not help"
+		return "gave up because its runtime's own heap was full" + under(k)
 	case memory.OOMPodLimit:
 		return "was OOM killed at the pod's limit"
 	case memory.OOMSuspected:

@@ -173,8 +173,11 @@ func complete(s *scene, m *remembered, observations []signals.Observation) {
 	for i := range observations {
 		o := &observations[i]
 		o.Measured = m.measuredSince
-		if in, found := m.instances[o.Container]; found && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
-			o.Alive = in.alive
+		if in, found := m.instances[o.Container]; found {
+			o.HeapCap = in.heapCap
+			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
+				o.Alive = in.alive
+			}
 		}
 		if declared := s.profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
 			o.Runtime = string(declared)

@@ -187,7 +187,7 @@ var _ = Describe("An OOM kill", func() {
 		})
 	})
 
-	It("is told apart from a heap that ran out, where raising the limit does not help", func() {
+	It("is told apart from a heap that ran out, where a larger share of the limit may help", func() {
 		w.applied(w.pod("web", build.Died(start.Add(-second), "Error", 134)).Obj())
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.RecentOOMKills).To(HaveLen(1))

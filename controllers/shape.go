@@ -53,6 +53,18 @@ func (m *remembered) use(container string, pods []*corev1.Pod) (most memory.Byte
 	return most, seen
 }
 
+// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count; 0: not known.
+func (m *remembered) inUse(container string, pods []*corev1.Pod) memory.Bytes {
+	var most memory.Bytes
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found {
+			most = max(most, in.recent.low())
+		}
+	}
+	return most
+}
+
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
 func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
 	var all []signals.Instance

@@ -52,6 +52,14 @@ const (
 	ConditionStalled = "Stalled"
 )
 
+// Reasons of Events about a container that died for its memory.
+const (
+	// EventOOMKilled: the kernel killed a process of the container.
+	EventOOMKilled = "OOMKilled"
+	// EventHeapExhausted: the runtime gave up at its own heap cap. No kernel killed, and the limit may be fine.
+	EventHeapExhausted = "HeapExhausted"
+)
+
 // Condition reasons.
 const (
 	ReasonInForce             = "InForce"
@@ -77,9 +85,12 @@ const (
 	ReasonUpToDate            = "UpToDate"
 	ReasonShapeHealthy        = "ShapeHealthy"
 	ReasonSickReplica         = "SickReplica"
-	ReasonFrozenSettings      = "FrozenSettings"
-	ReasonInStep              = "InStep"
-	ReasonPaused              = "Paused"
+	// ReasonLeak is the reason of DriftDetected where every instance climbs from its start until it is killed, within minutes: the limit then
+	// gets one step and no more.
+	ReasonLeak           = "Leak"
+	ReasonFrozenSettings = "FrozenSettings"
+	ReasonInStep         = "InStep"
+	ReasonPaused         = "Paused"
 )
 
 // Condition reasons of [ConditionMemoryStalled].

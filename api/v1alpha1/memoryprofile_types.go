@@ -303,7 +303,8 @@ type Bounds struct {
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
-	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none. Example: 4Gi.
+	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but without limit.max a
+	// limit grows to at most half of the largest node's allocatable memory (8Gi where no node is known). Example: 4Gi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"

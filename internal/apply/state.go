@@ -128,7 +128,8 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 // Instead is the recommendation while a size that was taken back must not come again: the restored size stands until the hold is over,
 // for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
-	if rec.Size == (recommend.Size{}) || rec.Size.Limit >= r.Restored.Limit {
+	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
+	if rec.Size == (recommend.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
 		return rec
 	}
 	rec.Size = highest(r.Restored, recommend.Size{Request: rec.Size.Request})

@@ -33,6 +33,34 @@ func (c *containerPlan) settle(w *working, t target, in Input) {
 	c.advice = append(c.advice, r.Advise(c.facts)...)
 }
 
+// usersHeap: the user has a say in the heap cap.
+func (c *containerPlan) usersHeap() bool {
+	return slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap && s.usersOwn })
+}
+
+// fixesHeap: a heap cap of the user's is a number, or may be, where a text is not in the pod. Ask before anything is written.
+func (w *working) fixesHeap(r *runtimes.Runtime) bool {
+	for i := range w.env {
+		if v := &w.env[i]; !v.absent && v.ValueFrom != nil && slices.ContainsFunc(r.Knobs, func(k runtimes.Knob) bool { return k.Name == r.Heap && k.Env == v.Name }) {
+			return true
+		}
+	}
+	for _, sign := range r.HeapFixed {
+		if sign.In == runtimes.AsVariable {
+			if _, has := w.find(sign.Text); has > 0 {
+				return true
+			}
+			continue
+		}
+		for _, src := range w.sources(r) {
+			if strings.Contains(src.folded, fold(r, sign.Text)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
 	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace && slices.Contains(t.policy.Tuning.Replace, k.Name)
@@ -46,7 +74,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	}
 	for i, check := range checks { // the first reason is the one the user reads
 		if why := check(); why != "" {
-			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, tight: i == len(checks)-1})
+			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, unseen: i == 2, tight: i == len(checks)-1})
 			return
 		}
 	}

@@ -65,6 +65,8 @@ type containerPlan struct {
 	set    []setting
 	skips  []skip
 	advice []string
+	// fixedHeap: the user's own heap cap is a number, as far as can be known.
+	fixedHeap bool
 
 	// env, memory and resize are what the container becomes; nil: as it is.
 	env    []corev1.EnvVar
@@ -103,6 +105,8 @@ type skip struct {
 	name, why string
 	// usersOwn: the user has decided, so a cap of unknown size may be in force.
 	usersOwn bool
+	// unseen: the user's setting comes from a source that memfit does not read.
+	unseen bool
 	// tight: the live heap needs more than the cap would leave it.
 	tight bool
 }
@@ -161,6 +165,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit)
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
+	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
 		c.advice = append(c.advice, limitAdvice(in.Pod, t.container)...)

@@ -161,12 +161,31 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	}
 	r := c.runtime.runtime
 	ours := slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == r.Heap })
-	users := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.usersOwn })
 	g := r.Growth(c.facts, ours)
-	if users || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
+	if c.usersHeap() || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
 		g.FollowsLimit, g.HeapPercent = false, 0
 	}
 	return g
+}
+
+// CapFollows says whether a process that gives up at its heap cap gets a larger one from a higher limit: follows. With frozen, only a new pod
+// does, because memfit wrote the cap into the pod as a number; otherwise a restart is enough. The cap may be memfit's, the user's own share
+// of the limit, or the share that the runtime takes unasked. It is known of pods that were created already (Input.Created).
+func (p Plan) CapFollows(container string) (follows, frozen bool) {
+	c := p.of(container)
+	if c == nil || c.facts.Limit == 0 {
+		return false, false
+	}
+	r := c.runtime.runtime
+	for _, s := range c.set {
+		if s.knob.Name == r.Heap {
+			return !s.verdict.Fixed && c.facts.Ask.HeapLimit == 0, s.knob.Follows == runtimes.Literal
+		}
+	}
+	if c.fixedHeap || slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.unseen }) {
+		return false, false
+	}
+	return c.usersHeap() || r.Growth(c.facts, false).HeapPercent > 0, false
 }
 
 func (p Plan) of(container string) *containerPlan {

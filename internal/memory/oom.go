@@ -48,6 +48,9 @@ type OOMKill struct {
 	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force for the
 	// container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0: Limit was in force.
 	Asked Bytes
+	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup is known to have
+	// it. Otherwise a limit that a resize brought is in force only as far as can be told from outside.
+	Proven bool
 	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
 	Peak Bytes
 	// Uptime is how long that instance ran. 0: unknown.

@@ -118,7 +118,7 @@ func (p Policy) outside(size Size) bool {
 
 // boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
 func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	p, want := e.Policy, limit.CeilTo(memory.MiB)
+	p, want := e.Policy, e.belowCeiling(limit.CeilTo(memory.MiB))
 	limit, why := p.boundLimit(want, e.Current.Limit)
 	for _, text := range why {
 		e.say("%s", text)
@@ -128,38 +128,54 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	case limit == p.PodLimit:
 		e.advise("raise the limit of the whole pod (spec.resources.limits.memory): a container may have no more than its %s", p.PodLimit)
 	case limit == p.LimitMax:
-		e.alarmAtMax()
+		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
 	return limit
 }
 
-// alarmAtMax: kills at the bound will go on until somebody decides.
-func (e *evaluation) alarmAtMax() {
+// alarmAt: kills at the bound will go on until somebody decides.
+func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 	for _, k := range e.kills {
-		if k.Limit >= e.Policy.LimitMax && e.Now.Sub(k.Time) < day {
-			e.alarm("killed at limit.max %s, growth stops here: raise limit.max, or look for a leak", e.Policy.LimitMax)
+		if k.Limit >= bound && e.Now.Sub(k.Time) < day {
+			e.alarm("killed at %s, growth stops here: %s, or look for a leak", name, remedy)
 			return
 		}
 	}
 }
 
-// usualQuantile is the share of past hours whose peak the request covers.
-const usualQuantile = 0.9
+const (
+	// ceilingPercent of the largest node's allocatable memory is as far as a limit grows where the owner gives no limit.max: the other half
+	// stays for everybody else, whatever a kill, a leak or a wrong reading asks for, and the container still fits a node.
+	ceilingPercent = 50
+	// usualNode stands for the largest node where none is known: a small one, by today's measure.
+	usualNode = 16 * memory.GiB
+)
 
-// request follows from the limit: the limit itself, or usual use with a third of the headroom, because a request that is passed now and
-// then costs a place in the eviction order and no kill.
-func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
-	p := e.Policy
-	if limit == 0 {
-		return 0
+// belowCeiling holds growth where the owner gives no limit.max.
+func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
+	most := e.ceiling()
+	if e.Policy.LimitMax > 0 || limit <= most {
+		return limit
 	}
-	request := limit
-	if !p.RequestEqualsLimit {
-		usual := e.History.Quantile(usualQuantile)
-		if usual == 0 {
-			usual = limit // after a kill without samples: nothing says that less is usual
-		}
-		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
+	of := sprintf("%d %% of the largest node's %s", ceilingPercent, e.LargestNode)
+	if e.LargestNode == 0 {
+		of = sprintf("%d %% of a node of %s, because no node is known", ceilingPercent, usualNode)
 	}
-	return p.boundRequest(request, limit, e.Current.Request)
+	e.say("held at %s instead of %s: without limit.max a limit grows to %s", most, limit, of)
+	e.alarmAt(most, of, "set sizing.limit.max")
+	return most
+}
+
+// ceiling is how far growth goes without a limit.max. What a container has already is not taken away, and neither is what it was seen to use
+// before it had a limit.
+func (e *evaluation) ceiling() memory.Bytes {
+	node := e.LargestNode
+	if node == 0 {
+		node = usualNode
+	}
+	most := node.Percent(ceilingPercent).FloorTo(memory.MiB)
+	if e.Current.Limit == 0 {
+		return max(most, e.plusHeadroom(e.highestDay()).CeilTo(memory.MiB))
+	}
+	return max(most, e.Current.Limit)
 }

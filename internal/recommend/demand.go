@@ -86,7 +86,7 @@ const explainedPercent = 60
 func (e *evaluation) unreclaimed() memory.Bytes {
 	ws := e.rec.Evidence.PeakWorkingSet
 	for _, k := range e.kills {
-		if k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) && ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
+		if k.Kind != memory.OOMHeapAbort && k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) && ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
 			e.say("working set of %s counts in full: it died at %s with RSS of %s only, so the rest was not page cache", ws, k.Limit, k.Peak)
 			return ws
 		}

@@ -5,6 +5,7 @@ package recommend
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/history"
@@ -31,7 +32,11 @@ func Evaluate(in Input) Recommendation {
 	if missing := e.missing(); missing != "" {
 		return e.hold(missing)
 	}
-	limit := e.boundLimit(e.stopClimb(e.need()))
+	limit := e.boundGrowth(e.stopClimb(e.need()))
+	if e.grown.limit > 0 { // a kill asks for more, never for less
+		limit = max(limit, e.Current.Limit)
+	}
+	limit = e.boundLimit(limit)
 	return e.decide(Size{Limit: limit, Request: e.request(limit)})
 }
 
@@ -40,7 +45,10 @@ type evaluation struct {
 	Input
 	rec   Recommendation
 	kills []memory.OOMKill // those that say something about the limit
-	grown memory.Bytes     // the need a recent kill asks for; 0: none
+	grown ask              // what a recent kill asks for
+	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
+	newest, unhelped memory.OOMKill
+	reach            reach
 }
 
 func newEvaluation(in Input) *evaluation {
@@ -60,10 +68,10 @@ func newEvaluation(in Input) *evaluation {
 
 const day = 24 * time.Hour
 
-// say appends a reason, advise an advice; both drop what no status could hold.
+// say appends a reason, advise an advice; both drop what no status could hold, and what was said before.
 func (e *evaluation) say(format string, args ...any) {
-	if len(e.rec.Reasons) < maxReasons {
-		e.rec.Reasons = append(e.rec.Reasons, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); len(e.rec.Reasons) < maxReasons && !slices.Contains(e.rec.Reasons, text) {
+		e.rec.Reasons = append(e.rec.Reasons, text)
 	}
 }
 
@@ -77,25 +85,36 @@ func (e *evaluation) advise(format string, args ...any) {
 func (e *evaluation) missing() string {
 	h := e.History
 	switch {
-	case e.grown > 0:
+	case e.grown.limit > 0:
 		return ""
 	case h.Samples() == 0:
 		return "no memory samples yet"
 	case e.Now.Sub(h.Last()) > staleAfter:
-		return fmt.Sprintf("no memory samples for %s: sizes are frozen until usage is seen again", ago(e.Now.Sub(h.Last())))
+		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", h.Last().UTC().Format(time.RFC3339))
 	case h.Span() < enoughSpan || h.Samples() < enoughSamples:
 		return fmt.Sprintf("%s over %s so far; a size needs %d over %s", plural(h.Samples(), "sample"), ago(h.Span()), enoughSamples, ago(enoughSpan))
 	}
 	return ""
 }
 
+// hold keeps what the container has, but for a request that is below what it uses: that memory is promised to others.
 func (e *evaluation) hold(why string) Recommendation {
 	e.say("%s", why)
-	e.rec.Decision = Hold
-	e.rec.Confidence = memory.Low
-	e.rec.Summary = "Hold: " + why
-	e.rec.NextLook = 5 * time.Minute
-	return e.rec
+	r := &e.rec
+	r.Confidence = memory.Low
+	r.NextLook = 5 * time.Minute
+	if k := e.unhelped; e.Now.Sub(k.Time) < killHold {
+		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
+	}
+	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
+		r.Decision, r.UseAboveRequest = Raise, true
+		r.Size = Size{Limit: e.Current.Limit, Request: request}
+		r.Summary = e.head() + ": " + e.inUseWords() + "; " + why
+		return *r
+	}
+	r.Decision = Hold
+	r.Summary = "Hold: " + why
+	return *r
 }
 
 // need is the limit that holds what use and kills say is needed, headroom included, before anybody's bounds.
@@ -104,18 +123,11 @@ func (e *evaluation) need() memory.Bytes {
 	if e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0 {
 		limit = e.usageLimit()
 	}
-	if e.grown == 0 {
-		return limit
-	}
-	// How much it wanted beyond the limit it died at is unknown: for this hour it gets the headroom twice.
-	room := 2 * e.headroom(e.grown)
-	grown, words := e.grown.Plus(room), sprintf("twice the headroom (%s)", room)
-	if young := e.fading(youngAllowance); e.Policy.Posture != Frugal && e.grown.Plus(young) > grown {
-		grown, words = e.grown.Plus(young), young.String()+" for bursts a young container has not shown yet"
-	}
-	if grown > limit {
-		e.say("grown to %s, + %s = %s", e.grown, words, grown)
-		return grown
+	if e.grown.limit > limit {
+		if e.grown.words != "" {
+			e.say("grown to %s, + %s = %s", e.grown.bare, e.grown.words, e.grown.limit)
+		}
+		return e.grown.limit
 	}
 	return limit
 }
@@ -133,19 +145,21 @@ func (e *evaluation) decide(size Size) Recommendation {
 	r.Confidence = e.confidence()
 	r.Size = size
 	percent := e.Policy.MinChangePercent
+	request := e.request(cur.Limit)
+	r.UseAboveRequest = e.InUse > cur.Request && request > cur.Request
 	switch {
 	case !within(cur.Limit, size.Limit, percent), cur.Limit != size.Limit && e.Policy.outside(Size{Limit: cur.Limit}):
 		r.Decision = direction(cur.Limit, size.Limit)
-	case !within(cur.Request, e.request(cur.Limit), percent), e.Policy.outside(cur):
-		r.Size = Size{Limit: cur.Limit, Request: e.request(cur.Limit)}
-		r.Decision = direction(cur.Request, r.Size.Request)
+	case r.UseAboveRequest || !within(cur.Request, request, percent), e.Policy.outside(cur):
+		r.Size = Size{Limit: cur.Limit, Request: request}
+		r.Decision = direction(cur.Request, request)
 		e.keptBy(size.Limit, cur.Limit, "limit")
 	default:
 		r.Decision, r.Size = Keep, cur
 		e.keptBy(size.Limit, cur.Limit, "limit")
 	}
 	r.Summary = e.summary()
-	if e.grown > 0 {
+	if e.grown.limit > 0 {
 		r.Urgent = r.Decision == Raise
 		r.NextLook = 10 * time.Minute // the first minutes after a kill tell whether it was enough
 	}
@@ -171,23 +185,31 @@ func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-func (e *evaluation) summary() string {
+// head is what is to be done: "Raise limit 256Mi to 512Mi, request 96Mi to 248Mi".
+func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
-	var head string
-	switch e.rec.Decision {
-	case Raise, Lower:
-		head = fmt.Sprintf("%s limit %s to %s, request %s to %s", e.rec.Decision, orNone(cur.Limit), s.Limit, orNone(cur.Request), s.Request)
-		if s.Limit == cur.Limit {
-			head = fmt.Sprintf("%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, s.Limit)
-		}
-	default:
-		head = fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
+	switch {
+	case e.rec.Decision != Raise && e.rec.Decision != Lower:
+		return fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
+	case s.Limit == cur.Limit:
+		return fmt.Sprintf("%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, orNone(s.Limit))
 	}
+	return fmt.Sprintf("%s limit %s to %s, request %s to %s", e.rec.Decision, orNone(cur.Limit), s.Limit, orNone(cur.Request), s.Request)
+}
+
+// summary says it in one line, with the newest fact it rests on.
+func (e *evaluation) summary() string {
+	head := e.head()
 	switch ev := e.rec.Evidence; {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
-	case e.grown > 0:
-		return fmt.Sprintf("%s: OOM-killed at %s %s ago", head, orNone(e.kills[len(e.kills)-1].Limit), ago(e.Now.Sub(e.kills[len(e.kills)-1].Time)))
+	case e.grown.limit > 0 && e.newest.Asked > 0:
+		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not in force yet", head, diedBy(e.newest.Kind), e.newest.Limit,
+			e.at(e.newest.Time), e.newest.Asked)
+	case e.grown.limit > 0:
+		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
+	case e.rec.UseAboveRequest:
+		return head + ": " + e.inUseWords()
 	case ev.PeakRSS > 0:
 		return fmt.Sprintf("%s: peak RSS %s over %s", head, ev.PeakRSS, ago(ev.Window))
 	default:
@@ -199,7 +221,7 @@ func (e *evaluation) summary() string {
 func (e *evaluation) confidence() memory.Confidence {
 	span := e.History.Span()
 	switch {
-	case e.grown > 0 && span < 7*day:
+	case e.grown.limit > 0 && span < 7*day:
 		return memory.Low // a kill says more is needed, not how much
 	case span >= 7*day && !e.History.WorkingSetOnly():
 		return memory.High

@@ -151,16 +151,20 @@ const revertHold = 7 * day
 func NotJustReverted(in GuardInput) (string, string, bool) {
 	since := in.Now.Sub(in.RevertedAt)
 	if !in.RevertedAt.IsZero() && since < revertHold && in.lowering() && in.Recommendation.Size.Limit <= in.RevertedFrom.Percent(110) {
-		return refuse("Reverted", "a limit of %s was taken back %s ago after kills or restarts; not tried again for %s", in.RevertedFrom, ago(since), ago(revertHold))
+		return refuse("Reverted", "a limit of %s was taken back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
+			in.RevertedAt.UTC().Format(time.RFC3339), in.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
 	}
 	return pass()
 }
 
-// CooledDown refuses within the cool-down after a change, unless a kill asks for more.
+// CooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is in use.
 func CooledDown(in GuardInput) (string, string, bool) {
 	cooldown := in.Policy.withDefaults().Cooldown
-	if since := in.Now.Sub(in.LastChange); !in.LastChange.IsZero() && since < cooldown && !in.urgent() {
-		return refuse("CoolingDown", "last change %s ago; the next one waits for %s", ago(since), ago(cooldown))
+	if in.Recommendation.UseAboveRequest && !in.Restarts { // what is used beyond the request, others were promised
+		return pass()
+	}
+	if next := in.LastChange.Add(cooldown); !in.LastChange.IsZero() && in.Now.Before(next) && !in.urgent() {
+		return refuse("CoolingDown", "last change at %s; the next one waits until %s (cooldown %s)", at(in.LastChange, in.Now), at(next, in.Now), ago(cooldown))
 	}
 	return pass()
 }

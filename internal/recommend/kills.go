@@ -26,15 +26,18 @@ const (
 // judgeKills sorts the kills by what helps against them, and finds the need the recent ones ask for.
 func (e *evaluation) judgeKills() {
 	var heap, pod int
+	var share bool
 	for _, k := range e.Kills {
 		switch {
+		case e.growsLikeAKill(k):
+			e.kills = append(e.kills, k)
+			share = share || k.Kind == memory.OOMHeapAbort
 		case k.Kind == memory.OOMHeapAbort:
 			heap++
+			e.unhelped = k
 		case k.Kind == memory.OOMPodLimit:
 			pod++
-		case k.Kind == memory.OOMSuspected && k.Peak < k.Limit.Percent(suspectPercent):
-		case k.Limit > 0 || k.Peak > 0:
-			e.kills = append(e.kills, k)
+			e.unhelped = k
 		}
 	}
 	e.rec.Evidence.Kills = len(e.kills)
@@ -42,40 +45,96 @@ func (e *evaluation) judgeKills() {
 		e.say("%s not counted: the runtime gave up at its own heap cap, not at the limit", plural(int64(heap), "heap abort"))
 		e.advise("%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help", plural(int64(heap), "heap abort"))
 	}
+	if share {
+		e.advise("the heap cap is a share of the limit, so the limit is raised; where RSS stays far below it, a larger share (heapPercent) helps without")
+	}
 	if pod > 0 {
 		e.say("%s not counted: the pod's own limit was hit while this container was below its limit", plural(int64(pod), "kill"))
 		e.advise("raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at the pod's limit", plural(int64(pod), "kill"))
 	}
+	e.reach = e.findReach()
 	e.growAfterKills()
 }
 
-// growAfterKills finds the largest need the kills of the last hour ask for, and says which kill it was.
+// growsLikeAKill says whether a higher limit helps against a death of this kind.
+func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
+	switch k.Kind {
+	case memory.OOMHeapAbort: // the next process takes its share of the new limit
+		return e.Traits.CapFollowsLimit && k.Limit > 0
+	case memory.OOMPodLimit:
+		return false
+	case memory.OOMSuspected:
+		return k.Peak > 0 && k.Peak >= k.Limit.Percent(suspectPercent)
+	}
+	return k.Limit > 0 || k.Peak > 0
+}
+
+// ask is the limit that one kill asks for.
+type ask struct {
+	by    memory.OOMKill
+	bare  memory.Bytes // the need
+	limit memory.Bytes // with the room on top of it
+	words string       // what the room is
+}
+
+// growAfterKills finds the largest need the kills of the last hour ask for, and says which kill it was. What the container has by now does
+// not matter: that memfit has acted on a kill is no reason to forget it.
 func (e *evaluation) growAfterKills() {
-	var by memory.OOMKill
 	for i, k := range e.kills {
-		if e.Now.Sub(k.Time) >= killHold || k.Limit < e.Current.Limit.Percent(50) {
+		if e.Now.Sub(k.Time) >= killHold {
 			continue
 		}
-		if grown := e.grow(i); grown >= e.grown {
-			e.grown, by = grown, k
+		if a := e.ask(i); a.limit >= e.grown.limit {
+			e.grown = a
+		}
+		e.newest = k
+	}
+	if by := e.grown.by; e.grown.limit > 0 {
+		e.say("%s at limit %s at %s (%s of %s in the ledger, last peak RSS %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time),
+			plural(int64(len(e.kills)), "kill"), by.Kind, orNone(by.Peak))
+		if by.Kind == memory.OOMHeapAbort {
+			e.say("its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s", e.frozenWords())
 		}
 	}
-	if e.grown > 0 {
-		e.say("OOM-killed at limit %s %s ago (%s of %s in the ledger, last peak RSS %s)", orNone(by.Limit), ago(e.Now.Sub(by.Time)),
-			plural(int64(len(e.kills)), "kill"), by.Kind, orNone(by.Peak))
+	if k := e.newest; k.Asked > 0 {
+		e.say("the kill at %s was at %s: the %s asked for were not in force yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
 	}
 }
 
-// grow is the need that kill i asks for.
+// frozenWords says where a heap cap does not change with a restart alone.
+func (e *evaluation) frozenWords() string {
+	if e.Traits.CapFrozen {
+		return " in a new pod; a running pod keeps the cap it was created with"
+	}
+	return ""
+}
+
+// ask is what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets the headroom twice.
+func (e *evaluation) ask(i int) ask {
+	k := e.kills[i]
+	bare := e.grow(i)
+	if e.reach.stopped(k.Limit) {
+		return ask{by: k, bare: k.Limit, limit: k.Limit}
+	}
+	room := 2 * e.headroom(bare)
+	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
+	if young := e.fading(youngAllowance); e.Policy.Posture != Frugal && bare.Plus(young) > a.limit {
+		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
+	}
+	return a
+}
+
+// grow is the need that kill i asks for: more than the limit that was in force. What was only asked for does not count, neither as a limit
+// it died at nor as a step that a later one doubles.
 func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
-	died := k.Limit
+	died := e.diedAt(i)
 	if died == 0 {
 		return k.Peak // the node ran out, not the container: nothing says that it needs more than it used
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if before.Limit < died && k.Time.Sub(before.Time) < quickRepeat {
+		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat {
 			percent = max(percent, doublePercent)
 		}
 	}
@@ -84,6 +143,22 @@ func (e *evaluation) grow(i int) memory.Bytes {
 		grown = min(seen, died.Percent(100*rememberedTimes)) // it has been there before
 	}
 	return grown
+}
+
+// diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is resized, so all heap aborts
+// of one pod are at the cap of the lowest limit it had.
+func (e *evaluation) diedAt(i int) memory.Bytes {
+	k := e.kills[i]
+	if k.Kind != memory.OOMHeapAbort || !e.Traits.CapFrozen {
+		return k.Limit
+	}
+	died := k.Limit
+	for _, before := range e.kills[:i] {
+		if before.Kind == k.Kind && before.Container == k.Container && before.Limit > 0 {
+			died = min(died, before.Limit)
+		}
+	}
+	return died
 }
 
 // highestDay is the highest demand of the days kept.
@@ -101,7 +176,7 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 			steps++
 		}
 	}
-	if e.grown > 0 && steps == 0 {
+	if e.grown.limit > 0 && steps == 0 {
 		return limit
 	}
 	e.alarm("memory climbs without end (a leak?): the limit is not raised from %s to %s, more memory only delays the next kill", cur, limit)
@@ -113,4 +188,12 @@ func (e *evaluation) alarm(format string, args ...any) {
 	if e.rec.Alarm == "" {
 		e.rec.Alarm = sprintf(format, args...)
 	}
+}
+
+// diedBy is how a kind of death is told in a sentence: "OOM-killed at limit 256Mi".
+func diedBy(kind memory.OOMKind) string {
+	if kind == memory.OOMHeapAbort {
+		return "out of its own heap"
+	}
+	return "OOM-killed"
 }

@@ -50,7 +50,7 @@ func TestAKillIsAnsweredAtOnce(t *testing.T) {
 	if want := 512 * mib; got.Decision != Raise || got.Size.Limit != want {
 		t.Errorf("got %s %v, want Raise to %s", got.Decision, got.Size, want)
 	}
-	if !says(got, "OOM-killed at limit 256Mi 1 s ago", "MainProcess") || got.NextLook > 10*time.Minute {
+	if !says(got, "OOM-killed at limit 256Mi at 00:00:00Z", "MainProcess") || got.NextLook > 10*time.Minute {
 		t.Errorf("next look %s, reasons:\n%s", got.NextLook, strings.Join(got.Reasons, "\n"))
 	}
 }

@@ -47,6 +47,9 @@ type Traits struct {
 	HeapPercent int32
 	// Overhead is what the runtime needs outside its heap whatever the limit.
 	Overhead memory.Bytes
+	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again or, with CapFrozen,
+	// in a new pod only.
+	CapFollowsLimit, CapFrozen bool
 }
 
 // Policy is the owner's word. The zero value of a field means its default; see [DefaultPolicy].
@@ -92,6 +95,12 @@ type Input struct {
 	Policy Policy
 	// Current is what running containers have now.
 	Current Size
+	// InUse is what the fullest replica has held for the last readings. No request is recommended below it. 0: not known.
+	InUse memory.Bytes
+	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most. 0: not known.
+	LargestNode memory.Bytes
+	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops then, with an alarm.
+	Leak string
 	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an alarm.
 	Climbing bool
 	Now      time.Time
@@ -129,6 +138,8 @@ type Recommendation struct {
 	Evidence Evidence
 	// Urgent: a kill within the last hour asks for it, so that no cool-down may delay it.
 	Urgent bool
+	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing restarts for it.
+	UseAboveRequest bool
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string
 }

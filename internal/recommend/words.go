@@ -12,6 +12,28 @@ import (
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
+// at is a time of day as messages say it, with its date where that was not within the last day. What is stored is read later, so nothing
+// in it is told by how long ago it was.
+func (e *evaluation) at(t time.Time) string { return at(t, e.Now) }
+
+func at(t, now time.Time) string {
+	if now.Sub(t).Abs() >= 24*time.Hour {
+		return t.UTC().Format(time.RFC3339)
+	}
+	return t.UTC().Format("15:04:05Z")
+}
+
+// unhelpedBy is how a death is told that a higher limit does not help against.
+func unhelpedBy(kind memory.OOMKind) string {
+	if kind == memory.OOMPodLimit {
+		return "killed at the pod's own limit"
+	}
+	return "the runtime gave up at its own heap cap"
+}
+
+// inUseWords says why a request is raised: "706Mi was in use at 14:03:12Z".
+func (e *evaluation) inUseWords() string { return sprintf("%s was in use at %s", e.InUse, e.at(e.Now)) }
+
 // orNone is a size as people say it, for sizes that may be missing.
 func orNone(b memory.Bytes) string {
 	if b == 0 {

@@ -15,7 +15,7 @@ var deno = &Runtime{
 	Name: "Deno", Title: "Deno",
 	Commands: []string{"deno"},
 	Fold:     foldV8,
-	Heap:     denoFlags,
+	Heap:     denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},

@@ -10,7 +10,7 @@ import "fmt"
 var dotnet = &Runtime{
 	Name: "DotNet", Title: ".NET",
 	Commands: []string{"dotnet"},
-	Heap:     dotnetPercentName,
+	Heap:     dotnetPercentName, HeapFixed: fixedHardLimits,
 	Knobs: append([]Knob{
 		{Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom},
 		{Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom},
@@ -45,6 +45,12 @@ var hardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit*", In: AsVariable},
 	{Text: "COMPlus_GCHeapHardLimit*", In: AsVariable},
 	{Text: "DOTNET_GCHeapAffinitizeMask", In: AsVariable},
+}
+
+// fixedHardLimits are those that are numbers.
+var fixedHardLimits = []Sign{
+	{Text: "DOTNET_GCHeapHardLimit", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimit", In: AsVariable},
+	{Text: "DOTNET_GCHeapHardLimitSOH", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimitSOH", In: AsVariable},
 }
 
 const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or set the COMPlus_ variable in the pod template"

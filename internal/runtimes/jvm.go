@@ -17,7 +17,7 @@ import (
 var jvm = &Runtime{
 	Name: "JVM", Title: "Java",
 	Commands: []string{"java"},
-	Heap:     maxRAMName,
+	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Knobs: append([]Knob{
 		{
 			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,

@@ -18,7 +18,7 @@ var nodejs = &Runtime{
 	Commands: []string{"node", "nodejs"},
 	Fold:     foldV8,
 	Reads:    []string{semiSpaceFlag},
-	Heap:     oldSpaceFlag,
+	Heap:     oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}}, // with -percentage they are shares
 	Knobs: append([]Knob{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,

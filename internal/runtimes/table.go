@@ -55,6 +55,8 @@ type Runtime struct {
 	Heeds []string
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
+	// HeapFixed are the user's own words for a heap cap that is a number. Any other cap of theirs is a share of the limit.
+	HeapFixed []Sign
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
 	Growth func(f Facts, set bool) Growth
 	// Advisories are known facts about versions.

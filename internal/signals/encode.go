@@ -65,6 +65,7 @@ type (
 		Time       int64             `json:"t,omitempty"`
 		Limit      memory.Bytes      `json:"l,omitempty"`
 		Asked      memory.Bytes      `json:"la,omitempty"`
+		Proven     bool              `json:"lp,omitempty"`
 		Peak       memory.Bytes      `json:"r,omitempty"`
 		Uptime     int64             `json:"up,omitempty"`
 		Confidence memory.Confidence `json:"c"`
@@ -86,7 +87,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 		for _, k := range kills {
 			s.Kills[name] = append(s.Kills[name], storedKill{
 				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Limit: k.Limit, Asked: k.Asked,
-				Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
+				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}
 	}
@@ -147,7 +148,7 @@ func (l *Ledger) readHead(s *storedLedger) {
 		for _, k := range kills[max(0, len(kills)-KillsKept):] {
 			l.kills[name] = append(l.kills[name], memory.OOMKill{
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
-				Kind:      k.Kind, Time: fromUnix(k.Time), Limit: k.Limit, Asked: k.Asked, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
+				Kind:      k.Kind, Time: fromUnix(k.Time), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
 				Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}

@@ -209,3 +209,9 @@ func (l *Ledger) InForce(c memory.ContainerRef) (limit, asked memory.Bytes, know
 	}
 	return cursor.limit, cursor.asked, true
 }
+
+// proves: the limit that a container died at was in force beyond doubt. Its pod was created with it, or the kubelet says that the pod's cgroup
+// has it now.
+func (o *Observation) proves(limit, asked memory.Bytes) bool {
+	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
+}

@@ -33,6 +33,7 @@ const (
 	exitTrap           = 133
 	exitAbort          = 134
 	exitKill           = 137
+	exitSegv           = 139
 	exitTerm           = 143
 )
 
@@ -47,6 +48,7 @@ type death struct {
 	class    Class
 	measured time.Time // since when memory is measured; zero: it is not
 	runtime  string
+	heapCap  memory.Bytes // 0: not known
 	stopping string
 	// limit and podLimit were in force; peak is the highest RSS seen of this container, podPeak that of all containers of the pod.
 	limit, podLimit, peak, podPeak memory.Bytes
@@ -71,6 +73,7 @@ var rules = []func(death) (verdict, bool){
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
 	heapExit,        // 134, 133, 3: the runtime gave up
+	heapFault,       // 139 of Node.js with a full heap: its fatal handler ends so in some builds
 	killedOnPurpose, // 137 while the pod is being ended
 	killedNearLimit, // 137 without a reason, close to the limit
 }
@@ -204,6 +207,23 @@ func heapExit(d death) (verdict, bool) {
 	case d.ExitCode == exitAbort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
 			d.facts() + "; an abort, which is a full heap if it runs Node.js, a JVM or .NET: declare the runtime in the profile"}, true
+	}
+	return noOOM, false
+}
+
+// heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its heap
+// may hold, V8's fatal handler for a full heap is the better explanation; close to the limit nobody can tell.
+func heapFault(d death) (verdict, bool) {
+	if d.runtime != "NodeJS" || d.ExitCode != exitSegv || d.stopping != "" {
+		return noOOM, false
+	}
+	switch {
+	case d.heapCap > 0 && d.peak >= d.heapCap:
+		return verdict{memory.OOMHeapAbort, memory.Low, fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of Node.js end so when their heap is full",
+			d.facts(), d.peak, d.heapCap)}, true
+	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
+		return verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s; a segmentation fault, which may be a full heap of Node.js or a bug: seen at %s of its %s",
+			d.facts(), d.peak, d.limit)}, true
 	}
 	return noOOM, false
 }

@@ -50,6 +50,7 @@ func TestTruthTable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
 		runtime  string
+		heapCap  memory.Bytes
 		peak     map[string]memory.Bytes
 		want     memory.OOMKind // "" is no OOM
 		wantSure memory.Confidence
@@ -157,11 +158,29 @@ func TestTruthTable(t *testing.T) {
 			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
-		"Node.js 134":                    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"Node.js 133":                    {pod: app(ended(0, end(0, "Error", 133, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"JVM ExitOnOutOfMemoryError":     {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"JVM CrashOnOutOfMemoryError":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		".NET 134":                       {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 134":                 {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 133":                 {pod: app(ended(0, end(0, "Error", 133, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"JVM ExitOnOutOfMemoryError":  {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"JVM CrashOnOutOfMemoryError": {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		".NET 134":                    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 139 with its heap full": {
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
+			want: memory.OOMHeapAbort, wantSure: memory.Low, wantSays: "seen at 200Mi with a heap cap of 180Mi",
+		},
+		"Node.js 139 far below its heap cap: a bug": {
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+		},
+		"Node.js 139 near the limit, heap cap not known": {
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", peak: map[string]memory.Bytes{"app": 240 * memory.MiB},
+			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "may be a full heap of Node.js or a bug",
+		},
+		"139 of something else": {
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "Go", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
+		},
+		"139 and it said why": {
+			pod:  app(says(ended(0, end(0, "Error", 139, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed")),
+			want: memory.OOMHeapAbort, wantSure: memory.High, wantSays: "Reached heap limit",
+		},
 		"Node.js 3 means something else": {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "NodeJS"},
 		"exit 3 of who knows what":       {pod: app(ended(0, end(0, "Error", 3, 0, 60)))},
 		"Go 134: an abort of its own":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Go"},
@@ -209,7 +228,7 @@ func TestTruthTable(t *testing.T) {
 			var l Ledger
 			obs := Observe(tc.pod)
 			for i := range obs {
-				obs[i].Runtime = tc.runtime
+				obs[i].Runtime, obs[i].HeapCap = tc.runtime, tc.heapCap
 				if tc.measured >= 0 {
 					obs[i].Measured = at(tc.measured)
 				}

@@ -17,7 +17,7 @@ import (
 
 // Bounds of a ledger; those in bytes are in bounds.go.
 const (
-	// KillsKept is the number of kills kept in detail for each container name; older ones live on in the counters.
+	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others live on in the counters.
 	KillsKept = 20
 	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in five minutes,
 	// so a thousand is more than three days without a look.
@@ -198,7 +198,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes) {
 func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
 	d := death{
-		Termination: t, class: o.Class, runtime: o.Runtime, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
+		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
 		peak: peak, podPeak: podPeak, counted: c.counts(t),
 	}
 	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
@@ -209,7 +209,7 @@ func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, pea
 		return nil
 	}
 	kill := memory.OOMKill{
-		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Peak: peak, Uptime: d.uptime(),
+		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Evidence: v.evidence,
 	}
 	if l.sameAsCounted(kill, c, t) {
@@ -277,12 +277,29 @@ func (l *Ledger) record(found []memory.OOMKill) []memory.OOMKill {
 		l.totals[name][k.Kind]++
 		kept := append(l.kills[name], *k)
 		slices.SortStableFunc(kept, byTime)
-		l.kills[name] = slices.Clone(kept[max(0, len(kept)-KillsKept):])
+		l.kills[name] = Thinned(kept)
 	}
 	if len(found) > 0 {
 		l.trimDetails()
 	}
 	return found
+}
+
+// Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first at each limit. A crash loop
+// of an hour would otherwise wipe out at which limit it began, and growth that was stopped would begin anew.
+func Thinned(kills []memory.OOMKill) []memory.OOMKill {
+	kept := slices.Clone(kills)
+	for len(kept) > KillsKept {
+		drop := 0
+		for i := range kept[:len(kept)-1] {
+			if slices.ContainsFunc(kept[:i], func(k memory.OOMKill) bool { return k.Limit == kept[i].Limit }) {
+				drop = i
+				break
+			}
+		}
+		kept = slices.Delete(kept, drop, drop+1)
+	}
+	return kept
 }
 
 func byTime(a, b memory.OOMKill) int {

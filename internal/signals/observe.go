@@ -30,6 +30,8 @@ type Observation struct {
 	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty; a caller who
 	// knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
 	Runtime string
+	// HeapCap is the heap cap that the instance runs with, as far as its environment says; Observe leaves it 0, which is not known.
+	HeapCap memory.Bytes
 	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an instance was killed
 	// before its first sample says something only when it started after this.
 	Measured time.Time
@@ -219,6 +221,8 @@ func limitOf(limits corev1.ResourceList) memory.Bytes {
 // heapSayings are what runtimes write when their own heap cap is reached; terminationMessagePolicy FallbackToLogsOnError brings them here.
 var heapSayings = []string{
 	"JavaScript heap out of memory",
+	"Reached heap limit", // V8, where the rest of its line is cut off
+	"Fatal JavaScript out of memory",
 	"java.lang.OutOfMemoryError",
 	"OutOfMemoryException",
 	"Allowed memory size of", // PHP's memory_limit

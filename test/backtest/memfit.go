@@ -14,6 +14,9 @@ import (
 // ledgerDetail is the number of kills the OOM ledger keeps in detail; Evaluate never sees more in a cluster, so neither does it here.
 const ledgerDetail = 20
 
+// traceNode is larger than anything in the traces: on which machines they were taken is not known.
+const traceNode = 4096 * memory.GiB
+
 // memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger, Evaluate on both.
 type memfit struct {
 	policy  recommend.Policy
@@ -46,7 +49,7 @@ func (m *memfit) Observe(at time.Time, use, limit int64) {
 
 func (m *memfit) Killed(at time.Time, limit int64) {
 	kill := memory.OOMKill{
-		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Peak: m.peak,
+		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Proven: true, Peak: m.peak, // in the simulator every limit is in force
 		Confidence: memory.High, Evidence: "simulated",
 	}
 	if !m.started.IsZero() {
@@ -64,7 +67,7 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
 		History: &m.history, Kills: m.kills, Policy: m.policy, Traits: m.traits,
-		Current: recommend.Size{Request: now, Limit: now}, Now: at,
+		Current: recommend.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
 	})
 	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {
 		return 0

@@ -1,0 +1,141 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// A leak that kills within minutes is over before a shape can be told from samples: [Classify] wants two hours. But it leaves a mark in the kills
+// themselves: every instance climbs at the same rate from its start until it meets its limit, so that with four times the limit it lives
+// four times as long. What a program needs once, at its start or at a burst, ends it at about the same age whatever the limit; a start
+// that slows down, a cache that fills, lives ever longer than the limit grows.
+const (
+	// rampLeast: before this age a program starts, and takes what it needs as fast as it can.
+	rampLeast = 30 * time.Second
+	// rampMost is from where on samples tell more than ages do (leastClimb).
+	rampMost = leastClimb
+	// rampSlow and rampFast bound by how much the age at death may go with the limit, as an exponent: 1 is a straight line from zero; 0 is a
+	// burst at a fixed age, and a cache that fills by one and a half of its time constants has 1.6. Jitter of 20 % either way moves a
+	// comparison over a doubling by a half, over a fourfold limit by a quarter.
+	rampSlow, rampFast = 0.6, 1.5
+	// rampSpread is the least factor between the lowest and the highest limit compared. Less says nothing, for the same reason.
+	rampSpread = 1.5
+	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor.
+	rampJitter = 2.0
+)
+
+// Ramps are consecutive instances that climbed at one rate until they were killed. The zero value: there are none.
+type Ramps struct {
+	// Instances is how many, PerMinute their usual rate.
+	Instances int
+	PerMinute memory.Bytes
+	// First and Last are the lowest and the highest limit, FirstAge and LastAge how long an instance lived there.
+	First, Last       memory.Bytes
+	FirstAge, LastAge time.Duration
+}
+
+// String says what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were killed, at 64Mi after 10s and at 256Mi after 42s".
+func (r Ramps) String() string {
+	if r.Instances == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start until they were killed, at %s after %s and at %s after %s",
+		r.Instances, r.PerMinute, r.First, r.FirstAge.Round(time.Second), r.Last, r.LastAge.Round(time.Second))
+}
+
+// FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that was not in force, of unknown age or of unknown
+// limit are passed over. A life that lasts twice as long as its ramp foretells takes the finding back, because then memory has levelled off.
+func FindRamps(kills []memory.OOMKill, now time.Time) Ramps {
+	lives := ramps(kills)
+	for ; len(lives) > 1; lives = lives[1:] { // of the first, much may have been in use before it began to leak
+		last := lives[len(lives)-1]
+		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
+			return Ramps{}
+		}
+		if straight(lives) {
+			return found(lives)
+		}
+	}
+	return Ramps{}
+}
+
+// straight: all of them lie on one line from about zero.
+func straight(lives []ascent) bool {
+	first, last := lives[0], lives[len(lives)-1]
+	spread := float64(last.limit) / float64(first.limit)
+	exponent := math.Log(last.age.Seconds()/first.age.Seconds()) / math.Log(spread)
+	slowest, fastest := first.rate(), first.rate()
+	for _, l := range lives {
+		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
+	}
+	return spread >= rampSpread && last.age >= rampLeast && exponent >= rampSlow && exponent <= rampFast && fastest <= rampJitter*slowest
+}
+
+func found(lives []ascent) Ramps {
+	first, last := lives[0], lives[len(lives)-1]
+	r := Ramps{First: first.limit, Last: last.limit, FirstAge: first.age, LastAge: last.age}
+	var rates []float64
+	for _, l := range lives {
+		r.Instances += l.kills
+		rates = append(rates, l.rate())
+	}
+	r.PerMinute = toBytes(median(rates) * 60)
+	return r
+}
+
+// rampBackoff is the longest that the kubelet waits before it starts a container that crashes again.
+const rampBackoff = 5 * time.Minute
+
+// ascent is what became of the instances under one limit.
+type ascent struct {
+	limit  memory.Bytes
+	age    time.Duration // the usual one
+	kills  int
+	newest time.Time
+}
+
+func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
+
+// ramps are the usual ages at death by limit, lowest first; none when the instances under one limit have nothing in common, or do not
+// live longer the higher the limit is.
+func ramps(kills []memory.OOMKill) []ascent {
+	ages := map[memory.Bytes][]float64{}
+	newest := map[memory.Bytes]time.Time{}
+	for _, k := range kills {
+		if rampOf(k) {
+			ages[k.Limit] = append(ages[k.Limit], k.Uptime.Seconds())
+			newest[k.Limit] = k.Time
+		}
+	}
+	var all []ascent
+	for limit, seconds := range ages {
+		if slices.Max(seconds) > 2*rampJitter*slices.Min(seconds) {
+			return nil
+		}
+		all = append(all, ascent{limit, time.Duration(median(seconds) * float64(time.Second)), len(seconds), newest[limit]})
+	}
+	slices.SortFunc(all, func(a, b ascent) int { return cmp.Compare(a.limit, b.limit) })
+	for i := 1; i < len(all); i++ {
+		if all[i].age <= all[i-1].age {
+			return nil
+		}
+	}
+	return all
+}
+
+// rampOf: the kill may be the end of a ramp.
+func rampOf(k memory.OOMKill) bool {
+	switch k.Kind {
+	case memory.OOMMainProcess, memory.OOMAtStart:
+		return k.Limit > 0 && k.Asked == 0 && k.Uptime > 0 && k.Uptime < rampMost
+	}
+	return false
+}
