@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -124,6 +126,34 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestHostileProfilesAreBounded: the API server checks a profile before it asks, but whoever reaches the port need not.
+func TestHostileProfilesAreBounded(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	hook := checked(admission.WithValidator(scheme, profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} })
+	ask := func(spec string) (answer admission.Response) {
+		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` + spec + `}`
+		req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(raw)}}}
+		budget.Check(t, reviewBudget, len(raw), func() { answer = hook.Handle(t.Context(), req) })
+		return answer
+	}
+	for spec, why := range map[string]string{
+		`{"tuning":{"heapLimit":"1e-999999999"}}`:                                       "spec.tuning.heapLimit",
+		`{"containers":[{"name":"a","limit":{"min":"1e-999999999"}}]}`:                  "spec.containers[0].limit.min",
+		`{"containers":[` + strings.Repeat(`{},`, 1<<18) + `{}]}`:                       "nearly empty",
+		`{"sizing":{"limit":{"max":"` + strings.Repeat("9", 1<<20) + `"}},"tuning":{}}`: "characters",
+	} {
+		if answer := ask(spec); answer.Allowed || !strings.Contains(answer.Result.Message, why) {
+			t.Errorf("%.80s: allowed %t, %+v", spec, answer.Allowed, answer.Result)
+		}
+	}
+	if answer := ask(`{"tuning":{"heapLimit":"256Mi"}}`); !answer.Allowed {
+		t.Errorf("a good profile is refused: %+v", answer.Result)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/review"
 )
 
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
@@ -26,13 +27,33 @@ import (
 
 // SetupProfileValidators registers the validators of both kinds of profile.
 func SetupProfileValidators(mgr ctrl.Manager) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.MemoryProfile{}).WithValidator(profileValidator{}).Complete(); err != nil {
-		return fmt.Errorf("registering the MemoryProfile validator: %w", err)
-	}
-	if err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ClusterMemoryProfile{}).WithValidator(clusterProfileValidator{}).Complete(); err != nil {
-		return fmt.Errorf("registering the ClusterMemoryProfile validator: %w", err)
-	}
+	server := mgr.GetWebhookServer()
+	server.Register(profilePath, checked(admission.WithValidator(mgr.GetScheme(), profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} }))
+	server.Register(clusterProfilePath, checked(admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{}), func() any { return &v1alpha1.ClusterMemoryProfile{} }))
 	return nil
+}
+
+// The paths are those of the markers above.
+const (
+	profilePath        = "/validate-memfit-dev-v1alpha1-memoryprofile"
+	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
+)
+
+// checked is a validator of objects that are within the bounds of [review.Check]: whoever reaches the port can send it any.
+func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
+	validate := hook.Handler
+	hook.Handler = admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+		for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
+			if len(raw) == 0 {
+				continue
+			}
+			if err := review.Check(raw, object()); err != nil {
+				return admission.Denied(err.Error())
+			}
+		}
+		return validate.Handle(ctx, req)
+	})
+	return hook
 }
 
 type profileValidator struct{}

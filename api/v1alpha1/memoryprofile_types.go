@@ -134,7 +134,8 @@ type TuningSpec struct {
 	// JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit. Example: 256Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
 	// +optional
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
 
@@ -149,7 +150,8 @@ type TuningSpec struct {
 	// Default: not set. Example: 128Ki.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
 	// +optional
 	TrimThreshold *resource.Quantity `json:"trimThreshold,omitempty"`
 
@@ -234,8 +236,9 @@ type NodeJSTuning struct {
 	// do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	// +optional
 	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
 }
@@ -295,25 +298,27 @@ const (
 )
 
 // Bounds keep a size within what its owner allows.
-// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || string(self.min).matches('[eE][-+]?[0-9]{3}') || string(self.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
 type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
 	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but without limit.max a
 	// limit grows to at most half of the largest node's allocatable memory (8Gi where no node is known). Example: 4Gi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	// +optional
 	Max *resource.Quantity `json:"max,omitempty"`
 }
 
 // SizingSpec says how to size requests and limits.
-// +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
+// +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 type SizingSpec struct {
 	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change nothing),
 	// OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or InPlaceOrEvict (evict,
@@ -376,7 +381,8 @@ type OOMSpec struct {
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
 }

@@ -11,6 +11,15 @@ TEST_FLAGS    ?=
 test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
 	TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
+FUZZTIME  ?= 10s
+# A pattern of names, for example FUZZ=Quantity. FUZZ_KEEP=10 keeps also inputs that reached new code.
+FUZZ      ?= .
+FUZZ_KEEP ?= 0
+
+.PHONY: fuzz
+fuzz: ## Run every fuzzer for FUZZTIME; what fails is kept as a seed below testdata/fuzz, which `make test` tries from then on.
+	FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' FUZZ_KEEP=$(FUZZ_KEEP) TEST_PARALLEL=$(TEST_PARALLEL) hack/fuzz.sh
+
 # What stands before the suite: a node, the images, and the images on the node. Set E2E_SETUP= to reuse what is there.
 E2E_SETUP   ?= cluster image load-image load-vpa deploy-lab
 E2E_FLAGS   ?= -v -timeout 60m

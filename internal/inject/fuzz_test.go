@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // The models below are written from the descriptions of the runtimes' parsers (docs/runtimes.md), not from the code under test.
@@ -121,8 +122,11 @@ func FuzzNodeOptions(f *testing.F) {
 	for _, s := range texts {
 		f.Add(s)
 	}
+	merged(v1alpha1.RuntimeNodeJS, "NODE_OPTIONS", "") // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, value string) {
-		checkMerge(t, value, merged(v1alpha1.RuntimeNodeJS, "NODE_OPTIONS", value), nodeModel, []string{"--max-old-space-size="}, "--max-old-space-size")
+		var after string
+		budget.Check(t, planBudget, len(value), func() { after = merged(v1alpha1.RuntimeNodeJS, "NODE_OPTIONS", value) })
+		checkMerge(t, value, after, nodeModel, []string{"--max-old-space-size="}, "--max-old-space-size")
 	})
 }
 
@@ -131,8 +135,10 @@ func FuzzJavaToolOptions(f *testing.F) {
 		f.Add(s)
 	}
 	f.Add(strings.Repeat("-Dx=y ", 200))
+	merged(v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", "") // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, value string) {
-		after := merged(v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", value)
+		var after string
+		budget.Check(t, planBudget, len(value), func() { after = merged(v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", value) })
 		checkMerge(t, value, after, javaModel, []string{
 			"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:TrimNativeHeapInterval=60000", "-XX:MaxRAMPercentage=60.0", "-XX:MinRAMPercentage=60.0",
 		}, "-XX:-IgnoreUnrecognizedVMOptions")
@@ -149,6 +155,7 @@ func FuzzMakePlan(f *testing.F) {
 	}
 	f.Add(uint64(9), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":null}}`)
 	f.Add(uint64(10), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":{"set":{"PATH":""},"was":{"PATH":"x"},"taken":["A"],"size":{"limit":"x","wasLimit":"-1"},"resizePolicy":"NotRequired"}}}`)
+	f.Add(uint64(11), "NODE_OPTIONS", "a a a a", "sh", `{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`)
 	f.Fuzz(func(t *testing.T, seed uint64, name, value, command, record string) {
 		in := newChance(seed).input()
 		app := &in.Pod.Spec.Containers[0]
@@ -169,7 +176,16 @@ func FuzzMakePlan(f *testing.F) {
 			in.Pod.Annotations = map[string]string{}
 		}
 		in.Pod.Annotations[v1alpha1.InjectedAnnotation] = record
-		forged := inject(in)
+		var forged *corev1.Pod
+		size := len(record) + len(name) + len(value) + len(command)
+		budget.Check(t, planBudget, size, func() { forged = inject(in) })
+		budget.Check(t, planBudget, size, func() { Compare(in.Pod, in.Profile, in.Live) })
+		for _, c := range in.Pod.Spec.Containers {
+			budget.Check(t, planBudget, size, func() {
+				HeapCap(in.Pod, c.Name)
+				FrozenIn(in.Pod, in.Profile, in.Live, c.Name)
+			})
+		}
 		for _, c := range in.Pod.Spec.Containers { // whatever it claims, only names of the table may go
 			for _, v := range c.Env {
 				if _, ours := variables[v.Name]; !ours && countOf(container(forged, c.Name).Env, v.Name) != countOf(c.Env, v.Name) {

@@ -3,7 +3,13 @@
 
 package runtimes
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/test/budget"
+)
 
 func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]Version{
@@ -36,4 +42,23 @@ func TestVersionsAreComparedOnlyWhereCertain(t *testing.T) {
 			t.Errorf("%s: %s against %s: at least %v, below %v; want %v, %v", name, tc.v, tc.w, v.AtLeast(w), v.Below(w), tc.wantAtLeast, tc.wantBelow)
 		}
 	}
+}
+
+// FuzzParseVersion: whatever an annotation declares is read within the budget, and a version that is known is at least itself, in whichever way
+// it is written again.
+func FuzzParseVersion(f *testing.F) {
+	for _, text := range []string{"20", "17.0.9+9", "8u191", "1.8.0_191", "", ".", "1.8", "99999999999999999999", "1.2.3.4.5", "u", "-1"} {
+		f.Add(text)
+	}
+	within := budget.Budget{Bytes: 4 << 10, PerByte: 16, CPU: time.Second}
+	f.Fuzz(func(t *testing.T, text string) {
+		var v Version
+		budget.Check(t, within, len(text), func() { v = ParseVersion(text) })
+		if v.Known() && (!v.AtLeast(v) || v.Below(v) || v.Major() < 0) {
+			t.Errorf("%q reads as %+v, which is not itself", text, v)
+		}
+		if again := ParseVersion(strings.ReplaceAll(text, "_", ".")); again.Known() && v.Known() && again != v {
+			t.Errorf("%q reads as %+v, with dots as %+v", text, v, again)
+		}
+	})
 }

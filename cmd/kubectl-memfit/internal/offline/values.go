@@ -11,8 +11,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // decode is a tree as values. What looks like a date is text, as it is for kubectl.
@@ -67,7 +68,7 @@ func badQuantity(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		value := n.Content[i+1]
 		for j := 1; (n.Content[i].Value == "limits" || n.Content[i].Value == "requests") && j < len(value.Content); j += 2 {
-			if _, err := resource.ParseQuantity(value.Content[j].Value); err != nil {
+			if _, err := memory.ParseQuantity(value.Content[j].Value); err != nil {
 				return value.Content[j]
 			}
 		}
