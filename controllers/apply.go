@@ -26,8 +26,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Only for profiles that say sizing.mode: InPlace or InPlaceOrEvict: running pods get the recommended size. The subresource changes nothing but resources.
-// +kubebuilder:rbac:groups="",resources=pods/resize,verbs=patch
+// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles say sizing.mode: InPlace
+// or InPlaceOrEvict.
 
 // resizes: the profile lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
@@ -284,12 +284,23 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 		m.sizing.Refused(a, apply.ReasonBudget, "a PodDisruptionBudget does not allow it now", now)
 		return nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err):
-		why := "the API server refuses it: " + quote.Line(err.Error())
+		why := "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err)
 		m.sizing.Refused(a, apply.ReasonRefused, why, now)
 		r.emit(refusedPod(s.owner, pod, a, why))
 		return nil
 	}
 	return fmt.Errorf("%s pod %s/%s: %w", verb, pod.Namespace, pod.Name, err)
+}
+
+// granted says which part of the installation holds the right that is missing; empty when none is.
+func granted(a apply.Action, err error) string {
+	switch {
+	case !apierrors.IsForbidden(err):
+		return ""
+	case a.Evict:
+		return " (the kustomize component config/rbac/evict-pods grants it)"
+	}
+	return " (the kustomize component config/rbac/resize-pods grants it)"
 }
 
 func (s *scene) pod(uid types.UID) *corev1.Pod {

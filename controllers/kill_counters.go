@@ -15,8 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// The kernel's kill counters of living containers: /metrics/cadvisor of the kubelet. Without it, kills of child processes are not seen.
-// +kubebuilder:rbac:groups="",resources=nodes/metrics,verbs=get
+// The kernel's kill counters of living containers are in /metrics/cadvisor of the kubelet; the right is in config/rbac/usage_reader_role.yaml.
 
 // DefaultKillCountersEvery is how often the counters are read: they cost a kubelet more than a summary, and they do not go away.
 const DefaultKillCountersEvery = time.Minute

@@ -32,7 +32,7 @@ import (
 // What people declare. memfit never writes it.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=get;list;watch
 // What became of it, for kubectl describe and for GitOps health checks.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=update
 
 // ProfileKey names one profile; the namespace is empty for a ClusterMemoryProfile.
 type ProfileKey struct{ Kind, Namespace, Name string }

@@ -23,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// Only for profiles that say drift.action: Restart, or sizing.mode: InPlaceOrEvict: evicting a pod before the kernel kills it, or so that its successor gets another size. PodDisruptionBudgets hold, as they do for kubectl drain.
-// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles say drift.action: Restart or
+// sizing.mode: InPlaceOrEvict.
 
 // Defaults of drift.action: Restart, as the API has them.
 const (
@@ -133,7 +133,7 @@ func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembere
 		return nil
 	case apierrors.IsForbidden(err):
 		m.notRestarted(a.UID)
-		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (RBAC pods/eviction): " + quote.Line(err.Error())}
+		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " + quote.Line(err.Error())}
 	}
 	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
 	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)

@@ -20,8 +20,7 @@ import (
 
 // Where kubelets answer, and how much memory pods may have there.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// What containers use: /stats/summary of the kubelet, asked directly. nodes/proxy, which would let memfit run commands in pods, is not needed.
-// +kubebuilder:rbac:groups="",resources=nodes/stats,verbs=get
+// What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in config/rbac/usage_reader_role.yaml.
 
 // Gap is a node whose usage cannot be read.
 type Gap struct {

@@ -41,9 +41,11 @@ import (
 // The owner of pods from before Deployments, metadata only.
 // +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
 // What memfit found is written into objects of its own, and only there.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations;memorycheckpoints,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;update;patch;delete
+// Its memory across restarts: read once per start, never watched.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;patch;delete
 // What memfit found, and its memory across restarts.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
 // Events tell the story on the pod and on its workload, where people look first.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.

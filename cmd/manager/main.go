@@ -61,7 +61,10 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
 	log.Info("Starting memfit", "version", version)
 	if o.kubeletInsecure {
-		log.Info("INSECURE: kubelets are not verified; memfit's service account token goes to whoever answers on a node's address")
+		log.Info("INSECURE: kubelets are not verified; the token that may read node statistics goes to whoever answers on a node's address")
+	}
+	if o.usageAccount == "" && o.usageInterval != 0 {
+		log.Info("INSECURE: kubelets see memfit's own identity, which may do much more than read statistics; see --usage-service-account")
 	}
 	server := server.New(server.Options{
 		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(), TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},

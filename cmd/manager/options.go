@@ -39,6 +39,7 @@ type options struct {
 	checkpointInterval           time.Duration
 	kubeletCAFile                string
 	kubeletInsecure              bool
+	usageAccount                 string
 	namespace                    string
 	excludeNamespaces            string
 	serviceName, secretName      string
@@ -71,6 +72,8 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", controllers.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")
 	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
 	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")
+	f.StringVar(&o.usageAccount, "usage-service-account", defaultUsageAccount,
+		"ServiceAccount of memfit's own namespace whose token kubelets see; empty: memfit shows them its own, which may do much more")
 	o.sources.bind(f)
 	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded, "namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same")
 	o.log.BindFlags(f)

@@ -37,7 +37,7 @@ const (
 )
 
 // Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach kubelets.
-// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=get;list
+// The right is in config/rbac/read-metrics-api, a component for those who name it.
 
 // sources are the flags about where usage is read from.
 type sources struct {
@@ -142,7 +142,19 @@ func (a *assignments) Set(text string) error {
 
 // watchUsage adds what reads usage and kill counters to the manager.
 func watchUsage(mgr ctrl.Manager, u *controllers.UsageCollector, o options) (*controllers.UsageCollector, error) {
-	kubelets, err := kubelet.New(mgr.GetConfig(), kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
+	identity := mgr.GetConfig()
+	if o.usageAccount != "" {
+		if o.namespace == "" {
+			return nil, errors.New("--usage-service-account needs POD_NAMESPACE in the environment: the ServiceAccount is in memfit's own namespace. " +
+				"Outside of a cluster, say --usage-service-account= to show kubelets your own identity")
+		}
+		t, err := requestTokens(mgr.GetConfig(), mgr.GetHTTPClient(), o.namespace, o.usageAccount)
+		if err != nil {
+			return nil, err
+		}
+		identity = asUsageReader(mgr.GetConfig(), t)
+	}
+	kubelets, err := kubelet.New(identity, kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}

@@ -44,17 +44,22 @@ func rights(role string, rules []rbacv1.PolicyRule) []string {
 	var out []string
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
-			if group == "" {
-				group = "core"
-			}
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					out = append(out, strings.Join(slices.Concat([]string{role, group, resource}, rule.ResourceNames, []string{verb}), " "))
+					out = append(out, strings.Join(slices.Concat([]string{role, named(group), resource}, rule.ResourceNames, []string{verb}), " "))
 				}
 			}
 		}
 	}
 	return out
+}
+
+// named is an API group as the page names it.
+func named(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return group
 }
 
 // row is a line of the tables: role, API group, resources (one with a name in backticks, or several), verbs, reason.
@@ -71,6 +76,62 @@ func documented(t *testing.T) []string {
 		for resource := range strings.SplitSeq(strings.ReplaceAll(cells[3], "`", ""), ", ") {
 			for verb := range strings.SplitSeq(cells[4], ", ") {
 				out = append(out, strings.Join([]string{cells[1], cells[2], resource, verb}, " "))
+			}
+		}
+	}
+	return out
+}
+
+// TestThiefIsDocumented: docs/security.md says for every identity what its token is worth, right by right.
+func TestThiefIsDocumented(t *testing.T) {
+	var want []string
+	for _, tree := range trees {
+		objects := build(t, tree)
+		rules := map[string][]rbacv1.PolicyRule{}
+		for _, role := range all[rbacv1.ClusterRole](t, objects, "ClusterRole") {
+			rules["ClusterRole "+role.Name] = role.Rules
+		}
+		for _, role := range all[rbacv1.Role](t, objects, "Role") {
+			rules["Role "+role.Name] = role.Rules
+		}
+		for _, b := range all[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
+			want = append(want, worth(b.Subjects, rules[b.RoleRef.Kind+" "+b.RoleRef.Name])...)
+		}
+		for _, b := range all[rbacv1.RoleBinding](t, objects, "RoleBinding") {
+			want = append(want, worth(b.Subjects, rules[b.RoleRef.Kind+" "+b.RoleRef.Name])...)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs/security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, cells := range thief.FindAllStringSubmatch(string(page), -1) {
+		got = append(got, cells[1]+" "+cells[2])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Errorf("docs/security.md does not say what a thief could do (-manifests +page):\n%s", diff)
+	}
+}
+
+// thief is a line of the table: ServiceAccount, right, what a thief could do with it.
+var thief = regexp.MustCompile("(?m)^\\| `(memfit-[a-z-]+)` \\| `([a-z0-9./]+)` \\| [^|]{8,} \\|$")
+
+// worth are the rights among rules that change something, or read what is not for everybody, for each account.
+func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
+	private := []string{"pods", "configmaps", "secrets", "nodes/stats", "nodes/metrics"}
+	var out []string
+	for _, subject := range subjects {
+		for _, rule := range rules {
+			changes := slices.ContainsFunc(rule.Verbs, func(v string) bool { return v != "get" && v != "list" && v != "watch" })
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					if changes || group == "" && slices.Contains(private, resource) {
+						out = append(out, subject.Name+" "+named(group)+"/"+resource)
+					}
+				}
 			}
 		}
 	}
