@@ -234,6 +234,44 @@ var _ = Describe("A limit that is not in force", func() {
 	})
 })
 
+var _ = Describe("Two leaders that overlap a resize", func() {
+	It("do not undo each other: the one that was held up comes too late", func() {
+		w := newWorld()
+		onNode(w)
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))
+		k := newKubelet(fleetOf(w, 1, "64Mi"), "64Mi")
+		Expect(k.reconcile(k.ref)).To(Succeed())
+		k.dies(0, 20*time.Second)
+		k.passes(10 * time.Second)
+		Expect(k.reconcile(k.ref)).To(Succeed())
+		k.starts(0)
+
+		old, resize := w.memfit, w.reconciler.Resize
+		var late error
+		old.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+			w.restart() // its lease runs out here, and another memfit goes on: it raises, and raises again
+			w.profiled()
+			w.seen(k.pods[0])
+			for range 2 {
+				k.looks()
+				k.passes(20 * time.Second)
+				k.dies(0, 20*time.Second)
+				k.looks()
+				k.passes(10 * time.Second)
+				k.starts(0)
+			}
+			k.looks()
+			late = resize(ctx, pod, sizes)
+			return late
+		}
+		_, err := old.reconciler.Reconcile(w.ctx, k.ref)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(late).To(MatchError(errChanged))
+		last := memory.FromQuantity(resource.MustParse(k.limitOf(0)))
+		Expect(last).To(BeNumerically(">", 256*memory.MiB), "what the second leader gave it in the end")
+	})
+})
+
 var _ = Describe("Two reasons to evict", func() {
 	It("share one budget in one pass", func() {
 		w := newWorld()
