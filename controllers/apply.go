@@ -24,6 +24,7 @@ import (
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
 )
 
 // The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles say sizing.mode: InPlace
@@ -83,7 +84,7 @@ func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]injec
 	}
 	for _, c := range managed(s.profile, pod) {
 		spec, status := containerOf(pod, c.name)
-		running := apply.Container{Name: c.name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: restartsOnResize(spec)}
+		running := apply.Container{Name: c.name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec)}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
@@ -144,15 +145,6 @@ func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *
 	find(pod.Spec.Containers, pod.Status.ContainerStatuses)
 	find(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
 	return spec, status
-}
-
-func restartsOnResize(c *corev1.Container) bool {
-	for _, p := range c.ResizePolicy {
-		if p.ResourceName == corev1.ResourceMemory {
-			return p.RestartPolicy == corev1.RestartContainer
-		}
-	}
-	return false
 }
 
 // resizeOf reads the pod's conditions about a resize.

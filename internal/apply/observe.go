@@ -113,11 +113,11 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Infeasible:
 		o.giveUp(st, ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
-		o.giveUp(st, ReasonFailed, "the kubelet failed for "+recommend.Ago(waited)+": "+r.Message)
+		o.giveUp(st, ReasonFailed, "the kubelet has failed at it since "+clock(st.At)+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
-		o.giveUp(st, ReasonDeferred, "the node has had no room for "+recommend.Ago(waited)+": "+r.Message)
+		o.giveUp(st, ReasonDeferred, "the node has had no room since "+clock(st.At)+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
-		o.giveUp(st, ReasonNotActuated, "the kubelet has not put it in force within "+recommend.Ago(waited))
+		o.giveUp(st, ReasonNotActuated, "the kubelet has not put it in force since it was asked for at "+clock(st.At))
 	}
 	return false, false
 }

@@ -128,7 +128,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 		if specs[i].Name != cs.Name {
 			continue
 		}
-		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), restartsOnResize(&specs[i])
+		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), RestartsOnResize(&specs[i])
 		if always := specs[i].RestartPolicy; class == Init && always != nil && *always == corev1.ContainerRestartPolicyAlways {
 			o.Class = Sidecar
 		}
@@ -148,7 +148,8 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 	return o
 }
 
-func restartsOnResize(c *corev1.Container) bool {
+// RestartsOnResize: the container's resizePolicy for memory says RestartContainer.
+func RestartsOnResize(c *corev1.Container) bool {
 	for _, p := range c.ResizePolicy {
 		if p.ResourceName == corev1.ResourceMemory {
 			return p.RestartPolicy == corev1.RestartContainer
