@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// killHold is how long a kill alone holds the size it asked for. After that, use under the new limit speaks, with the kill
-	// remembered as a peak of its day.
+	// killHold is how long a kill alone holds the size it asked for. After that, use under the new limit speaks, with
+	// the kill remembered as a peak of its day.
 	killHold = time.Hour
-	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor. Doubling finds
-	// a need of 64 times the limit within 7 kills.
+	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor.
+	// Doubling finds a need of 64 times the limit within 7 kills.
 	quickRepeat   = time.Hour
 	doublePercent = 200
-	// rememberedTimes bounds how far a kill may jump at once towards a peak seen before: four doublings' worth would be a guess.
+	// rememberedTimes bounds how far a kill may jump at once towards a peak seen before: four doublings' worth would
+	// be a guess.
 	rememberedTimes = 4
 	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
 	suspectPercent = 85
@@ -77,8 +78,8 @@ type ask struct {
 	words string       // what the room is
 }
 
-// growAfterKills finds the largest need the kills of the last hour ask for, and says which kill it was. What the container has by now does
-// not matter: that memfit has acted on a kill is no reason to forget it.
+// growAfterKills finds the largest need the kills of the last hour ask for, and says which kill it was. What the
+// container has by now does not matter: that memfit has acted on a kill is no reason to forget it.
 func (e *evaluation) growAfterKills() {
 	for i, k := range e.kills {
 		if e.Now.Sub(k.Time) >= killHold {
@@ -109,7 +110,8 @@ func (e *evaluation) frozenWords() string {
 	return ""
 }
 
-// ask is what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets the headroom twice.
+// ask is what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets the
+// headroom twice.
 func (e *evaluation) ask(i int) ask {
 	k := e.kills[i]
 	bare := e.grow(i)
@@ -124,8 +126,8 @@ func (e *evaluation) ask(i int) ask {
 	return a
 }
 
-// grow is the need that kill i asks for: more than the limit that was in force. What was only asked for does not count, neither as a limit
-// it died at nor as a step that a later one doubles.
+// grow is the need that kill i asks for: more than the limit that was in force. What was only asked for does not
+// count, neither as a limit it died at nor as a step that a later one doubles.
 func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
 	died := e.diedAt(i)
@@ -145,8 +147,8 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	return grown
 }
 
-// diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is resized, so all heap aborts
-// of one pod are at the cap of the lowest limit it had.
+// diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is
+// resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
 func (e *evaluation) diedAt(i int) memory.Bytes {
 	k := e.kills[i]
 	if k.Kind != memory.OOMHeapAbort || !e.Traits.CapFrozen {
@@ -164,7 +166,8 @@ func (e *evaluation) diedAt(i int) memory.Bytes {
 // highestDay is the highest demand of the days kept.
 func (e *evaluation) highestDay() memory.Bytes { return e.History.HighestDay() }
 
-// stopClimb keeps a leak from being fed: memory that climbs without end gets one step after a kill, and then an alarm instead of more.
+// stopClimb keeps a leak from being fed: memory that climbs without end gets one step after a kill, and then an alarm
+// instead of more.
 func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	cur := e.Current.Limit
 	if !e.Climbing || cur == 0 || limit <= cur {
@@ -192,8 +195,11 @@ func (e *evaluation) alarm(format string, args ...any) {
 
 // diedBy is how a kind of death is told in a sentence: "OOM-killed at limit 256Mi".
 func diedBy(kind memory.OOMKind) string {
-	if kind == memory.OOMHeapAbort {
+	switch kind {
+	case memory.OOMHeapAbort:
 		return "out of its own heap"
+	case memory.OOMStall:
+		return "stalled"
 	}
 	return "OOM-killed"
 }

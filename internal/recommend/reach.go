@@ -9,19 +9,21 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A kill proves that more is needed only where the limit it is told with was in force. A resize that never reached the container or its pod
-// looks the same from outside: the container dies at the old limit, status shows the new one, and growing from that runs away. So growth
-// must be borne out by something: use above the limit before, or a pod that was created with the limit.
+// A kill proves that more is needed only where the limit it is told with was in force. A resize that never reached
+// the container or its pod looks the same from outside: the container dies at the old limit, status shows the new
+// one, and growing from that runs away. So growth must be borne out by something: use above the limit before, or a
+// pod that was created with the limit.
 const (
-	// reachWindow is how far back kills are part of what goes on now. A lower limit that a container died at before is still one before
-	// memfit grew anything; a higher one, and what was seen then, belongs to another release or another load.
+	// reachWindow is how far back kills are part of what goes on now. A lower limit that a container died at before
+	// is still one before memfit grew anything; a higher one, and what was seen then, belongs to another release or
+	// another load.
 	reachWindow = 7 * day
-	// unprovenSteps is how many raises are made that nothing bears out: a process that takes all its memory within a second, between two
-	// readings, has a need of up to four times its limit found.
+	// unprovenSteps is how many raises are made that nothing bears out: a process that takes all its memory within a
+	// second, between two readings, has a need of up to four times its limit found.
 	unprovenSteps = 2
-	// unprovenTimes bounds what these steps may come to, in multiples of the highest limit or use that is proven: two doublings.
-	// unprovenLeast is the same for small limits, where minIncrease and the allowance for young containers make up most of a step: two such steps from a
-	// few MiB come to that much. 32Mi to 300Mi is found within it.
+	// unprovenTimes bounds what these steps may come to, in multiples of the highest limit or use that is proven: two
+	// doublings. unprovenLeast is the same for small limits, where minIncrease and the allowance for young containers
+	// make up most of a step: two such steps from a few MiB come to that much. 32Mi to 300Mi is found within it.
 	unprovenTimes = 4
 	unprovenLeast = 512 * memory.MiB
 	// provenPercent of the limit before must be exceeded by what was seen; the history rounds up by less.
@@ -38,8 +40,8 @@ type reach struct {
 	seen memory.Bytes
 }
 
-// findReach walks the limits that the container died at, lowest first. The first is that of before memfit grew anything. Any other was in
-// force if more was seen than the one before it allows.
+// findReach walks the limits that the container died at, lowest first. The first is that of before memfit grew
+// anything. Any other was in force if more was seen than the one before it allows.
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakRSS, e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}
@@ -119,7 +121,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leakBound is where a leak stays: at the highest limit it died at, which is one step above the first, or at what was used before it began.
+// leakBound is where a leak stays: at the highest limit it died at, which is one step above the first, or at what was
+// used before it began.
 func (e *evaluation) leakBound() memory.Bytes {
 	var most memory.Bytes
 	first := e.Now

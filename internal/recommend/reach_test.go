@@ -180,6 +180,16 @@ func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	}
 }
 
+// TestAStallIsNotCalledAKill, though it is answered like one.
+func TestAStallIsNotCalledAKill(t *testing.T) {
+	stall := kill(start, 256*mib)
+	stall.Kind = memory.OOMStall
+	got := Evaluate(Input{Kills: []memory.OOMKill{stall}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)})
+	if got.Decision != Raise || got.Size.Limit != 512*mib || !strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
+		t.Errorf("got %s", got.Summary)
+	}
+}
+
 // TestAHeapCapThatFollowsTheLimitGrowsWithIt: a share of the limit is read again at each start.
 func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	abort := func(at time.Time, limit memory.Bytes) memory.OOMKill {

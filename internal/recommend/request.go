@@ -13,14 +13,14 @@ import (
 const (
 	// usualQuantile is the share of past hours whose peak the request covers.
 	usualQuantile = 0.9
-	// requestRest is how long a request that use has needed is kept: a quarter of a day, so that a burst that comes back several times a
-	// day, but in fewer hours than usualQuantile sees, does not move it up and down each time.
+	// requestRest is how long a request that use has needed is kept: a quarter of a day, so that a burst that comes
+	// back several times a day, but in fewer hours than usualQuantile sees, does not move it up and down each time.
 	requestRest = 6 * time.Hour
 )
 
-// request follows from the limit: the limit itself, or usual use with a third of the headroom, because a request that is passed now and
-// then costs a place in the eviction order and no kill. But it is never below what is in use, and like a limit it is lowered on a day of use
-// at least, and never because of a kill.
+// request follows from the limit: the limit itself, or usual use with a third of the headroom, because a request that
+// is passed now and then costs a place in the eviction order and no kill. But it is never below what is in use, and
+// like a limit it is lowered on a day of use at least, and never because of a kill.
 func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	p := e.Policy
 	if limit == 0 {
@@ -61,8 +61,8 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	return min(cur, lately)
 }
 
-// requestInUse is the request that holds what is in use, with headroom where the request is raised for it, so that it is not raised again
-// with each MiB; 0 where nothing is known.
+// requestInUse is the request that holds what is in use, with headroom where the request is raised for it, so that it
+// is not raised again with each MiB; 0 where nothing is known.
 func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	p, cur := e.Policy, e.Current.Request
 	switch {

@@ -13,20 +13,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A leak that kills within minutes is over before a shape can be told from samples: [Classify] wants two hours. But it leaves a mark in the kills
-// themselves: every instance climbs at the same rate from its start until it meets its limit, so that with four times the limit it lives
-// four times as long. What a program needs once, at its start or at a burst, ends it at about the same age whatever the limit; a start
-// that slows down, a cache that fills, lives ever longer than the limit grows.
+// A leak that kills within minutes is over before a shape can be told from samples: [Classify] wants two hours. But
+// it leaves a mark in the kills themselves: every instance climbs at the same rate from its start until it meets its
+// limit, so that with four times the limit it lives four times as long. What a program needs once, at its start or at
+// a burst, ends it at about the same age whatever the limit; a start that slows down, a cache that fills, lives ever
+// longer than the limit grows.
 const (
 	// rampLeast: before this age a program starts, and takes what it needs as fast as it can.
 	rampLeast = 30 * time.Second
 	// rampMost is from where on samples tell more than ages do (leastClimb).
 	rampMost = leastClimb
-	// rampSlow and rampFast bound by how much the age at death may go with the limit, as an exponent: 1 is a straight line from zero; 0 is a
-	// burst at a fixed age, and a cache that fills by one and a half of its time constants has 1.6. Jitter of 20 % either way moves a
-	// comparison over a doubling by a half, over a fourfold limit by a quarter.
+	// rampSlow and rampFast bound by how much the age at death may go with the limit, as an exponent: 1 is a straight
+	// line from zero; 0 is a burst at a fixed age, and a cache that fills by one and a half of its time constants has
+	// 1.6. Jitter of 20 % either way moves a comparison over a doubling by a half, over a fourfold limit by a
+	// quarter.
 	rampSlow, rampFast = 0.6, 1.5
-	// rampSpread is the least factor between the lowest and the highest limit compared. Less says nothing, for the same reason.
+	// rampSpread is the least factor between the lowest and the highest limit compared. Less says nothing, for the
+	// same reason.
 	rampSpread = 1.5
 	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor.
 	rampJitter = 2.0
@@ -42,7 +45,8 @@ type Ramps struct {
 	FirstAge, LastAge time.Duration
 }
 
-// String says what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were killed, at 64Mi after 10s and at 256Mi after 42s".
+// String says what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were
+// killed, at 64Mi after 10s and at 256Mi after 42s".
 func (r Ramps) String() string {
 	if r.Instances == 0 {
 		return ""
@@ -51,8 +55,9 @@ func (r Ramps) String() string {
 		r.Instances, r.PerMinute, r.First, r.FirstAge.Round(time.Second), r.Last, r.LastAge.Round(time.Second))
 }
 
-// FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that was not in force, of unknown age or of unknown
-// limit are passed over. A life that lasts twice as long as its ramp foretells takes the finding back, because then memory has levelled off.
+// FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that was not in force, of
+// unknown age or of unknown limit are passed over. A life that lasts twice as long as its ramp foretells takes the
+// finding back, because then memory has levelled off.
 func FindRamps(kills []memory.OOMKill, now time.Time) Ramps {
 	lives := ramps(kills)
 	for ; len(lives) > 1; lives = lives[1:] { // of the first, much may have been in use before it began to leak
@@ -104,8 +109,8 @@ type ascent struct {
 
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
 
-// ramps are the usual ages at death by limit, lowest first; none when the instances under one limit have nothing in common, or do not
-// live longer the higher the limit is.
+// ramps are the usual ages at death by limit, lowest first; none when the instances under one limit have nothing in
+// common, or do not live longer the higher the limit is.
 func ramps(kills []memory.OOMKill) []ascent {
 	ages := map[memory.Bytes][]float64{}
 	newest := map[memory.Bytes]time.Time{}
