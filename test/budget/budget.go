@@ -14,7 +14,8 @@ import (
 
 // Budget is what an input may cost.
 type Budget struct {
-	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes.
+	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes. Less than 64 KiB is luck: the machinery of a
+	// test and of a fuzzer allocates some KB meanwhile.
 	Bytes, PerByte int
 	// CPU is processor time for an input of any size that is allowed, on a slow machine.
 	CPU time.Duration
