@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,7 +153,7 @@ func usageCondition(in summaryInput) metav1.Condition {
 	}
 	var texts []string
 	for _, g := range head(in.gaps, 3) {
-		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format("15:04:05 MST"), g.Error))
+		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
 	}
 	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", counted(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; ")) //nolint:gosec // bounded
 	if over := len(in.gaps) - 3; over > 0 {

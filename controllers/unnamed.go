@@ -31,7 +31,7 @@ func unnamed(p *profile.Named, pod *corev1.Pod, kills func(container string) []m
 		if last.Limit > 0 {
 			limit = "limit " + last.Limit.String()
 		}
-		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, the last at %s with %s; memfit sizes no init container that its profile does not name: "+
+		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; memfit sizes no init container that its profile does not name: "+
 			"add {name: %s} to spec.containers of %s, or raise its limit yourself", name, counted(int32(min(total(name), 1<<30)), "time"), //nolint:gosec // bounded
 			last.Time.UTC().Format(time.RFC3339), limit, name, p)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"image/color"
 
 	"gonum.org/v1/plot"
@@ -103,43 +104,39 @@ func drawCurve(path, set string, contenders, postures []Outcome) error {
 	p.Y.Label.Text = "OOM kills"
 	p.X.Min, p.Y.Min = 0, 0
 	p.Add(plotter.NewGrid())
-	if err := addOutcomes(p, postures, blue, true); err != nil {
-		return err
-	}
 	var others []Outcome
 	for _, o := range contenders {
 		if o.Policy != "memfit" {
 			others = append(others, o)
 		}
 	}
-	if err := addOutcomes(p, others, orange, false); err != nil {
+	var names labels
+	if err := errors.Join(addOutcomes(p, &names, postures, blue, true), addOutcomes(p, &names, others, orange, false)); err != nil {
 		return err
 	}
-	p.X.Max *= 1.15 // room for the last name
+	p.X.Max, p.Y.Max = p.X.Max*1.25, p.Y.Max*1.1 // room for names at the edges
+	p.Add(names)
 	return p.Save(14*vg.Centimeter, 9*vg.Centimeter, path)
 }
 
-func addOutcomes(p *plot.Plot, outcomes []Outcome, shade color.Color, joined bool) error {
-	var at plotter.XYLabels
+func addOutcomes(p *plot.Plot, names *labels, outcomes []Outcome, shade color.Color, joined bool) error {
+	var at plotter.XYs
 	for _, o := range outcomes {
-		at.XYs = append(at.XYs, plotter.XY{X: o.SlackTotal(), Y: float64(o.Kills())})
-		at.Labels = append(at.Labels, " "+o.Policy)
+		at = append(at, plotter.XY{X: o.SlackTotal(), Y: float64(o.Kills())})
+		names.names = append(names.names, o.Policy)
 	}
-	if len(at.XYs) == 0 {
+	names.at = append(names.at, at...)
+	if len(at) == 0 {
 		return nil
 	}
-	marks, err := plotter.NewScatter(at.XYs)
+	marks, err := plotter.NewScatter(at)
 	if err != nil {
 		return err
 	}
 	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(3)
-	names, err := plotter.NewLabels(at)
-	if err != nil {
-		return err
-	}
-	p.Add(marks, names)
+	p.Add(marks)
 	if joined {
-		line, err := plotter.NewLine(at.XYs)
+		line, err := plotter.NewLine(at)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,58 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// TestLabelsLieBesideEachOther: eight policies, some with the same result, in a picture of 14 by 9 cm.
+func TestLabelsLieBesideEachOther(t *testing.T) {
+	area := vg.Rectangle{Max: vg.Point{X: 400, Y: 220}}
+	points := []vg.Point{{X: 250, Y: 20}, {X: 258, Y: 20}, {X: 250, Y: 20}, {X: 230, Y: 70}, {X: 255, Y: 66}, {X: 398, Y: 24}, {X: 200, Y: 219}, {X: 1, Y: 1}}
+	sizes := make([]vg.Point, len(points))
+	for i := range sizes {
+		sizes[i] = vg.Point{X: 80, Y: 12}
+	}
+	boxes := placed(points, sizes, area)
+	for i, box := range boxes {
+		if !inside(box, area) {
+			t.Errorf("label %d is at %v, outside of the picture", i, box)
+		}
+		for j, other := range boxes[:i] {
+			if overlap(box, other) {
+				t.Errorf("labels %d and %d lie on each other: %v, %v", j, i, other, box)
+			}
+		}
+		for j, at := range points {
+			if overlap(box, around(at, 3, 3)) {
+				t.Errorf("label %d lies on point %d", i, j)
+			}
+		}
+	}
+}
+
+// TestCurveIsDrawn, with the figures of nezha-pods, of which three were unreadable.
+func TestCurveIsDrawn(t *testing.T) {
+	outcome := func(policy string, kills int, slack float64) Outcome {
+		return Outcome{Set: "nezha-pods", Policy: policy, Results: []Result{{Kills: kills, Slack: slack, Demand: 1}}}
+	}
+	file := filepath.Join(t.TempDir(), "curve.png")
+	if to := os.Getenv("KEEP_CURVE"); to != "" {
+		file = to
+	}
+	err := drawCurve(file, "nezha-pods",
+		[]Outcome{outcome("memfit", 3, 0.293), outcome("vpa", 4, 0.394), outcome("vpa-floor0", 13, 0.298), outcome("naive20", 40, 0.249), outcome("clairvoyant", 0, 0.116)},
+		[]Outcome{outcome("memfit, Frugal", 14, 0.265), outcome("memfit, Balanced", 3, 0.293), outcome("memfit, Cautious", 3, 0.303)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Size() < 1000 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
