@@ -109,6 +109,8 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	if slices.Contains(strings.Fields(string(out)), kindCluster) {
 		return kind(ctx, "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
 	}
+	fmt.Fprintln(os.Stderr, "kind's kubelets sign their own certificates, which memfit does not believe: it will count kills and read no usage. "+
+		"How to let the cluster sign them: docs/install.md, \"Kubelets that sign themselves\"")
 	err = kind(ctx, "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
 	if err != nil {
 		return err
