@@ -47,6 +47,7 @@ func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
 	g.Expect(live).To(HaveLen(n))
 	for i := range live {
 		pod := &live[i]
+		g.Expect(pod.Status.ContainerStatuses).NotTo(BeEmpty(), pod.Name)
 		running := pod.Status.ContainerStatuses[0].State.Running
 		g.Expect(running).NotTo(BeNil(), "%s: %+v", pod.Name, pod.Status.ContainerStatuses[0].State)
 		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", lived))
