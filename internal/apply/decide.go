@@ -65,6 +65,7 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	}
 	// What is not recommended stays; what is set cannot be removed by a resize.
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
+	to, _ = wish.Policy.Bound(to, have(c)) // the owner's word is the last for each pod, whatever the others have
 	if pod.QoS == "Guaranteed" {
 		to.Request = to.Limit
 	}

@@ -335,3 +335,18 @@ func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
 		t.Errorf("limit.min is 150Mi: %v", c.log)
 	}
 }
+
+func TestDecreaseNeverIsForEachPod(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.app(1).Spec, c.app(1).Actual = big, big // an older pod that has more than the newest one
+	c.wants(small, false)
+	wish := c.in.Wishes["app"]
+	wish.Policy.DecreaseNever = true
+	c.in.Wishes["app"] = wish
+	for range 5 {
+		c.look()
+		c.passes(2 * time.Hour)
+	}
+	c.expectLimits("100Mi 256Mi")
+	c.expectReason(ReasonUpToDate)
+}
