@@ -13,7 +13,8 @@ func (m *Metrics) registerStalls(r prometheus.Registerer) {
 	perContainer := []string{"namespace", "workload", "container"}
 	m.stalls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_workload_stalls_total",
-		Help: "Times a container stood still just below its limit without being killed, counted since memfit started, by workload (Kind/name). They are not among the kills.",
+		Help: "Times a container stood still just below its limit without being killed, counted since memfit started, " +
+			"by workload (Kind/name). They are not among the kills.",
 	}, perContainer)
 	m.stalling = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "memfit_workload_stalled_pods",

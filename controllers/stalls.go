@@ -21,8 +21,8 @@ import (
 // stallChanges are the stalls that began and ended at this look.
 type stallChanges struct{ began, ended []memory.Stall }
 
-// watchStalls shows samples to the watches of their containers and reports whether one of them found something. It comes before the ledger
-// is written, so that a stall is safe before anybody acts on it.
+// watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
+// comes before the ledger is written, so that a stall is safe before anybody acts on it.
 func (m *remembered) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in, known := m.instances[observations[i].Container]; known {
@@ -75,8 +75,9 @@ func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
 	for i := range head(stalls, maxStallRecords) {
 		s := &stalls[i]
 		r := v1alpha1.StallRecord{
-			Anonymous: quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(), MajorFaultsPerSecond: s.Faults,
-			Pod: s.Container.Pod, RaisedTo: exact(s.RaisedTo), RaiseInVain: s.NotRelieved, Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
+			Anonymous: quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
+			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, RaisedTo: exact(s.RaisedTo), RaiseInVain: s.NotRelieved,
+			Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {
 			r.Ended = &metav1.Time{Time: s.Ended}
@@ -86,16 +87,19 @@ func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
 	return total, records
 }
 
-// stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of 256Mi anonymous, ...".
+// stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
+// 256Mi anonymous, ...".
 func stallSentence(s *memory.Stall) string {
 	head := fmt.Sprintf("Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, utc(s.Since))
 	if !s.Ended.IsZero() {
-		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s", s.Container.Container, s.Limit, utc(s.Since), utc(s.Ended))
+		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
+			s.Container.Container, s.Limit, utc(s.Since), utc(s.Ended))
 	}
 	words := head + ": " + s.Evidence()
 	switch {
 	case s.NotRelieved:
-		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), so more memory is not what it lacks",
+		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), "+
+			"so more memory is not what it lacks",
 			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
 	case s.RaisedTo > 0 && !s.Ended.IsZero():
 		words += fmt.Sprintf("; over after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
@@ -136,9 +140,11 @@ func stallCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
 	case inVain != nil:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain))
 	case last != nil:
-		return say(metav1.ConditionFalse, v1alpha1.ReasonStallOver, "The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
+		return say(metav1.ConditionFalse, v1alpha1.ReasonStallOver,
+			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
 	case m.source != "" && !m.countsFaults:
-		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted, "Usage comes from "+m.source+", which counts no major page faults: stalls are not seen")
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
+			"Usage comes from "+m.source+", which counts no major page faults: stalls are not seen")
 	}
 	return say(metav1.ConditionFalse, v1alpha1.ReasonNoStall, "No container stood still at its limit in the last "+duration(window))
 }
@@ -149,9 +155,10 @@ func (m *remembered) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Tim
 	if !found {
 		return
 	}
-	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), so not raised again; %s",
-		s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
-	c.Advice = head(append([]string{"look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"}, c.Advice...), maxAdvice)
+	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), "+
+		"so not raised again; %s", s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
+	const look = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"
+	c.Advice = head(append([]string{look}, c.Advice...), maxAdvice)
 }
 
 // maxAdvice is what the API takes.
@@ -161,21 +168,26 @@ const maxAdvice = 8
 func (r *WorkloadReconciler) tellStalls(o owners.Owner, c stallChanges, summaries map[string]string) {
 	for i := range c.began {
 		s := &c.began[i]
-		r.emit(stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled, stallSentence(s)))
-		r.emit(onWorkload(stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled, stallSentence(s)), s.Container.Pod, summaries[s.Container.Container]))
+		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
+		r.emit(e)
+		r.emit(onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
 	}
 	for i := range c.ended {
 		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
 		if s.NotRelieved {
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
 		}
-		r.emit(stallOnPod(o, s, kind, reason, stallSentence(s)))
-		r.emit(onWorkload(stallOnPod(o, s, kind, reason, stallSentence(s)), s.Container.Pod, ""))
+		e := stallOnPod(o, s, kind, reason)
+		r.emit(e)
+		r.emit(onWorkload(e, s.Container.Pod, ""))
 	}
 }
 
-func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason, note string) story {
-	return story{regarding: podObject(s.Container), related: workloadObject(o), kind: kind, reason: reason, action: "Observed", note: note}
+func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason string) story {
+	return story{
+		regarding: podObject(s.Container), related: workloadObject(o), kind: kind, reason: reason,
+		action: "Observed", note: stallSentence(s),
+	}
 }
 
 // onWorkload is the same event on the workload, with what memfit makes of it.

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Stall is a time in which a container stood still for want of memory without being killed: anonymous memory, which the kernel cannot
-// drop without swap, filled nearly all of the limit, and the little page cache that was left (the program's own text, mapped files) was
-// read back from the disk again and again. It is counted by itself, never among the kills.
+// Stall is a time in which a container stood still for want of memory without being killed: anonymous memory, which the
+// kernel cannot drop without swap, filled nearly all of the limit, and the little page cache that was left (the
+// program's own text, mapped files) was read back from the disk again and again. It is counted by itself, never among
+// the kills.
 type Stall struct {
 	Container ContainerRef
 	// Limit is the limit in force.
@@ -23,19 +24,23 @@ type Stall struct {
 	Anon, Usage Bytes
 	// Faults are the major page faults a second from Since to Known.
 	Faults int32
-	// PressurePercent is the share of that time in which no task of the container could go on (PSI memory full). 0: unknown.
+	// PressurePercent is the share of that time in which no task of the container could go on (PSI memory full). 0:
+	// unknown.
 	PressurePercent int32
 	// RaisedTo is the higher limit that the container got while it stalled. 0: none.
 	RaisedTo Bytes
 	// FaultsAfter are the major page faults a second at RaisedTo, when that was decided on.
 	FaultsAfter int32
-	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it lacks.
+	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it
+	// lacks.
 	NotRelieved bool
 }
 
-// Evidence says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second".
+// Evidence says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults
+// a second".
 func (s *Stall) Evidence() string {
-	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second", s.Anon, s.Limit, s.Cache(), s.Faults)
+	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second",
+		s.Anon, s.Limit, s.Cache(), s.Faults)
 	if s.PressurePercent > 0 {
 		words += fmt.Sprintf(", nothing could go on for %d %% of the time", s.PressurePercent)
 	}

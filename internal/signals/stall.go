@@ -9,21 +9,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a stall is. Each line excludes something that is none; docs/signals.md shows how far each number can move on the recorded cases.
+// What a stall is. Each line excludes something that is none; docs/signals.md shows how far each number can move on the
+// recorded cases.
 const (
-	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly page cache, is at its
-	// limit all day and well. What stalls was seen at 91 and 92 %.
+	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly
+	// page cache, is at its limit all day and well. What stalls was seen at 91 and 92 %.
 	stallAnonPercent = 85
-	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read from the disk is read
-	// for the first time. Reclaim keeps usage within 1 % below the limit; memory.high, where somebody sets it, lies lower.
+	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read
+	// from the disk is read for the first time. Reclaim keeps usage within 1 % below the limit; memory.high, where
+	// somebody sets it, lies lower.
 	stallUsagePercent = 95
-	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk, and 7 to 14 on a busy one, where each
-	// took 60 to 100 ms: it is the disk that bounds it. What is well has one in ten seconds at most, also at its limit and while it reads
-	// files; see the recordings.
+	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk, and 7 to 14 on
+	// a busy one, where each took 60 to 100 ms: it is the disk that bounds it. What is well has one in ten seconds at
+	// most, also at its limit and while it reads files; see the recordings.
 	stallFaults = 3
 	// stallTimesKnown: the rate is so many times the highest that this instance had away from its limit.
 	stallTimesKnown = 3
-	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that says the same without counting faults.
+	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that says the same without
+	// counting faults.
 	stallPressure = 10
 	// stallTime and stallIntervals: a burst of faults, for example when a library is loaded, is over before that.
 	stallTime      = time.Minute
@@ -41,36 +44,19 @@ const (
 	leastPage = 4 * memory.KiB
 )
 
-// StallWatch looks for a stall in the samples of one container. The zero value is ready. There is one for each running container: it
-// takes some 200 bytes, and a stall as much again.
+// StallWatch looks for a stall in the samples of one container. The zero value is ready. There is one for each running
+// container: it takes some 200 bytes, and a stall as much again.
 type StallWatch struct {
 	last stallSample
 	// known is the highest rate of major faults, a second, away from the limit.
 	known float64
-	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or that a raise did
-	// not help.
+	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or
+	// that a raise did not help.
 	run   run
 	stall *memory.Stall // the last one
 	phase phase
 	// raised is when the higher limit was first seen.
 	raised time.Time
-}
-
-// stallSample is what of a sample matters here.
-type stallSample struct {
-	at, started time.Time
-	rss, usage  memory.Bytes
-	waited      time.Duration
-	faults      int64
-	counted     bool
-}
-
-func stallSampleOf(s memory.Sample) stallSample {
-	out := stallSample{at: s.Time, started: s.Started, usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults}
-	if s.HasRSS {
-		out.rss = s.RSS
-	}
-	return out
 }
 
 type phase uint8
@@ -80,61 +66,6 @@ const (
 	stalled                // stall goes on
 	relieving              // stall goes on, or not: its limit was raised
 )
-
-// run is a series of intervals that say the same.
-type run struct {
-	says   says
-	since  time.Time // the beginning of the first
-	n      int
-	faults int64
-	waited time.Duration
-	lasted time.Duration
-}
-
-type says uint8
-
-const (
-	nothing says = iota
-	itStalls
-	itIsWell
-	notRelieved
-)
-
-// interval is what two samples say about the time between them.
-type interval struct {
-	from, to stallSample
-	limit    memory.Bytes
-}
-
-func (i interval) lasted() time.Duration { return i.to.at.Sub(i.from.at) }
-
-// faults are the major faults in it.
-func (i interval) faults() int64 {
-	if !i.to.counted || !i.from.counted {
-		return 0
-	}
-	return max(i.to.faults-i.from.faults, 0)
-}
-
-func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
-
-func (i interval) waited() time.Duration { return max(i.to.waited-i.from.waited, 0) }
-
-// pressure is the share of the time in which nothing could go on, in percent.
-func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }
-
-// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it.
-func (i interval) full() bool {
-	return i.limit > 0 && i.to.rss >= i.limit.Percent(stallAnonPercent) && i.to.usage >= i.limit.Percent(stallUsagePercent)
-}
-
-// readsBack: what was read did not stay in memory, or pushed out as much.
-func (i interval) readsBack() bool {
-	read := memory.Bytes(i.faults()) * leastPage
-	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)
-}
-
-func (s stallSample) cache() memory.Bytes { return s.usage.Minus(s.rss) }
 
 // Resume continues with a stall that is on file and goes on as far as anybody knows, after a restart of memfit.
 func (w *StallWatch) Resume(s memory.Stall) {
@@ -154,8 +85,8 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
-// Add looks at one sample, taken under the limit given, and says whether it changed what [StallWatch.Stall] says. Late samples and the
-// same once more are passed over.
+// Add looks at one sample, taken under the limit given, and says whether it changed what [StallWatch.Stall] says. Late
+// samples and the same once more are passed over.
 func (w *StallWatch) Add(sample memory.Sample, limit memory.Bytes) bool {
 	s, before := stallSampleOf(sample), w.last
 	if !s.at.After(before.at) {
@@ -190,7 +121,7 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 		return true
 	case w.phase == stalled && another:
 		return w.end(s.at)
-	case w.phase == relieving && (another || w.raised.IsZero()): // the process that the raise restarted is looked at, too
+	case w.phase == relieving && (another || w.raised.IsZero()): // a process that the raise restarted counts, too
 		w.raised = s.at
 	}
 	return false
@@ -214,7 +145,8 @@ func (w *StallWatch) about(i interval) says {
 
 // below: less than half of what the stall showed is left.
 func (w *StallWatch) below(i interval) bool {
-	return i.rate() <= float64(w.stall.Faults)/2 && i.pressure() <= max(float64(w.stall.PressurePercent)/2, stallPressure/2)
+	return i.rate() <= float64(w.stall.Faults)/2 &&
+		i.pressure() <= max(float64(w.stall.PressurePercent), stallPressure)/2
 }
 
 // conclude changes the phase when a run is long enough.
@@ -245,21 +177,4 @@ func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
 func (w *StallWatch) end(at time.Time) bool {
 	w.stall.Ended, w.phase, w.run = at, calm, run{}
 	return true
-}
-
-func (r *run) add(what says, i interval) {
-	if what != r.says || r.n == 0 {
-		*r = run{says: what, since: i.from.at}
-	}
-	r.n++
-	r.lasted += i.lasted()
-	r.faults += i.faults()
-	r.waited += i.waited()
-}
-
-func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n >= n }
-
-// rate of major faults a second over the run.
-func (r *run) rate() int32 {
-	return int32(min(float64(r.faults)/r.lasted.Seconds()+0.5, 1<<30)) //nolint:gosec // bounded
 }

@@ -15,11 +15,13 @@ import (
 )
 
 const (
-	// StallsKept is the number of stalls kept in detail for each container name; older ones live on in the count. One takes some 250 bytes.
+	// StallsKept is the number of stalls kept in detail for each container name; older ones live on in the count. One
+	// takes some 250 bytes.
 	StallsKept = 4
 	// stallNames bounds the container names with stalls.
 	stallNames = 32
-	// stallAgain is how soon after its end a stall at the same limit is the same one: load comes and goes within minutes.
+	// stallAgain is how soon after its end a stall at the same limit is the same one: load comes and goes within
+	// minutes.
 	stallAgain = 10 * time.Minute
 	// stallInVain is how long a raise that did not help is not tried again: as long as a lower limit that led to kills.
 	stallInVain = 7 * 24 * time.Hour
@@ -31,9 +33,11 @@ type stalls struct {
 	totals map[string]int64
 }
 
-// UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time. It may be told the
-// same again and again. Stalls in pods that do not live any more end.
-func (l *Ledger) UpdateStalls(found []memory.Stall, live map[types.UID]bool, now time.Time) (began, ended []memory.Stall) {
+// UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time.
+// It may be told the same again and again. Stalls in pods that do not live any more end.
+func (l *Ledger) UpdateStalls(
+	found []memory.Stall, live map[types.UID]bool, now time.Time,
+) (began, ended []memory.Stall) {
 	l.stalls.make()
 	for _, s := range found {
 		if l.namespace == "" {
@@ -145,8 +149,9 @@ func (l *Ledger) AllStalls() []memory.Stall {
 // StallTotal counts all stalls of a container ever seen. Kills are not in it.
 func (l *Ledger) StallTotal(container string) int64 { return l.stalls.totals[container] }
 
-// KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills, oldest first. A stall
-// that goes on is as of now. Where a higher limit was in vain, stalls at that limit and below ask for nothing for [stallInVain].
+// KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills,
+// oldest first. A stall that goes on is as of now. Where a higher limit was in vain, stalls at that limit and below ask
+// for nothing for [stallInVain].
 func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKill {
 	all := l.Kills(container)
 	kept := l.stalls.kept[container]
@@ -178,7 +183,10 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 	if s.Ended.IsZero() && now.After(at) {
 		at = now.UTC().Truncate(time.Second)
 	}
-	return memory.OOMKill{Container: s.Container, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon, Confidence: memory.High, Evidence: s.Evidence()}
+	return memory.OOMKill{
+		Container: s.Container, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
+		Confidence: memory.High, Evidence: s.Evidence(),
+	}
 }
 
 func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
@@ -187,7 +195,8 @@ func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
 	})
 }
 
-// RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within [stallInVain].
+// RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within
+// [stallInVain].
 func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
 	for _, k := range l.stalls.kept[container] {
 		if k.NotRelieved && now.Sub(k.Ended) < stallInVain {
@@ -206,63 +215,4 @@ func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {
 		return *s, true
 	}
 	return memory.Stall{}, false
-}
-
-// storedStalls is the stored form, beside the kills in the ledger.
-type storedStalls struct {
-	Kept   map[string][]storedStall `json:"kept,omitempty"`
-	Totals map[string]int64         `json:"totals,omitempty"`
-}
-
-type storedStall struct {
-	Pod      string       `json:"p"`
-	UID      types.UID    `json:"u"`
-	Limit    memory.Bytes `json:"l"`
-	Since    int64        `json:"s"`
-	Known    int64        `json:"k"`
-	Ended    int64        `json:"e,omitempty"`
-	Anon     memory.Bytes `json:"a,omitempty"`
-	Usage    memory.Bytes `json:"us,omitempty"`
-	Faults   int32        `json:"f,omitempty"`
-	Pressure int32        `json:"pr,omitempty"`
-	RaisedTo memory.Bytes `json:"rt,omitempty"`
-	After    int32        `json:"fa,omitempty"`
-	InVain   bool         `json:"nr,omitempty"`
-}
-
-// store is nil when there is nothing to store.
-func (s *stalls) store() *storedStalls {
-	if len(s.totals) == 0 {
-		return nil
-	}
-	out := &storedStalls{Kept: map[string][]storedStall{}, Totals: s.totals}
-	for name, kept := range s.kept {
-		for i := range kept {
-			k := &kept[i]
-			out.Kept[name] = append(out.Kept[name], storedStall{
-				Pod: k.Container.Pod, UID: k.Container.UID, Limit: k.Limit, Since: unix(k.Since), Known: unix(k.Known), Ended: unix(k.Ended),
-				Anon: k.Anon, Usage: k.Usage, Faults: k.Faults, Pressure: k.PressurePercent, RaisedTo: k.RaisedTo, After: k.FaultsAfter,
-				InVain: k.NotRelieved,
-			})
-		}
-	}
-	return out
-}
-
-func restoreStalls(in *storedStalls, namespace string) (out stalls) {
-	if in == nil {
-		return out
-	}
-	out.make()
-	maps.Copy(out.totals, in.Totals)
-	for name, kept := range in.Kept {
-		for _, k := range kept[max(0, len(kept)-StallsKept):] {
-			out.kept[name] = append(out.kept[name], memory.Stall{
-				Container: memory.ContainerRef{Namespace: namespace, Pod: k.Pod, UID: k.UID, Container: name}, Limit: k.Limit,
-				Since: fromUnix(k.Since), Known: fromUnix(k.Known), Ended: fromUnix(k.Ended), Anon: k.Anon, Usage: k.Usage,
-				Faults: k.Faults, PressurePercent: k.Pressure, RaisedTo: k.RaisedTo, FaultsAfter: k.After, NotRelieved: k.InVain,
-			})
-		}
-	}
-	return out
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// readsFromDisk is a Go program with files on the node's disk. Its collector is off, so that nothing but the files takes time.
+// readsFromDisk is a Go program with files on the node's disk. Its collector is off, so that nothing but the files
+// takes time.
 func readsFromDisk(name string, args ...string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		annotated(d)
@@ -51,7 +52,8 @@ var _ = Describe("a stall", func() {
 		g.Expect(events.Items).To(ContainElement(And(HaveField("InvolvedObject.Kind", kind), HaveField("Reason", reason))))
 	}
 
-	// One spec for both, because a stall takes its time: two minutes in which a process starts, and one in which it is seen.
+	// One spec for both, because a stall takes its time: two minutes in which a process starts, and one in which it is
+	// seen.
 	It("is told, answered in place and over, while a reader of big files beside it is left alone", func(ctx SpecContext) {
 		spec := sized(v1alpha1.SizingInPlace, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative})
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())

@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// knownWithin is what docs/signals.md promises: two minutes in which a process starts, one in which it is seen, and a sample or two of a
-// kubelet whose node is busy.
+// knownWithin is what docs/signals.md promises: two minutes in which a process starts, one in which it is seen, and a
+// sample or two of a kubelet whose node is busy.
 const knownWithin = 4 * time.Minute
 
 // stallSamples are the samples of one recorded container, with its limit.
@@ -37,9 +37,11 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, memory.Bytes) {
 		limit = memory.Bytes(n["limit_mib"]) * memory.MiB
 		samples = append(samples, memory.Sample{
 			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
-			Time:      midnight.Add(time.Duration(n["second"]) * time.Second), Started: midnight.Add(time.Duration(n["started"]) * time.Second),
-			RSS: memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true, WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
-			Usage: memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
+			Time:      midnight.Add(time.Duration(n["second"]) * time.Second),
+			Started:   midnight.Add(time.Duration(n["started"]) * time.Second),
+			RSS:       memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true,
+			WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
+			Usage:      memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
 			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
 		})
 	}
@@ -75,9 +77,9 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 	}
 }
 
-// TestShapesAreNoStalls looks at all recorded shapes on their worst day: page cache fills what they leave of the limit, starting takes
-// 500 major faults a second for two minutes, a library is loaded every quarter of an hour, and there is a fault every second. Once under
-// the limit they had, and once under one that is just above their peak.
+// TestShapesAreNoStalls looks at all recorded shapes on their worst day: page cache fills what they leave of the limit,
+// starting takes 500 major faults a second for two minutes, a library is loaded every quarter of an hour, and there is
+// a fault every second. Once under the limit they had, and once under one that is just above their peak.
 func TestShapesAreNoStalls(t *testing.T) {
 	recs, err := recordings("../recordings")
 	if err != nil {
@@ -98,7 +100,8 @@ func TestShapesAreNoStalls(t *testing.T) {
 	t.Logf("%d recordings, %d samples close to the limit, no false alarm", len(recs), near)
 }
 
-// worstDay looks for false alarms and returns the number of samples that were close to the limit. Limit 0: the one recorded.
+// worstDay looks for false alarms and returns the number of samples that were close to the limit. Limit 0: the one
+// recorded.
 func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 	t.Helper()
 	watches, states := map[int]*signals.StallWatch{}, map[int]*memory.Sample{}
@@ -106,7 +109,8 @@ func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 		w, s := watches[row.replica], states[row.replica]
 		at, under := midnight.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
 		if w == nil {
-			w, s = &signals.StallWatch{}, &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, HasMajorFaults: true}
+			w = &signals.StallWatch{}
+			s = &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, HasMajorFaults: true}
 			watches[row.replica], states[row.replica] = w, s
 		}
 		if instance := strconv.Itoa(row.instance); s.Container.Container != instance { // a process of its own

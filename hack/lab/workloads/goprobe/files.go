@@ -17,8 +17,8 @@ import (
 // pageSize is what one look at a mapped file touches. Where pages are larger, some are looked at twice.
 const pageSize = 4096
 
-// mapped walks through a memory-mapped file for ever: what a process does with its own program text and libraries. Where the file does
-// not fit into what anonymous memory leaves of the limit, every round reads it back from the disk.
+// mapped walks through a memory-mapped file for ever: what a process does with its own program text and libraries.
+// Where the file does not fit into what anonymous memory leaves of the limit, every round reads it back from the disk.
 func (p *probe) mapped(dir string, size int64, random bool) error {
 	path, err := newFile(dir, "mapped", size)
 	if err != nil {
@@ -53,8 +53,8 @@ func walk(data []byte, random bool) (sum byte) {
 	return sum
 }
 
-// readThrough reads a file from front to back for ever, as a backup or a search does: it fills what is left of the limit with page cache
-// that nobody needs again.
+// readThrough reads a file from front to back for ever, as a backup or a search does: it fills what is left of the
+// limit with page cache that nobody needs again.
 func (p *probe) readThrough(dir string, size int64) error {
 	path, err := newFile(dir, "read", size)
 	if err != nil {
@@ -83,7 +83,8 @@ func readOnce(path string) error {
 	return err
 }
 
-// round counts one pass over a file and how long it took. The pause keeps a pass that comes from memory from taking a whole CPU.
+// round counts one pass over a file and how long it took. The pause keeps a pass that comes from memory from taking a
+// whole CPU.
 func (p *probe) round(pass func()) {
 	began := time.Now()
 	pass()

@@ -1,0 +1,102 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// stallSample is what of a sample matters here.
+type stallSample struct {
+	at, started time.Time
+	rss, usage  memory.Bytes
+	waited      time.Duration
+	faults      int64
+	counted     bool
+}
+
+func stallSampleOf(s memory.Sample) stallSample {
+	out := stallSample{
+		at: s.Time, started: s.Started, usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults,
+	}
+	if s.HasRSS {
+		out.rss = s.RSS
+	}
+	return out
+}
+
+// run is a series of intervals that say the same.
+type run struct {
+	says   says
+	since  time.Time // the beginning of the first
+	n      int
+	faults int64
+	waited time.Duration
+	lasted time.Duration
+}
+
+type says uint8
+
+const (
+	nothing says = iota
+	itStalls
+	itIsWell
+	notRelieved
+)
+
+// interval is what two samples say about the time between them.
+type interval struct {
+	from, to stallSample
+	limit    memory.Bytes
+}
+
+func (i interval) lasted() time.Duration { return i.to.at.Sub(i.from.at) }
+
+// faults are the major faults in it.
+func (i interval) faults() int64 {
+	if !i.to.counted || !i.from.counted {
+		return 0
+	}
+	return max(i.to.faults-i.from.faults, 0)
+}
+
+func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
+
+func (i interval) waited() time.Duration { return max(i.to.waited-i.from.waited, 0) }
+
+// pressure is the share of the time in which nothing could go on, in percent.
+func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }
+
+// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it.
+func (i interval) full() bool {
+	return i.limit > 0 && i.to.rss >= i.limit.Percent(stallAnonPercent) &&
+		i.to.usage >= i.limit.Percent(stallUsagePercent)
+}
+
+// readsBack: what was read did not stay in memory, or pushed out as much.
+func (i interval) readsBack() bool {
+	read := memory.Bytes(i.faults()) * leastPage
+	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)
+}
+
+func (s stallSample) cache() memory.Bytes { return s.usage.Minus(s.rss) }
+
+func (r *run) add(what says, i interval) {
+	if what != r.says || r.n == 0 {
+		*r = run{says: what, since: i.from.at}
+	}
+	r.n++
+	r.lasted += i.lasted()
+	r.faults += i.faults()
+	r.waited += i.waited()
+}
+
+func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n >= n }
+
+// rate of major faults a second over the run.
+func (r *run) rate() int32 {
+	return int32(min(float64(r.faults)/r.lasted.Seconds()+0.5, 1<<30)) //nolint:gosec // bounded
+}
