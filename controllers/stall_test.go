@@ -42,8 +42,8 @@ func (f *faulting) uses(d time.Duration, anon memory.Bytes, faults int64) {
 			f.reconciler.Roster.Sampled("node-1", []memory.Sample{s}, "kubelet")
 		}
 		Expect(f.reconcile(f.ref)).To(Succeed())
+		f.actuated()
 	}
-	f.actuated()
 }
 
 var _ = Describe("A stall", func() {
@@ -80,11 +80,12 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.RecentStalls[0].MajorFaultsPerSecond).To(BeEquivalentTo(150))
 		Expect(rec.Status.Conditions).To(stalled(metav1.ConditionTrue, v1alpha1.ReasonStalled, ContainSubstring("235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second")))
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+		Expect(rec.Status.Summary).To(And(HavePrefix("Raise limit 256Mi to 512Mi"), ContainSubstring("stalled at 256Mi at ")))
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app stalls at its limit of 256Mi since ")))
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Deployment/web MemoryStalled: Pod web-0: ")))
 		f.looks()
 		for i := range f.pods {
-			Expect(limit(i).Cmp(resource.MustParse("256Mi"))).To(BeNumerically(">", 0), "pod %d", i)
+			Expect(limit(i).Cmp(resource.MustParse("256Mi"))).To(BeNumerically(">", 0), "pod %d: %v", i, w.recommendation(f.ref).Status)
 		}
 		Expect(sum(w.reconciler.Metrics.stalls)).To(BeEquivalentTo(1))
 		Expect(sum(w.reconciler.Metrics.stalling)).To(BeEquivalentTo(1))
@@ -112,7 +113,7 @@ var _ = Describe("A stall", func() {
 		first := limit(0)
 		f.uses(7*time.Minute, dead, 140) // reads a file far larger than any cache: nothing stays
 		rec := w.recommendation(f.ref)
-		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue())
+		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue(), "%v", rec.Status)
 		Expect(rec.Status.Conditions).To(stalled(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, ContainSubstring("major faults did not fall (150 a second before, 140 after)")))
 		Expect(w.recorder.about(v1alpha1.ReasonRaiseInVain)).To(HaveLen(2))
 		Expect(rec.Status.Summary).To(HavePrefix("Raised from 256Mi to 512Mi for a stall in vain (150 major faults a second before, 140 after)"))

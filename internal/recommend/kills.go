@@ -91,8 +91,11 @@ func (e *evaluation) growAfterKills() {
 		e.newest = k
 	}
 	if by := e.grown.by; e.grown.limit > 0 {
-		e.say("%s at limit %s at %s (%s of %s in the ledger, last peak RSS %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time),
-			plural(int64(len(e.kills)), "kill"), by.Kind, orNone(by.Peak))
+		count := sprintf("%s of %s in the ledger, last peak RSS", plural(int64(len(e.kills)), "kill"), by.Kind)
+		if by.Kind == memory.OOMStall {
+			count = "it stood still without being killed, its anonymous memory at"
+		}
+		e.say("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {
 			e.say("its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s", e.frozenWords())
 		}

@@ -90,6 +90,7 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 		"suspected, at the top":  {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
 		"child process":          {memory.OOMChildProcess, 400 * mib, Raise, "ChildProcess", ""},
 		"at start, nothing seen": {memory.OOMAtStart, 0, Raise, "AtStart", ""},
+		"a stall":                {memory.OOMStall, 470 * mib, Raise, "stalled at limit 512Mi at ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
