@@ -92,17 +92,15 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 
 // requestWords names the bound that a request was brought to.
 func (p Policy) requestWords(size, current Size) string {
-	switch size.Request {
-	case 0, p.PodRequest:
+	switch {
+	case size.Request == 0, size.Request == p.PodRequest:
 		return "the request of the whole pod (spec.resources.requests.memory) leaves no more"
-	case p.RequestMax:
+	case size.Request == p.RequestMax:
 		return "request.max"
-	case p.RequestMin:
+	case size.Request == p.RequestMin:
 		return "request.min"
-	case current.Request:
-		if p.DecreaseNever {
-			return "decrease is Never"
-		}
+	case size.Request == current.Request && p.DecreaseNever:
+		return "decrease is Never"
 	}
 	if p.RequestEqualsLimit {
 		return "requestPolicy is EqualsLimit"
