@@ -137,10 +137,14 @@ func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string)
 	if w.staysIll || mode == recommendOnly {
 		return failures
 	}
+	request := r.request
+	if mode == onCreate {
+		request = max(request, r.recommended) // running pods keep what they were created with
+	}
 	if r.wellAfter == 0 {
 		fail("it was not well after %s", w.within)
-	} else if r.request < r.use && !w.untouched {
-		fail("request %s does not cover use %s", r.request, r.use)
+	} else if request < r.use && !w.untouched {
+		fail("request %s does not cover use %s", request, r.use)
 	}
 	return failures
 }

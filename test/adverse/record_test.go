@@ -37,6 +37,8 @@ type record struct {
 	disturbed, deleted map[types.UID]bool
 	// request and use are those of the pod whose request covers its use worst, at the last look.
 	request, use memory.Bytes
+	// recommended is the request that a new pod would get.
+	recommended memory.Bytes
 	// wellAfter is the time until all replicas had been ready for a while; 0: never.
 	wellAfter time.Duration
 	// texts is what the recommendation said last.
@@ -127,6 +129,9 @@ func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationLis
 			texts = append(append(texts, c.Reasons...), c.Advice...)
 			if c.Recommended != nil && c.Recommended.Limit != nil {
 				saw(c.Container, memory.FromQuantity(*c.Recommended.Limit))
+			}
+			if c.Container == "app" && c.Recommended != nil && c.Recommended.Request != nil {
+				r.recommended = memory.FromQuantity(*c.Recommended.Request)
 			}
 		}
 		for _, c := range s.Conditions {
