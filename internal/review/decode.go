@@ -194,8 +194,7 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 
 // add adds the fields of a struct. They are part of its size already, so only what they refer to costs more.
 func (s *shape) add(t reflect.Type, shapes map[reflect.Type]*shape) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-":

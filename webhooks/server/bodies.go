@@ -207,8 +207,8 @@ func (k *keeping) turn(ctx context.Context, size int) *refusal {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
-	case k.bodies.taking <- struct{}{}:
-		defer func() { <-k.bodies.taking }()
+	case k.taking <- struct{}{}:
+		defer func() { <-k.taking }()
 	case <-ctx.Done():
 		return tooBusy()
 	}
