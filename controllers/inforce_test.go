@@ -144,11 +144,11 @@ var _ = Describe("A limit that is not in force", func() {
 			if k.inForce(0) < 305*memory.MiB {
 				k.dies(0, life)
 				k.passes(2 * time.Second)
-				rec = k.looks()
+				k.looks()
 				k.passes(10 * time.Second)
 				k.starts(0)
 			}
-			rec = k.looks()
+			k.looks()
 			k.passes(10 * time.Second)
 			rec = k.looks()
 			highest = max(highest, memory.FromQuantity(resource.MustParse(k.limitOf(0))))

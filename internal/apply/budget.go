@@ -122,7 +122,7 @@ func (d *decider) noLongerAllowed(pod *Pod) bool {
 
 // restart lets a pod make room for a fresh one, if the budget that all changes share allows it.
 func (d *decider) restart() {
-	c := d.Input.Restart
+	c := d.Restart
 	if c == nil {
 		return
 	}

@@ -481,11 +481,11 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 		e = &Experiment{Began: stamp(d.Now), Previous: d.State.LastChange, Lowering: lowering, Targets: map[string]recommend.Size{}, Before: map[string]recommend.Size{}}
 		d.State.Experiment = e
 	}
-	for name, size := range to {
+	for name := range to {
 		if _, known := e.Targets[name]; !known {
 			c, _ := pod.container(name)
-			size, _ = d.target(pod, c)
-			e.Targets[name], e.Before[name] = size, from[name]
+			e.Targets[name], _ = d.target(pod, c)
+			e.Before[name] = from[name]
 		} else {
 			e.Before[name] = highest(e.Before[name], from[name])
 		}
@@ -592,7 +592,7 @@ func (d *decider) others(text string) string {
 	for i := range d.Pods {
 		pod := &d.Pods[i]
 		st, begun := d.State.step(pod.UID)
-		if !pod.Leaving && !(begun && st.Confirmed.IsZero()) && !d.lacks(pod) {
+		if !pod.Leaving && (!begun || !st.Confirmed.IsZero()) && !d.lacks(pod) {
 			have++
 		}
 	}

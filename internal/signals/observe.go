@@ -148,7 +148,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 	return o
 }
 
-// RestartsOnResize: the container's resizePolicy for memory says RestartContainer.
+// RestartsOnResize reports whether the container's resizePolicy for memory says RestartContainer.
 func RestartsOnResize(c *corev1.Container) bool {
 	for _, p := range c.ResizePolicy {
 		if p.ResourceName == corev1.ResourceMemory {
