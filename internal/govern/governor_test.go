@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -92,6 +93,17 @@ func TestRecordNames(t *testing.T) {
 		{APIVersion: "batch/v1", Kind: "Job", Name: "web"},
 		{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "web"},
 		{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"},
+		// What somebody may write into an owner reference. Neither spelling, group nor name makes one workload another's.
+		{APIVersion: "apps/v1", Kind: "deployment", Name: "web"},
+		{APIVersion: "apps/v1", Kind: "DEPLOYMENT", Name: "web"},
+		{APIVersion: "v1", Kind: "Deployment", Name: "web"},
+		{APIVersion: "apps/v1", Kind: "Job", Name: "web"},
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "rollout", Name: "web"},
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "RollOut", Name: "web"},
+		{APIVersion: "argoproj-io/v1alpha1", Kind: "Rollout", Name: "web"},
+		{APIVersion: "argoproj/v1alpha1", Kind: "Rollout", Name: "io-web"},
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "Roll out", Name: "We/b"},
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "Roll out", Name: "We/B"},
 		{APIVersion: "v1", Kind: "Pod", Name: long},
 		{APIVersion: "v1", Kind: "Pod", Name: long + "b"},
 		{APIVersion: "v1", Kind: "Pod", Name: strings.Repeat("a", 237) + ".-" + "tail-that-is-cut-off"},
@@ -101,7 +113,7 @@ func TestRecordNames(t *testing.T) {
 			t.Errorf("%s and %s are both recorded as %s", w, other, name)
 		}
 		seen[name] = w
-		if len(name) > 253 || strings.Contains(name, ".-") || strings.Contains(name, "-.") || strings.ToLower(name) != name {
+		if len(name) > 253 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			t.Errorf("%s is recorded as %s, which is no valid name", w, name)
 		}
 	}

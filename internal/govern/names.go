@@ -6,6 +6,7 @@ package govern
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,19 +21,60 @@ const maxName = 253
 
 // RecordName is the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds that Kubernetes does
 // not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a record. Names that would
-// be too long end in a hash of the whole, so that two long names stay two.
+// be too long end in a hash of the whole, so that two long names stay two; so do kinds of which another spelling has the same letters
+// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference.
 func RecordName(w memory.WorkloadRef) string {
-	kind := w.Kind
-	if group, _, found := strings.Cut(w.APIVersion, "/"); found && group != "apps" && group != "batch" {
+	group, _, found := strings.Cut(w.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
+	if !ours && (!title(w.Kind) || !owners.ValidName(group) || strings.Contains(group, "-")) {
+		return hashedName(group, w)
+	}
+	if !ours {
 		kind += "." + group
 	}
-	name := strings.ToLower(kind) + "-" + w.Name
+	name := kind + "-" + w.Name
 	if len(name) <= maxName {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	hash := hex.EncodeToString(sum[:5])
 	return strings.TrimRight(name[:maxName-len(hash)-1], "-.") + "-" + hash
+}
+
+// ships: the kind is one of those that memfit reads, which Kubernetes ships.
+func ships(group, kind string) bool {
+	return slices.ContainsFunc(recorded(), func(gvk schema.GroupVersionKind) bool { return gvk.Group == group && gvk.Kind == kind })
+}
+
+// title: one capital at the start and none after it. Of all spellings with the same letters, only one is like that.
+func title(kind string) bool {
+	for i := range len(kind) {
+		c := kind[i]
+		if upper := c >= 'A' && c <= 'Z'; upper != (i == 0) || !upper && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return kind != ""
+}
+
+// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is no kind that Kubernetes ships.
+func hashedName(group string, w memory.WorkloadRef) string {
+	whole, kind := group, strings.ToLower(w.Kind)
+	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {
+		kind = "kind"
+	}
+	if !owners.ValidName(group) || len(group) > 60 {
+		group = "group"
+	}
+	sum := sha256.Sum256([]byte(whole + "\x00" + w.Kind + "\x00" + w.Name))
+	name := kind + "." + group + "-"
+	if owners.ValidName(w.Name) && len(w.Name) <= 80 {
+		name += w.Name + "-"
+	}
+	return name + hex.EncodeToString(sum[:8])
 }
 
 // WorkloadNamed is the workload whose record has a name, for kinds that memfit reads: the inverse of [RecordName]. Long names, in which a

@@ -56,7 +56,7 @@ func (r Resolver) Workload(ctx context.Context, pod metav1.Object) (memory.Workl
 }
 
 // Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod only.
-// A pod without a controller is its own workload, and so is a static pod, which its Node owns; while such a pod is only being created
+// A pod without a controller, or with one that can be no object, is its own workload, and so is a static pod, which its Node owns; while such a pod is only being created
 // and has no name yet, its generateName stands in. With an error, the Owner is still the best there is, and its annotations may be missing.
 func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 	at := Owner{
@@ -68,7 +68,7 @@ func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 		at.Ref.Name = pod.GetGenerateName()
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind == "Node" && ref.APIVersion == "v1" {
+	if ref == nil || ref.Kind == "Node" && ref.APIVersion == "v1" || !plausible(ref) {
 		return at, nil
 	}
 	return r.follow(ctx, pod, ref)

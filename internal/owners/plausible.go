@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owners
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The API server takes any text as the kind, API version and name of an owner. What could be no object's is nobody's reference: names of
+// records and events are made of these, and the API server would refuse them for ever.
+const (
+	mostName  = 253 // of an object, and of an API group
+	mostKind  = 63
+	mostGroup = mostName + 1 + 63 // with a version
+)
+
+// plausible says whether an object could be what the reference says.
+func plausible(ref *metav1.OwnerReference) bool {
+	if len(ref.APIVersion) > mostGroup || !ValidName(ref.Name) || !validKind(ref.Kind) {
+		return false
+	}
+	group, version, found := strings.Cut(ref.APIVersion, "/")
+	if !found {
+		group, version = "", group
+	}
+	return (group == "" || ValidName(group)) && ValidName(version)
+}
+
+// ValidName says whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
+func ValidName(name string) bool {
+	if name == "" || len(name) > mostName {
+		return false
+	}
+	border := true // the start, or after a dot: no dash, no dot
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			border = false
+		case c == '-' && !border:
+			if i+1 == len(name) || name[i+1] == '.' {
+				return false
+			}
+		case c == '.' && !border:
+			border = true
+		default:
+			return false
+		}
+	}
+	return !border
+}
+
+func validKind(kind string) bool {
+	for i := range len(kind) {
+		c := kind[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return kind != "" && len(kind) <= mostKind
+}
