@@ -47,7 +47,12 @@ func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod) (ac
 	var use usage
 	bursts := wait{
 		what: "the bursts of " + pod.Name, atMost: 15 * time.Minute, look: "logs " + pod.Name,
-		detail: func() string { return fmt.Sprintf("%s of %s in use", use.total, a.limit) },
+		detail: func() string {
+			if use.total == 0 {
+				return "its use is not measured yet"
+			}
+			return fmt.Sprintf("%s of %s in use", use.total, a.limit)
+		},
 	}
 	err := s.await(ctx, bursts, func(ctx context.Context) (bool, string, error) {
 		now, err := s.clientset.CoreV1().Pods(namespace).Get(ctx, pod.Name, getOptions)
