@@ -90,17 +90,17 @@ func (n *Node) containerd() process.Spec {
 }
 
 func (n *Node) kubelet() process.Spec {
-	return n.daemon("kubelet",
+	spec := n.daemon("kubelet",
 		"--config="+n.config("kubelet.yaml"),
 		"--kubeconfig="+n.config("kubelet.kubeconfig"),
 		"--root-dir="+n.data("kubelet"),
 		"--hostname-override="+layout.NodeName,
 		"--node-ip="+layout.NodeIP,
-		// cAdvisor dials containerd by itself and would look for the machine's; without this flag /metrics/cadvisor has no
-		// series per container. It is marked deprecated since 2018 and there is no other way to say it.
-		"--containerd="+n.Layout.ContainerdSocket(),
 		"--v=2",
 	)
+	// For cAdvisor, which would look for the machine's: modules/kubernetes/main.go hands it on.
+	spec.Env = append(spec.Env, "CONTAINERD_ADDRESS="+n.Layout.ContainerdSocket())
+	return spec
 }
 
 func (n *Node) certManager() process.Spec {

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func main() {
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+		"kubelet":                 newKubelet,
 	}
 	name := filepath.Base(os.Args[0])
 	if name == "kubectl" {
@@ -48,6 +49,19 @@ func main() {
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(server()))
+}
+
+// newKubelet tells cAdvisor, which dials containerd by itself, where containerd is: without it /metrics/cadvisor has no
+// series per container. Kubernetes 1.36 has a flag for it, deprecated since 2018; in 1.37 the flag is gone, and only
+// its Go variable is left.
+func newKubelet() *cobra.Command {
+	if address := os.Getenv("CONTAINERD_ADDRESS"); address != "" { // as containerd's own ctr reads it
+		if err := flag.Set("containerd", address); err != nil {
+			fmt.Fprintln(os.Stderr, "telling cAdvisor where containerd is:", err)
+			os.Exit(2)
+		}
+	}
+	return kubelet.NewKubeletCommand(context.Background())
 }
 
 func kubectl() {
