@@ -86,7 +86,7 @@ func withSettings(ctx context.Context, s *story, all *acts) error {
 	before := (*all)[0]
 	rec, err := s.awaitRaise(ctx, before.limit)
 	if err != nil && before.stall != nil && ctx.Err() == nil {
-		s.say("memfit does not call it a stall: %s", err)
+		s.say("memfit has not called it a stall so far: %s", err)
 		if err = s.endStall(ctx); err == nil {
 			rec, err = s.awaitRaise(ctx, before.limit)
 		}
