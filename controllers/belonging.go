@@ -39,7 +39,7 @@ func (s *scene) identify(p records.Presence, of map[types.UID]owners.Owner) {
 			s.owner.UID = or(s.owner.UID, of[pod.UID].UID)
 		}
 	}
-	strange := func(pod, owner types.UID) bool {
+	strange := func(owner types.UID) bool {
 		if s.owner.UID == "" || owner == s.owner.UID {
 			return false
 		}
@@ -47,12 +47,12 @@ func (s *scene) identify(p records.Presence, of map[types.UID]owners.Owner) {
 	}
 	others := map[types.UID]bool{}
 	for _, pod := range s.pods {
-		if strange(pod.UID, of[pod.UID].UID) {
+		if strange(of[pod.UID].UID) {
 			others[pod.UID] = true
 		}
 	}
 	for pod, owner := range s.mail.Departed {
-		if strange(pod, owner) {
+		if strange(owner) {
 			others[pod] = true
 		}
 	}

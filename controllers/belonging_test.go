@@ -126,9 +126,9 @@ var _ = Describe("What is recorded of a workload", func() {
 		Expect(w.reconciled(ref).Status.OOMKills).To(BeEquivalentTo(1))
 
 		expect.Deleted(w.ctx, w.client, d)
-		again, newSet := build.Deployment(w.namespace, "web"), &appsv1.ReplicaSet{}
+		again := build.Deployment(w.namespace, "web")
 		expect.Applied(w.ctx, w.client, again)
-		newSet = build.ReplicaSet(again, "77ff")
+		newSet := build.ReplicaSet(again, "77ff")
 		expect.Applied(w.ctx, w.client, newSet)
 		young := w.pod("web-77ff-1").Label("pod-template-hash", "77ff").OwnedBy(newSet, "apps/v1", "ReplicaSet").Obj()
 		w.applied(young, runs(set, "web-1", killed, build.OOMKilled(start)).Obj())
@@ -147,7 +147,7 @@ var _ = Describe("What is recorded of a workload", func() {
 
 	It("is not inherited from an older memfit's ghost either", func() {
 		ghost(ref)
-		time.Sleep(1100 * time.Millisecond) //nolint:forbidigo // the API server tells ages in seconds
+		time.Sleep(1100 * time.Millisecond) // the API server tells ages in seconds
 		d, set := deployed()
 		before := w.checkpoint(ref).UID
 		w.applied(runs(set, "web-1").Obj())

@@ -160,7 +160,8 @@ func TestIndexWords(t *testing.T) {
 		value, words string
 		start        int
 	}{
-		{"a b", "a", 0}, {"xa a", "a", 3}, {"aa aab aa", "aa", 0}, {"aab aa", "aa", 4}, {"b\ta\nc", "a", 2}, {"aba abab ab", "ab", 9}, {"a a a b", "a b", 4},
+		{"a b", "a", 0}, {"xa a", "a", 3}, {"aa aab aa", "aa", 0}, {"aab aa", "aa", 4}, {"b\ta\nc", "a", 2}, {"aba abab ab", "ab", 9},
+		{strings.Repeat("a ", 3) + "b", "a b", 4},
 		{"a", "a b", -1}, {"ab", "a", -1}, {"", "a", -1}, {"aaaa", "aa", -1},
 	} {
 		if start, ok := indexWords(c.value, c.words); ok != (c.start >= 0) || ok && start != c.start {

@@ -155,7 +155,7 @@ func FuzzMakePlan(f *testing.F) {
 	}
 	f.Add(uint64(9), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":null}}`)
 	f.Add(uint64(10), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":{"set":{"PATH":""},"was":{"PATH":"x"},"taken":["A"],"size":{"limit":"x","wasLimit":"-1"},"resizePolicy":"NotRequired"}}}`)
-	f.Add(uint64(11), "NODE_OPTIONS", "a a a a", "sh", `{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`)
+	f.Add(uint64(11), "NODE_OPTIONS", strings.Repeat("a ", 4), "sh", `{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`)
 	f.Fuzz(func(t *testing.T, seed uint64, name, value, command, record string) {
 		in := newChance(seed).input()
 		app := &in.Pod.Spec.Containers[0]

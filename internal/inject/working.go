@@ -141,7 +141,7 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 }
 
 // indexWords is where words first stand in value as whole words. A record can be forged, so it never looks at a byte of value twice
-// (Knuth, Morris and Pratt): "a a a ... b" in "a a a ..." would else take as long as both multiplied.
+// (Knuth, Morris and Pratt): many times the same word, and one that differs at the end, would else take as long as both multiplied.
 func indexWords(value, words string) (start int, ok bool) {
 	if len(words) > len(value) {
 		return 0, false

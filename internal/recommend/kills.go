@@ -66,6 +66,7 @@ func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
 		return false
 	case memory.OOMSuspected:
 		return k.Peak > 0 && k.Peak >= k.Limit.Percent(suspectPercent)
+	case memory.OOMMainProcess, memory.OOMChildProcess, memory.OOMAtStart, memory.OOMStall:
 	}
 	return k.Limit > 0 || k.Peak > 0
 }
@@ -203,6 +204,7 @@ func diedBy(kind memory.OOMKind) string {
 		return "out of its own heap"
 	case memory.OOMStall:
 		return "stalled"
+	case memory.OOMMainProcess, memory.OOMChildProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMSuspected:
 	}
 	return "OOM-killed"
 }

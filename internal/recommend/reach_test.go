@@ -15,7 +15,8 @@ import (
 
 // crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is ever seen. inForce is the
 // limit that the kernel holds it to when asked is what its status says. It returns the limits recommended, and the last recommendation.
-func crashLoop(first, need memory.Bytes, rounds int, policy Policy, edit func(*memory.OOMKill), inForce func(asked memory.Bytes) memory.Bytes) (limits []memory.Bytes, last Recommendation) {
+func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill), inForce func(asked memory.Bytes) memory.Bytes,
+) (limits []memory.Bytes, last Recommendation) {
 	h, now, asked := history.New(), start, first
 	var kills []memory.OOMKill
 	for range rounds {
@@ -26,7 +27,7 @@ func crashLoop(first, need memory.Bytes, rounds int, policy Policy, edit func(*m
 		k.Kind, k.Peak = memory.OOMAtStart, 0
 		edit(&k)
 		kills = append(kills, k)
-		last = Evaluate(Input{History: h, Kills: signals.Thinned(kills), Policy: policy, Current: Size{asked, asked}, LargestNode: 64 * gib, Now: now.Add(time.Second)})
+		last = Evaluate(Input{History: h, Kills: signals.Thinned(kills), Current: Size{asked, asked}, LargestNode: 64 * gib, Now: now.Add(time.Second)})
 		if last.Size.Limit > 0 {
 			asked = last.Size.Limit
 		}
@@ -66,7 +67,7 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 					first = false
 				}
 			}
-			limits, last := crashLoop(32*mib, need, 60, Policy{}, edit, stuckAt(32*mib))
+			limits, last := crashLoop(32*mib, need, 60, edit, stuckAt(32*mib))
 			if got := limits[len(limits)-1]; got > tc.most {
 				t.Errorf("after %d kills the limit is %s, want at most %s: %s", len(limits), got, tc.most, last.Summary)
 			}
@@ -94,14 +95,14 @@ func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
 
 // TestANeedAtStartIsFound: the limit is in force and nothing is ever measured, because it dies within seconds of its start.
 func TestANeedAtStartIsFound(t *testing.T) {
-	limits, last := crashLoop(32*mib, 300*mib, 10, Policy{}, asIs, works)
+	limits, last := crashLoop(32*mib, 300*mib, 10, asIs, works)
 	if got := limits[len(limits)-1]; len(limits) > 2 || got > 900*mib || last.Alarm != "" {
 		t.Errorf("32Mi to 300Mi: %v, %s", limits, last.Summary)
 	}
 	// A pod that was created with its limit, as in mode OnCreate, proves it.
 	created := func(k *memory.OOMKill) { k.Proven = true }
 	for need, want := range map[memory.Bytes]int{300 * mib: 2, gib: 3, 4 * gib: 5, 8 * gib: 6} {
-		limits, last := crashLoop(32*mib, need, 20, Policy{}, created, works)
+		limits, last := crashLoop(32*mib, need, 20, created, works)
 		if got := limits[len(limits)-1]; got < need || got > 3*need || len(limits) > want {
 			t.Errorf("32Mi to %s: %v, %s; want at most %d kills", need, limits, last.Summary, want)
 		}
@@ -111,7 +112,7 @@ func TestANeedAtStartIsFound(t *testing.T) {
 // TestSamplesAboveTheLimitBeforeProveARaise: kills of a process that was seen beyond what the limit before allows go on being answered.
 func TestSamplesAboveTheLimitBeforeProveARaise(t *testing.T) {
 	seen := func(k *memory.OOMKill) { k.Peak = k.Limit.Percent(60) }
-	limits, last := crashLoop(64*mib, 4*gib, 20, Policy{}, seen, works)
+	limits, last := crashLoop(64*mib, 4*gib, 20, seen, works)
 	if got := limits[len(limits)-1]; got < 4*gib || len(limits) > 7 {
 		t.Errorf("64Mi to 4Gi: %v, %s", limits, last.Summary)
 	}

@@ -138,9 +138,8 @@ func ramps(kills []memory.OOMKill) []ascent {
 
 // rampOf: the kill may be the end of a ramp.
 func rampOf(k memory.OOMKill) bool {
-	switch k.Kind {
-	case memory.OOMMainProcess, memory.OOMAtStart:
-		return k.Limit > 0 && k.Asked == 0 && k.Uptime > 0 && k.Uptime < rampMost
+	if k.Kind != memory.OOMMainProcess && k.Kind != memory.OOMAtStart {
+		return false
 	}
-	return false
+	return k.Limit > 0 && k.Asked == 0 && k.Uptime > 0 && k.Uptime < rampMost
 }

@@ -158,7 +158,7 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 	}
 	create(t, ns)
 	t.Cleanup(func() {
-		//nolint:errcheck // the test's own context is over, and what is left goes with the cluster
+		// The test's own context is over, and what is left goes with the cluster.
 		_ = k8s.Delete(context.Background(), ns, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
 	spec := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative}, Sizing: v1alpha1.SizingSpec{Mode: mode}}

@@ -73,7 +73,7 @@ var _ = Describe("sizing running pods that die", func() {
 		eventuallyApplied(ctx, *namespace, "Paused")
 		paused(ctx, *namespace, false)
 	}
-	bounded := func(g Gomega, live []corev1.Pod) {
+	bounded := func(live []corev1.Pod) {
 		for i := range live {
 			limit := resource.MustParse(limitOf(&live[i]))
 			if limit.Cmp(most) > 0 {
@@ -86,7 +86,7 @@ var _ = Describe("sizing running pods that die", func() {
 		crashLoop(ctx, v1alpha1.SizingInPlace)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
-			bounded(g, live)
+			bounded(live)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			if c := applied(rec); c.Reason == "NotInForce" { // does what it says
@@ -102,7 +102,7 @@ var _ = Describe("sizing running pods that die", func() {
 		crashLoop(ctx, v1alpha1.SizingInPlaceOrEvict)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
-			bounded(g, live)
+			bounded(live)
 			healthy(g, live, 1, 15*time.Second)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
