@@ -20,6 +20,10 @@ const (
 	// rememberedTimes bounds how far a kill may jump at once towards a peak seen before: four doublings' worth would
 	// be a guess.
 	rememberedTimes = 4
+	// raiseReaches: a raise is sent to a container that runs, and the kubelet tells ends and limits up to a second late each. The first
+	// instance of a container that dies this soon after its start above the limit its predecessors died at may have died before the raise
+	// reached it: 64Mi became 666Mi for a need of 110Mi that way, within a second. The next one at the same limit tells.
+	raiseReaches = 3 * time.Second
 	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
@@ -86,10 +90,13 @@ func (e *evaluation) growAfterKills() {
 		if e.Now.Sub(k.Time) >= killHold {
 			continue
 		}
+		e.newest = k
+		if e.mayPrecedeRaise(i) {
+			continue
+		}
 		if a := e.ask(i); a.limit >= e.grown.limit {
 			e.grown = a
 		}
-		e.newest = k
 	}
 	if by := e.grown.by; e.grown.limit > 0 {
 		count := sprintf("%s of %s in the ledger, last peak RSS", plural(int64(len(e.kills)), "kill"), by.Kind)
@@ -101,9 +108,28 @@ func (e *evaluation) growAfterKills() {
 			e.say("its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s", e.frozenWords())
 		}
 	}
+	if n := len(e.kills); e.grown.limit > 0 && e.mayPrecedeRaise(n-1) {
+		e.say("the kill at %s came within %s of the raise to %s and maybe before it: the next one at that limit counts", e.at(e.newest.Time),
+			ago(raiseReaches), e.newest.Limit)
+	}
 	if k := e.newest; k.Asked > 0 {
 		e.say("the kill at %s was at %s: the %s asked for were not in force yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
 	}
+}
+
+// mayPrecedeRaise says whether kill i may have come before the raise that its limit shows.
+func (e *evaluation) mayPrecedeRaise(i int) bool {
+	k := e.kills[i]
+	if k.Uptime >= raiseReaches || k.Kind == memory.OOMStall || k.Limit == 0 {
+		return false
+	}
+	var before memory.Bytes
+	for _, b := range e.kills[:i] {
+		if b.Container == k.Container {
+			before = max(before, b.Limit, b.Asked)
+		}
+	}
+	return before > 0 && before < k.Limit
 }
 
 // frozenWords says where a heap cap does not change with a restart alone.

@@ -215,3 +215,31 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		t.Errorf("got %s", got.Summary)
 	}
 }
+
+// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at once may have died before it.
+func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
+	at := func(after time.Duration, limit memory.Bytes, uptime time.Duration) memory.OOMKill {
+		k := kill(start.Add(after), limit)
+		k.Kind, k.Peak, k.Uptime, k.Proven = memory.OOMAtStart, 0, uptime, true
+		return k
+	}
+	evaluate := func(kills ...memory.OOMKill) Recommendation {
+		return Evaluate(Input{
+			History: history.New(), Kills: kills, Current: Size{Request: 256 * mib, Limit: 256 * mib}, LargestNode: 64 * gib,
+			Now: start.Add(time.Minute),
+		})
+	}
+	first := at(0, 64*mib, time.Second)
+	within := evaluate(first, at(time.Second, 256*mib, 0))
+	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "maybe before it") {
+		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
+	}
+	for name, kills := range map[string][]memory.OOMKill{
+		"the next one at the same limit": {first, at(time.Second, 256*mib, 0), at(12*time.Second, 256*mib, time.Second)},
+		"one that lived for a while":     {first, at(8*time.Second, 256*mib, 5*time.Second)},
+	} {
+		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Raise {
+			t.Errorf("%s: got %s, want a raise above 256Mi", name, got.Summary)
+		}
+	}
+}
