@@ -109,8 +109,7 @@ func (e *evaluation) growAfterKills() {
 		}
 	}
 	if n := len(e.kills); e.grown.limit > 0 && e.mayPrecedeRaise(n-1) {
-		e.say("the kill at %s came within %s of the raise to %s and maybe before it: the next one at that limit counts", e.at(e.newest.Time),
-			ago(raiseReaches), e.newest.Limit)
+		e.say("the death at %s may be of a process that started before the raise to %s: the next one at that limit counts", e.at(e.newest.Time), e.newest.Limit)
 	}
 	if k := e.newest; k.Asked > 0 {
 		e.say("the kill at %s was at %s: the %s asked for were not in force yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
@@ -120,7 +119,9 @@ func (e *evaluation) growAfterKills() {
 // mayPrecedeRaise says whether kill i may have come before the raise that its limit shows.
 func (e *evaluation) mayPrecedeRaise(i int) bool {
 	k := e.kills[i]
-	if k.Uptime >= raiseReaches || k.Kind == memory.OOMStall || k.Limit == 0 {
+	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it comes.
+	late := k.Uptime >= raiseReaches && k.Kind != memory.OOMHeapAbort
+	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return false
 	}
 	var before memory.Bytes

@@ -231,7 +231,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	first := at(0, 64*mib, time.Second)
 	within := evaluate(first, at(time.Second, 256*mib, 0))
-	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "maybe before it") {
+	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "may be of a process that started before the raise to 256Mi") {
 		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
 	}
 	for name, kills := range map[string][]memory.OOMKill{
@@ -241,5 +241,16 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Raise {
 			t.Errorf("%s: got %s, want a raise above 256Mi", name, got.Summary)
 		}
+	}
+	abort := func(k memory.OOMKill) memory.OOMKill {
+		k.Kind, k.Uptime = memory.OOMHeapAbort, 20*time.Second
+		return k
+	}
+	got := Evaluate(Input{
+		History: history.New(), Kills: []memory.OOMKill{abort(first), abort(at(20*time.Second, 256*mib, 0))}, LargestNode: 64 * gib,
+		Traits: Traits{Name: "Java", FollowsLimit: true, CapFollowsLimit: true}, Current: Size{Request: 256 * mib, Limit: 256 * mib}, Now: start.Add(time.Minute),
+	})
+	if got.Size.Limit > 256*mib {
+		t.Errorf("a heap cap is read at the start: got %s, want no raise for an abort of a process from before the raise", got.Summary)
 	}
 }
