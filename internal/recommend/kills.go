@@ -45,6 +45,11 @@ func (e *evaluation) judgeKills() {
 			e.unhelped = k
 		}
 	}
+	for i := range e.kills {
+		if limit, raced := e.precedesRaise(i); raced {
+			e.kills[i].Limit, e.kills[i].Asked = limit, e.kills[i].Limit
+		}
+	}
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
 		e.say("%s not counted: the runtime gave up at its own heap cap, not at the limit", plural(int64(heap), "heap abort"))
@@ -91,9 +96,6 @@ func (e *evaluation) growAfterKills() {
 			continue
 		}
 		e.newest = k
-		if e.mayPrecedeRaise(i) {
-			continue
-		}
 		if a := e.ask(i); a.limit >= e.grown.limit {
 			e.grown = a
 		}
@@ -108,29 +110,26 @@ func (e *evaluation) growAfterKills() {
 			e.say("its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s", e.frozenWords())
 		}
 	}
-	if n := len(e.kills); e.grown.limit > 0 && e.mayPrecedeRaise(n-1) {
-		e.say("the death at %s may be of a process that started before the raise to %s: the next one at that limit counts", e.at(e.newest.Time), e.newest.Limit)
-	}
 	if k := e.newest; k.Asked > 0 {
 		e.say("the kill at %s was at %s: the %s asked for were not in force yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
 	}
 }
 
-// mayPrecedeRaise says whether kill i may have come before the raise that its limit shows.
-func (e *evaluation) mayPrecedeRaise(i int) bool {
+// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then was.
+func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
 	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it comes.
 	late := k.Uptime >= raiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
-		return false
+		return 0, false
 	}
-	var before memory.Bytes
+	var asked memory.Bytes
 	for _, b := range e.kills[:i] {
 		if b.Container == k.Container {
-			before = max(before, b.Limit, b.Asked)
+			limit, asked = b.Limit, max(asked, b.Limit, b.Asked)
 		}
 	}
-	return before > 0 && before < k.Limit
+	return limit, asked > 0 && asked < k.Limit
 }
 
 // frozenWords says where a heap cap does not change with a restart alone.

@@ -231,7 +231,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	first := at(0, 64*mib, time.Second)
 	within := evaluate(first, at(time.Second, 256*mib, 0))
-	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "may be of a process that started before the raise to 256Mi") {
+	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not in force yet") {
 		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
 	}
 	for name, kills := range map[string][]memory.OOMKill{
