@@ -180,7 +180,11 @@ func others(ctx context.Context, s *story, _ *acts) error {
 			return []string{"get", "--raw", "/api/v1/namespaces/" + namespace + "/pods/" + pod + ":8080/proxy/stats"}
 		}},
 	} {
-		pod, err := s.awaitPod(ctx, o.app, func(p *corev1.Pod) bool { return injected(p) && running(p) })
+		pod, err := s.awaitPod(ctx, o.app, running)
+		if err == nil && !injected(pod) {
+			s.say("%s was made before memfit's webhook had heard of its profile: it is restarted", pod.Name)
+			pod, err = s.restartUntil(ctx, o.app, injected)
+		}
 		if err != nil {
 			return err
 		}

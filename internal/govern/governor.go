@@ -125,19 +125,19 @@ func (g *Governor) outOfReach(pod metav1.Object) string {
 
 // Rebuild reads all profiles and makes them the ones in force. Their specs stay the cache's own, which nobody changes.
 func (g *Governor) Rebuild(ctx context.Context) error {
-	_, err := g.rebuild(ctx)
+	_, _, err := g.rebuild(ctx)
 	return err
 }
 
-// rebuild returns what changed, too. The caller is the only one who rebuilds.
-func (g *Governor) rebuild(ctx context.Context) ([]Change, error) {
+// rebuild returns what changed, too, and how many profiles there are. The caller is the only one who rebuilds.
+func (g *Governor) rebuild(ctx context.Context) ([]Change, int, error) {
 	var namespaced v1alpha1.MemoryProfileList
 	if err := g.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing MemoryProfiles: %w", err)
+		return nil, 0, fmt.Errorf("listing MemoryProfiles: %w", err)
 	}
 	var clusterWide v1alpha1.ClusterMemoryProfileList
 	if err := g.reader.List(ctx, &clusterWide, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
+		return nil, 0, fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
 	}
 	profiles := make([]profile.Named, 0, len(namespaced.Items)+len(clusterWide.Items))
 	for i := range namespaced.Items {
@@ -151,7 +151,7 @@ func (g *Governor) rebuild(ctx context.Context) ([]Change, error) {
 	index := profile.NewIndex(profiles)
 	changed := changes(g.index.Swap(index), index)
 	g.once.Do(func() { close(g.built) })
-	return changed, nil
+	return changed, len(profiles), nil
 }
 
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.
