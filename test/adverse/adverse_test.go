@@ -152,6 +152,9 @@ func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string)
 // begin makes the namespace, the profile and the workload, and waits until the workload has come under memfit in its way.
 func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace string) {
 	t.Helper()
+	if w.alone {
+		awaitRoom(t)
+	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "adverse-"}}
 	if w.optIn == afterPause {
 		ns.Annotations = map[string]string{v1alpha1.PauseAnnotation: "true"}
@@ -189,6 +192,21 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 	time.Sleep(30 * time.Second)
 	patch(t, ns, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.PauseAnnotation))
 	return ns.Name
+}
+
+// awaitRoom waits until the pods of earlier workloads are gone: what they request is not free yet.
+func awaitRoom(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		var namespaces corev1.NamespaceList
+		if err := k8s.List(t.Context(), &namespaces); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(namespaces.Items, func(ns corev1.Namespace) bool { return strings.HasPrefix(ns.Name, "adverse-") }) {
+			return
+		}
+	}
+	t.Fatal("namespaces of earlier workloads are still there: kubectl get ns | grep adverse-")
 }
 
 func optInto(o client.Object) {
