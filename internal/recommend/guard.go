@@ -160,7 +160,10 @@ func NotJustReverted(in GuardInput) (string, string, bool) {
 // CooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is in use.
 func CooledDown(in GuardInput) (string, string, bool) {
 	cooldown := in.Policy.withDefaults().Cooldown
-	if in.Recommendation.UseAboveRequest && !in.Restarts { // what is used beyond the request, others were promised
+	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does not.
+	to := in.Recommendation.Size
+	here := in.RSS > in.Current.Request && to.Request > in.Current.Request && to.Limit == in.Current.Limit
+	if (in.Recommendation.UseAboveRequest || here) && !in.Restarts {
 		return pass()
 	}
 	if next := in.LastChange.Add(cooldown); !in.LastChange.IsZero() && in.Now.Before(next) && !in.urgent() {
