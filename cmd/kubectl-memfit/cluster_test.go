@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -209,6 +210,15 @@ func TestCluster(t *testing.T) {
 				c.recommend(t, strings.Replace(documents(t, "internal/report/testdata/shop.yaml")[0], "namespace: shop", "namespace: team", 1))
 			}
 			c.create(t, binding)
+		}
+		// The API server learns of bindings by its own watch, a moment after it has stored them.
+		for _, namespace := range []string{"shop", "team"} {
+			for range 100 {
+				if _, errs, _ := c.run("tenant", "status", "-n", namespace); !strings.Contains(errs, "is forbidden: User") {
+					break
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
 		}
 		if out, errs, code := c.run("tenant", "status", "-n", "team"); code != 0 || errs != "" || !strings.Contains(out, "deployment/web") {
 			t.Errorf("nothing there is the cluster's, yet: exit %d, %q, %q", code, out, errs)

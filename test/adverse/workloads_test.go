@@ -148,7 +148,7 @@ func workloads() []workload {
 			objects: cronJob("64Mi", "100Mi"),
 		},
 		{
-			name: "below-runtime", story: "Node.js in 24Mi: it does not even start",
+			name: "tight-runtime", story: "idle Node.js in 24Mi, less than its program file: it runs from page cache",
 			modes: applying, limit: 24 * mi, need: 60 * mi, within: 5 * time.Minute,
 			objects: deployment("24Mi", node(`setInterval(() => {}, 1000)`)), limitAtMost: 300 * mi, disturbedAtMost: 3,
 			profile: func(p *v1alpha1.MemoryProfileSpec) {
