@@ -59,8 +59,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	profiles := w.rebuild(ctx)
+	w.rebuild(ctx)
 	for {
+		var profiles int
 		select {
 		case <-ctx.Done():
 			return nil
