@@ -76,7 +76,8 @@ func (w *workload) bound() memory.Bytes {
 
 const mi = memory.MiB
 
-// workloads is the suite. What each needs was measured without memfit: the lowest limit, to 10 MiB, at which it ran for five minutes.
+// workloads is the suite. What each needs is what its program takes, and some 10 MiB for its runtime: an
+// estimate, not a measurement.
 func workloads() []workload {
 	return []workload{
 		{
