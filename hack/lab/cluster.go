@@ -126,7 +126,8 @@ func kindImages(ctx context.Context, l layout.Layout) error {
 			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C hack/lab run . load FILE`.")
 		return nil
 	}
-	built, err := buildImages(ctx, l, progress.New(os.Stderr, len(images.Workloads())))
+	recipes := images.Workloads()
+	built, err := buildImages(ctx, l, recipes, progress.New(os.Stderr, len(recipes)))
 	if err != nil {
 		return err
 	}

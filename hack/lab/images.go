@@ -18,8 +18,9 @@ func runImages(ctx context.Context, l layout.Layout, args []string) error {
 	if err := flag.NewFlagSet("images", flag.ContinueOnError).Parse(args); err != nil {
 		return err
 	}
-	report := progress.New(os.Stderr, len(images.Workloads()))
-	built, err := buildImages(ctx, l, report)
+	recipes := images.Workloads()
+	report := progress.New(os.Stderr, len(recipes))
+	built, err := buildImages(ctx, l, recipes, report)
 	if err != nil {
 		return err
 	}
@@ -34,14 +35,16 @@ func runImages(ctx context.Context, l layout.Layout, args []string) error {
 	return nil
 }
 
-func buildImages(ctx context.Context, l layout.Layout, report *progress.Reporter) ([]node.Image, error) {
+func buildImages(
+	ctx context.Context, l layout.Layout, recipes []images.Recipe, report *progress.Reporter,
+) ([]node.Image, error) {
 	source, err := sourceDir("")
 	if err != nil {
 		return nil, err
 	}
 	builder := images.Builder{Source: source, Store: l.Images(), Report: report}
 	var built []node.Image
-	for _, recipe := range images.Workloads() {
+	for _, recipe := range recipes {
 		path, err := builder.Ensure(ctx, recipe)
 		if err != nil {
 			return nil, err

@@ -51,8 +51,12 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 		return err
 	}
 	options.Kubernetes = kubernetes.Version
-	report := progress.New(os.Stderr, component.Count(component.All(kubernetes))+len(images.Workloads())+node.StartSteps)
-	n, err := build(ctx, l, kubernetes, options, report)
+	recipes, err := images.Select(os.Getenv("LAB_IMAGES"))
+	if err != nil {
+		return fmt.Errorf("LAB_IMAGES: %w", err)
+	}
+	report := progress.New(os.Stderr, component.Count(component.All(kubernetes))+len(recipes)+node.StartSteps)
+	n, err := build(ctx, l, kubernetes, recipes, options, report)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,8 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 
 // build builds what the cache lacks: programs and images at the same time, because images mostly wait for downloads.
 func build(
-	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, options node.Options, report *progress.Reporter,
+	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, recipes []images.Recipe, options node.Options,
+	report *progress.Reporter,
 ) (*node.Node, error) {
 	n := &node.Node{Layout: l, Options: options}
 	group, ctx := errgroup.WithContext(ctx)
@@ -87,7 +92,7 @@ func build(
 		return err
 	})
 	group.Go(func() (err error) {
-		n.Images, err = buildImages(ctx, l, report)
+		n.Images, err = buildImages(ctx, l, recipes, report)
 		return err
 	})
 	return n, group.Wait()

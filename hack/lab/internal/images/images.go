@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
@@ -60,6 +61,29 @@ func Workloads() []Recipe {
 		{Ref: "memfit.test/ruby:3.1", Debian: []string{"ruby3.1"}, Links: map[string]string{"usr/bin/ruby": "ruby3.1"}, Entrypoint: []string{"/usr/bin/ruby"}},
 		{Ref: "memfit.test/python:3.11", Debian: []string{"python3.11"}, Links: map[string]string{"usr/bin/python3": "python3.11"}, Entrypoint: []string{"/usr/bin/python3"}},
 	}
+}
+
+// Select keeps the images with these names, without registry and tag and separated by commas: "node,jdk". An empty list
+// keeps all, and the first one, which every pod of the lab needs, is always kept.
+func Select(names string) ([]Recipe, error) {
+	all := Workloads()
+	if names == "" {
+		return all, nil
+	}
+	wanted := strings.Split(names, ",")
+	selected, known := all[:1:1], []string{all[0].name()}
+	for _, r := range all[1:] {
+		known = append(known, r.name())
+		if slices.Contains(wanted, r.name()) {
+			selected = append(selected, r)
+		}
+	}
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no image is named %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return selected, nil
 }
 
 // Builder makes images and keeps them.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -29,6 +30,29 @@ func TestMergedLeadsThroughTheLinksOfAMergedUsr(t *testing.T) {
 		if got := merged(in); got != want {
 			t.Errorf("merged(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestSelectKeepsWhatIsNamedAndThePauseImage(t *testing.T) {
+	names := func(list string) (got []string) {
+		t.Helper()
+		selected, err := Select(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range selected {
+			got = append(got, r.name())
+		}
+		return got
+	}
+	if got, want := names("node,goprobe"), []string{"pause", "goprobe", "node"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := names(""); len(got) != len(Workloads()) {
+		t.Errorf("without a choice got %v, want all", got)
+	}
+	if _, err := Select("node,nodejs"); err == nil || !strings.Contains(err.Error(), `"nodejs"`) {
+		t.Errorf("an unknown name: got error %v, want one that quotes it", err)
 	}
 }
 

@@ -58,6 +58,11 @@ func (n *Node) Refresh(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, image := range id.Images { // those that were not asked for today are still there
+		if !slices.ContainsFunc(n.Images, func(other Image) bool { return other.Ref == image.Ref }) {
+			n.Images = append(n.Images, image)
+		}
+	}
 	return n.writeIdentity()
 }
 
