@@ -65,11 +65,16 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	}
 	// What is not recommended stays; what is set cannot be removed by a resize.
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
-	to, _ = wish.Policy.Bound(to, have(c)) // the owner's word is the last for each pod, whatever the others have
+	now := have(c)
+	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 && !recommend.Differs(now, limit, wish.Policy) {
+		to.Limit = c.Spec.Limit // a change of the request alone waits for less than one of the limit
+	}
+	to, _ = wish.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
 	if pod.QoS == "Guaranteed" {
 		to.Request = to.Limit
 	}
-	return to, recommend.Differs(have(c), to, wish.Policy)
+	overdue := c.RSS > now.Request && to.Request > now.Request // others were promised what it uses
+	return to, overdue || recommend.Differs(now, to, wish.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container.

@@ -219,6 +219,40 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.expectReason(ReasonUpToDate)
 }
 
+// Seen on a real node: the limit of one replica had been sent again as 257Mi, and its request waited for an hour below its use.
+func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
+	c := newCluster(t, 3, recommend.Size{Request: 68 * mib, Limit: 256 * mib})
+	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 257*mib, 257*mib
+	for i := range c.in.Pods {
+		c.app(i).RSS = 82 * mib
+	}
+	c.in.State.LastChange = c.in.Now.Add(-time.Minute)
+	c.wants(recommend.Size{Request: 90 * mib, Limit: 256 * mib}, false)
+	wish := c.in.Wishes["app"]
+	wish.Recommendation.Decision, wish.Recommendation.Evidence.Window = recommend.Raise, time.Minute
+	c.in.Wishes["app"] = wish
+	for range 4 {
+		c.look()
+		c.passes(time.Second)
+	}
+	c.expectLimits("256Mi 257Mi 256Mi")
+	for i := range c.in.Pods {
+		if got := c.app(i).Spec.Request; got != 90*mib {
+			t.Errorf("pod %d requests %s and uses 82Mi: %s %s", i, got, c.last.Reason, c.last.Message)
+		}
+	}
+}
+
+func TestARequestALittleBelowUseIsRaised(t *testing.T) {
+	c := newCluster(t, 1, recommend.Size{Request: 95 * mib, Limit: 256 * mib})
+	c.app(0).RSS = 98 * mib
+	c.wants(recommend.Size{Request: 103 * mib, Limit: 256 * mib}, false) // less than minChangePercent away
+	c.look()
+	if got := c.app(0).Spec.Request; got != 103*mib {
+		t.Errorf("requests %s and uses 98Mi: %s %s", got, c.last.Reason, c.last.Message)
+	}
+}
+
 func TestAStandingSizeIsNotLoweredWithoutEvidence(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(small, false)
