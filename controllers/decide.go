@@ -75,6 +75,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 				standing: m.standing[c.name], before: m.judged[c.name], now: now,
 				inUse: m.inUse(c.name, s.governed), largestNode: s.facts.LargestNode,
 			}
+			q.unrelieved, _ = m.ledger.RaisedInVain(c.name, now)
 			if taken, stands := running.State.Standing(c.name, now); stands {
 				q.reverted = &taken
 			}
@@ -216,7 +217,9 @@ type question struct {
 	now      time.Time
 	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.
 	inUse, largestNode memory.Bytes
-	leak               signals.Ramps
+	// unrelieved is the last stall that a raise did not end.
+	unrelieved memory.Stall
+	leak       signals.Ramps
 }
 
 type answer struct {
@@ -262,7 +265,7 @@ func (q *question) recommend(a *answer) []string {
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
 		Traits: recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, CapFollowsLimit: follows, CapFrozen: frozen},
-		InUse:  q.inUse, LargestNode: q.largestNode, Leak: q.leak.String(),
+		InUse:  q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

@@ -121,6 +121,8 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.Summary).To(MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`))
 		f.uses(10*time.Minute, dead, 140)
 		Expect(limit(0).Cmp(*first)).To(BeNumerically("<=", 0), "a second raise would be in vain, too")
+		f.uses(10*time.Minute, dead, 140)
+		Expect(f.limitOf(0)).To(Equal("256Mi"), "%v", w.recommendation(f.ref).Status)
 	})
 })
 

@@ -135,6 +135,8 @@ func stallCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
 		}
 	}
 	switch {
+	case goesOn != nil && goesOn.NotRelieved:
+		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
 	case goesOn != nil:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonStalled, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
 	case inVain != nil:

@@ -29,10 +29,17 @@ const (
 func Evaluate(in Input) Recommendation {
 	e := newEvaluation(in)
 	e.judgeKills()
-	if missing := e.missing(); missing != "" {
+	missing, back := e.missing(), e.rollBack()
+	if missing != "" && back > 0 {
+		return e.decide(Size{Limit: e.boundLimit(back), Request: e.Current.Request})
+	}
+	if missing != "" {
 		return e.hold(missing)
 	}
 	limit := e.boundGrowth(e.stopClimb(e.need()))
+	if e.History.Span() < day {
+		limit = max(limit, back)
+	}
 	if e.grown.limit > 0 { // a kill asks for more, never for less
 		limit = max(limit, e.Current.Limit)
 	}
@@ -208,6 +215,8 @@ func (e *evaluation) summary() string {
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
+	case e.rec.Decision == Lower && e.rec.RollBackTo > 0:
+		return sprintf("%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo, e.at(e.Unrelieved.Since))
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
 	case ev.PeakRSS > 0:

@@ -130,7 +130,7 @@ func HasEvidence(in GuardInput) (string, string, bool) {
 	if r.Decision == Hold {
 		return refuse("NotEnoughEvidence", "%s", r.Summary)
 	}
-	if in.lowering() && r.Evidence.Window < day && !in.OwnersBound {
+	if in.lowering() && r.Evidence.Window < day && !in.OwnersBound && !in.rollsBack() {
 		return refuse("NotEnoughEvidence", "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
 	}
 	return pass()
@@ -163,7 +163,7 @@ func CooledDown(in GuardInput) (string, string, bool) {
 	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does not.
 	to := in.Recommendation.Size
 	here := in.RSS > in.Current.Request && to.Request > in.Current.Request && to.Limit == in.Current.Limit
-	if (in.Recommendation.UseAboveRequest || here) && !in.Restarts {
+	if (in.Recommendation.UseAboveRequest || here || in.rollsBack()) && !in.Restarts {
 		return pass()
 	}
 	if next := in.LastChange.Add(cooldown); !in.LastChange.IsZero() && in.Now.Before(next) && !in.urgent() {
@@ -248,7 +248,7 @@ func RoomToLower(in GuardInput) (string, string, bool) {
 	if !in.lowering() {
 		return pass()
 	}
-	if in.RSS.Percent(105) >= limit {
+	if !holds(limit, in.RSS) {
 		return refuse("InUse", "RSS is %s right now: a limit of %s would kill it", in.RSS, limit)
 	}
 	if in.WindowPeak > limit {

@@ -97,6 +97,8 @@ type Input struct {
 	Current Size
 	// InUse is what the fullest replica has held for the last readings. No request is recommended below it. 0: not known.
 	InUse memory.Bytes
+	// Unrelieved is the last stall of the week that a raise did not end; its zero value: there is none.
+	Unrelieved memory.Stall
 	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most. 0: not known.
 	LargestNode memory.Bytes
 	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops then, with an alarm.
@@ -140,6 +142,9 @@ type Recommendation struct {
 	Urgent bool
 	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing restarts for it.
 	UseAboveRequest bool
+	// RollBackTo is the limit before a raise that did not end the stall it was for. To lower as far as this takes no day of evidence and
+	// no cool-down. 0: there is no such raise.
+	RollBackTo memory.Bytes
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string
 }

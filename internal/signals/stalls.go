@@ -83,9 +83,9 @@ func sameStall(onFile, seen *memory.Stall) bool {
 // goOn brings the stall on file up to date and reports whether it has ended by that.
 func goOn(onFile, seen *memory.Stall) bool {
 	open := onFile.Ended.IsZero()
-	onFile.Ended, onFile.FaultsAfter = seen.Ended, seen.FaultsAfter
+	onFile.Ended = seen.Ended
 	if !onFile.NotRelieved { // what was tried in vain stays known
-		onFile.RaisedTo, onFile.NotRelieved = seen.RaisedTo, seen.NotRelieved
+		onFile.RaisedTo, onFile.FaultsAfter, onFile.NotRelieved = seen.RaisedTo, seen.FaultsAfter, seen.NotRelieved
 	}
 	return open && !seen.Ended.IsZero()
 }
@@ -102,8 +102,26 @@ func (s *stalls) add(stall memory.Stall, last *memory.Stall) bool {
 	s.totals[name]++
 	kept := append(s.kept[name], stall)
 	slices.SortStableFunc(kept, stallsByTime)
-	s.kept[name] = slices.Clone(kept[max(0, len(kept)-StallsKept):])
+	s.kept[name] = slices.Clone(newestStalls(kept))
 	return true
+}
+
+// newestStalls drops the oldest of too many, but not the last one that a raise did not end: the next raise would be in
+// vain, too.
+func newestStalls(kept []memory.Stall) []memory.Stall {
+	extra := len(kept) - StallsKept
+	if extra <= 0 {
+		return kept
+	}
+	for i := len(kept) - 1; i >= 0; i-- {
+		if kept[i].NotRelieved {
+			if i < extra {
+				return append([]memory.Stall{kept[i]}, kept[extra+1:]...)
+			}
+			break
+		}
+	}
+	return kept[extra:]
 }
 
 // endGone ends the stalls of pods that are gone.
@@ -191,15 +209,20 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 
 func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
 	return slices.ContainsFunc(kept, func(s memory.Stall) bool {
-		return s.NotRelieved && limit <= s.RaisedTo && now.Sub(s.Ended) < stallInVain
+		return limit <= s.RaisedTo && triedInVain(&s, now)
 	})
+}
+
+// triedInVain: a raise did not end it, and it goes on (at the limit from before) or ended not long ago.
+func triedInVain(s *memory.Stall, now time.Time) bool {
+	return s.NotRelieved && (s.Ended.IsZero() || now.Sub(s.Ended) < stallInVain)
 }
 
 // RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within
 // [stallInVain].
 func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
 	for _, k := range l.stalls.kept[container] {
-		if k.NotRelieved && now.Sub(k.Ended) < stallInVain {
+		if triedInVain(&k, now) {
 			s, ok = k, true
 		}
 	}

@@ -71,6 +71,34 @@ func TestAStallIsCountedOnce(t *testing.T) {
 	}
 }
 
+// At the limit from before, it stalls again: with the same process, or with the next ones.
+func TestARaiseInVainIsNotForgottenWhileStallsGoOn(t *testing.T) {
+	vain := over(stallAt("a", 0, mi(256)), 9)
+	vain.RaisedTo, vain.FaultsAfter, vain.NotRelieved = mi(512), 140, true
+	asks := func(l *Ledger, minutes float64) int { return len(l.KillsAndStalls("app", at(minutes))) }
+
+	l := &Ledger{}
+	l.UpdateStalls([]memory.Stall{vain, stallAt("a", 12, mi(256))}, map[types.UID]bool{"a": true}, at(13))
+	if _, open := l.OpenStall(vain.Container); !open || asks(l, 14) != 0 {
+		t.Errorf("open %v, and %d stalls ask for a raise: %+v", open, asks(l, 14), l.Stalls("app"))
+	}
+	if _, known := l.RaisedInVain("app", at(14)); !known {
+		t.Error("a stall that goes on made the raise in vain forgotten")
+	}
+	l = &Ledger{}
+	l.UpdateStalls([]memory.Stall{vain}, nil, at(13))
+	for i := range 3 * StallsKept {
+		pod, from := fmt.Sprintf("b%d", i), float64(60*i+60)
+		l.UpdateStalls([]memory.Stall{over(stallAt(pod, from, mi(256)), from+9)}, nil, at(from+9))
+		if l = reborn(t, l); asks(l, from+10) != 0 {
+			t.Fatalf("after %d more stalls one asks for a raise again: %+v", i+1, l.Stalls("app"))
+		}
+	}
+	if n := len(l.Stalls("app")); n != StallsKept {
+		t.Errorf("%d stalls are kept, want %d", n, StallsKept)
+	}
+}
+
 func TestStallsSurviveARestartWhole(t *testing.T) {
 	l, live := &Ledger{}, map[types.UID]bool{"a": true}
 	want := over(stallAt("a", 0, mi(256)), 9)

@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// unrelieved is a stall that a raise from 256Mi to 512Mi did not end.
+func unrelieved() memory.Stall {
+	return memory.Stall{
+		Limit: 256 * mib, RaisedTo: 512 * mib, Since: start, Known: start.Add(time.Minute), Ended: start.Add(8 * time.Minute),
+		Anon: 235 * mib, Faults: 150, FaultsAfter: 140, NotRelieved: true,
+	}
+}
+
+func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
+	now := start.Add(10 * time.Minute)
+	young := func(use memory.Bytes) *history.Container {
+		h := history.New()
+		for i := range 5 {
+			h.Add(sample("pod-0", start.Add(time.Duration(2*i)*time.Minute), use), 512*mib)
+		}
+		return h
+	}
+	for name, tc := range map[string]struct {
+		in   Input
+		want Decision
+		size Size
+		says string
+	}{
+		"at once, on minutes of use": {
+			Input{History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved()},
+			Lower, Size{250 * mib, 256 * mib}, "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
+		},
+		"and then it stays": {
+			Input{History: young(235 * mib), Current: Size{250 * mib, 256 * mib}, Unrelieved: unrelieved()},
+			Keep, Size{250 * mib, 256 * mib}, "Keep limit 256Mi",
+		},
+		"not onto what is in use": {
+			Input{History: young(260 * mib), Current: Size{300 * mib, 512 * mib}, Unrelieved: unrelieved()},
+			Hold, Size{}, "it is not rolled back to 256Mi: use has reached 260Mi",
+		},
+		"not when a kill has asked for more since": {
+			Input{
+				History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(),
+				Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 512*mib)},
+			}, Raise, Size{}, "OOM-killed at limit 512Mi",
+		},
+		"not when somebody has raised it further": {
+			Input{History: young(235 * mib), Current: Size{250 * mib, 1024 * mib}, Unrelieved: unrelieved()}, Hold, Size{}, "5 samples over",
+		},
+		"not where limits are never lowered": {
+			Input{History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(), Policy: Policy{DecreaseNever: true}},
+			Keep, Size{250 * mib, 512 * mib}, "decrease is Never",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Now = now
+			got := Evaluate(tc.in)
+			if got.Decision != tc.want || tc.size != (Size{}) && got.Size != tc.size {
+				t.Errorf("%s %v, want %s %v: %s", got.Decision, got.Size, tc.want, tc.size, got.Summary)
+			}
+			if all := got.Summary + "\n" + strings.Join(got.Reasons, "\n"); !strings.Contains(all, tc.says) {
+				t.Errorf("nothing says %q:\n%s", tc.says, all)
+			}
+		})
+	}
+}
+
+func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
+	rec := Recommendation{Decision: Lower, Size: Size{250 * mib, 256 * mib}, RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute}}
+	in := GuardInput{
+		Recommendation: rec, Current: Size{250 * mib, 512 * mib}, Now: start.Add(10 * time.Minute), LastChange: start, RSS: 235 * mib, Replicas: 2,
+	}
+	if reason, message, refused := DefaultGuards().Refusal(in); refused {
+		t.Errorf("refused: %s: %s", reason, message)
+	}
+	in.RSS = 250 * mib
+	if reason, _, _ := DefaultGuards().Refusal(in); reason != "InUse" {
+		t.Errorf("lowered onto what is in use: %q", reason)
+	}
+	in.RSS, in.Recommendation.Size.Limit = 100*mib, 128*mib
+	if reason, _, _ := DefaultGuards().Refusal(in); reason != "NotEnoughEvidence" {
+		t.Errorf("lowered beyond what was before on 8 minutes of use: %q", reason)
+	}
+}
