@@ -3,7 +3,13 @@
 
 package runtimes
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
 
 // .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in silence. The
 // runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and documentation, not measured.
@@ -38,6 +44,8 @@ const (
 	dotnetPercentName  = "DOTNET_GCHeapHardLimitPercent"
 	dotnetLimitName    = "DOTNET_GCHeapHardLimit"
 	dotnetConserveName = "DOTNET_GCConserveMemory"
+
+	dotnetRoom = 120 // see [Knob.Room]; as for V8, because it was not measured
 )
 
 // hardLimits are the user's own: limits per heap (SOH, LOH, POH) next to ours can be a combination that does not start.
@@ -99,4 +107,23 @@ func dotnetConserve(f Facts) Verdict {
 	default:
 		return set(fmt.Sprintf("0x%X", *n), "dotnet.conserveMemory of the profile")
 	}
+}
+
+// hexBytes and hexPercent read .NET's numbers.
+func hexBytes(text string, _ memory.Bytes) memory.Bytes { return memory.Bytes(hex(text)) }
+
+func hexPercent(text string, limit memory.Bytes) memory.Bytes {
+	percent := hex(text)
+	if percent > 100 {
+		return 0
+	}
+	return limit.Percent(int32(percent)) //nolint:gosec // at most 100
+}
+
+func hex(text string) int64 {
+	n, err := strconv.ParseInt(strings.TrimPrefix(strings.ToLower(text), "0x"), 16, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }

@@ -11,16 +11,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// How much heap a cap must leave, in percent of the lowest RSS that processes without a cap came down to between collections. That is an upper
-// bound of what is alive: it also holds garbage that no collection met, and the process besides its heap. Measured with a live set that is
-// replaced all the time (docs/runtimes.md): Node.js aborted with caps of up to 111 % of it and not from 115 % on; HotSpot, whose RSS
-// stays 1.5 times the live set, worked at 75 %. .NET was not measured.
-const (
-	v8Room      = 120
-	hotspotRoom = 100
-	dotnetRoom  = 120
-)
-
 // CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does nothing but collect. Go
 // has none: GOMEMLIMIT gives way.
 func (r *Runtime) CapsHeap() bool {
@@ -103,17 +93,6 @@ var caps = func() (all []*Knob) {
 	return all
 }()
 
-// flagMiB reads a flag of whole MiB; the last one counts.
-func flagMiB(flag string) func(string, memory.Bytes) memory.Bytes {
-	return func(text string, _ memory.Bytes) memory.Bytes {
-		n, err := strconv.ParseInt(flagValue(foldV8(text), flag), 10, 32)
-		if err != nil {
-			return 0
-		}
-		return memory.Bytes(n) * memory.MiB
-	}
-}
-
 // flagPercent reads a flag that is a share of the limit, such as "60.0".
 func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	return func(text string, limit memory.Bytes) memory.Bytes {
@@ -136,23 +115,4 @@ func flagValue(text, flag string) string {
 		value = value[:end]
 	}
 	return value
-}
-
-// hexBytes and hexPercent read .NET's numbers.
-func hexBytes(text string, _ memory.Bytes) memory.Bytes { return memory.Bytes(hex(text)) }
-
-func hexPercent(text string, limit memory.Bytes) memory.Bytes {
-	percent := hex(text)
-	if percent > 100 {
-		return 0
-	}
-	return limit.Percent(int32(percent)) //nolint:gosec // at most 100
-}
-
-func hex(text string) int64 {
-	n, err := strconv.ParseInt(strings.TrimPrefix(strings.ToLower(text), "0x"), 16, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }

@@ -68,6 +68,9 @@ const (
 	openJ9, nativeImage, buildpack = "OpenJ9", "NativeImage", "Buildpack"
 
 	trimDefault = 60 * time.Second
+
+	// hotspotRoom is how much heap a cap must leave (see [Knob.Room]): HotSpot's RSS stays 1.5 times its live set, and it worked at 75 % of it.
+	hotspotRoom = 100
 )
 
 // rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after all. That a restore
@@ -189,3 +192,55 @@ func g1Periodic(f Facts) Verdict {
 
 // milliseconds is the JVM's only unit for intervals; a suffix stops it at start.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
+var javaToolOptions = &Grammar{
+	Hazard: javaHazard, Words: javaWords,
+	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. What is cut is the user's.
+	MaxLength: 1024, MaxWords: 64,
+	Strict:    func(v Version) bool { return !v.Known() || v.Below(V(9)) },
+	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",
+}
+
+func javaHazard(value string) string {
+	if _, ok := splitJava(value); !ok {
+		return "has a quote that is not closed, which stops the JVM at start: close it"
+	}
+	return ""
+}
+
+func javaWords(value string) []string {
+	words, _ := splitJava(value)
+	return words
+}
+
+// splitJava reads value as HotSpot reads JAVA_TOOL_OPTIONS; ok is false where it refuses to start.
+func splitJava(value string) (words []string, ok bool) {
+	var word strings.Builder
+	inWord := false
+	var quote byte
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			quote, inWord = c, true
+		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			inWord = true
+			word.WriteByte(c)
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, quote == 0
+}

@@ -64,9 +64,6 @@ var clusters = []Sign{
 	{Text: "pm2-docker", In: InCommand, Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
 }
 
-// foldV8 writes flags the one way: V8 takes "_" for "-" anywhere in a flag's name.
-func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
-
 func nodeOldSpace(f Facts) Verdict {
 	if f.Version.Below(V(8)) {
 		return left("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
@@ -89,57 +86,6 @@ func nodeSemiSpace(f Facts) Verdict {
 		return left("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
 	}
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
-}
-
-// v8 is a runtime with V8 in it, Node.js or Deno.
-type v8 struct {
-	name string
-	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
-	semiSpace memory.Bytes
-}
-
-// oldSpace is V8's old generation in whole MiB: the share of the limit asked for (75 %) less three semi-spaces.
-func (e v8) oldSpace(f Facts) Verdict {
-	if f.Ask.HeapLimit > 0 {
-		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
-	}
-	if f.Limit == 0 {
-		return noLimit("it")
-	}
-	if f.Limit < nodeLimitMin {
-		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
-			f.LimitText, nodeLimitMin, e.name, nodeBare))
-	}
-	percent := percentOr(f.Ask, nodePercent)
-	if bad := badPercent(percent); bad != "" {
-		return left(bad)
-	}
-	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
-	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
-	if percent > nodePercent { // more than usual has to prove that it fits
-		return e.asked(f, old, why)
-	}
-	return e.checked(f, old, why)
-}
-
-// asked checks that what the profile asks for fits below the limit together with what V8 does not count.
-func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
-	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
-		return left(bad)
-	}
-	young := 3 * e.semiSpace
-	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower it, or raise the limit",
-			old, why, young, nodeBare, e.name, f.LimitText))
-	}
-	return e.checked(f, old, why)
-}
-
-func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
-	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
-		return left(fmt.Sprintf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why, nodeOldMin))
-	}
-	return set(fmt.Sprint(old.MiB()), why)
 }
 
 // semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it
@@ -168,9 +114,57 @@ func powerOfTwo(b memory.Bytes) memory.Bytes {
 	return 1 << bits.Len64(uint64(b-1))
 }
 
-func percentOr(a Ask, byDefault int32) int32 {
-	if a.HeapPercent != 0 {
-		return a.HeapPercent
+// nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\" escapes.
+var nodeOptions = &Grammar{Hazard: nodeHazard, Words: nodeWords}
+
+func nodeHazard(value string) string {
+	switch {
+	case strings.ContainsRune(value, '\n'):
+		return "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one line (YAML: use >- instead of |)"
+	case strings.ContainsRune(value, '\t'):
+		return "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
+	case strings.ContainsRune(value, '\r'):
+		return "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix line ends"
 	}
-	return byDefault
+	if _, ok := splitNode(value); !ok {
+		return "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
+	}
+	return ""
+}
+
+func nodeWords(value string) []string {
+	words, _ := splitNode(value)
+	return words
+}
+
+// splitNode reads value as Node.js reads NODE_OPTIONS; ok is false where Node.js refuses to start.
+func splitNode(value string) (words []string, ok bool) {
+	var word strings.Builder
+	inWord, quoted := false, false
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case c == '\\' && quoted:
+			if i++; i == len(value) {
+				return words, false
+			}
+			inWord = true
+			word.WriteByte(value[i])
+		case c == ' ' && !quoted:
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		case c == '"':
+			quoted = !quoted // a pair of quotes around nothing is no word
+		default:
+			inWord = true
+			word.WriteByte(c)
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, !quoted
 }

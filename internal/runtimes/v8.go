@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// v8Room is how much heap a cap must leave (see [Knob.Room]): Node.js aborted with caps of up to 111 % of the live heap and not from 115 % on,
+// measured with a live set that is replaced all the time (docs/runtimes.md).
+const v8Room = 120
+
+// v8 is a runtime with V8 in it, Node.js or Deno.
+type v8 struct {
+	name string
+	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
+	semiSpace memory.Bytes
+}
+
+// oldSpace is V8's old generation in whole MiB: the share of the limit asked for (75 %) less three semi-spaces.
+func (e v8) oldSpace(f Facts) Verdict {
+	if f.Ask.HeapLimit > 0 {
+		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
+	}
+	if f.Limit == 0 {
+		return noLimit("it")
+	}
+	if f.Limit < nodeLimitMin {
+		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
+			f.LimitText, nodeLimitMin, e.name, nodeBare))
+	}
+	percent := percentOr(f.Ask, nodePercent)
+	if bad := badPercent(percent); bad != "" {
+		return left(bad)
+	}
+	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
+	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
+	if percent > nodePercent { // more than usual has to prove that it fits
+		return e.asked(f, old, why)
+	}
+	return e.checked(f, old, why)
+}
+
+// asked checks that what the profile asks for fits below the limit together with what V8 does not count.
+func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
+	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
+		return left(bad)
+	}
+	young := 3 * e.semiSpace
+	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
+		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower it, or raise the limit",
+			old, why, young, nodeBare, e.name, f.LimitText))
+	}
+	return e.checked(f, old, why)
+}
+
+func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
+	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
+		return left(fmt.Sprintf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why, nodeOldMin))
+	}
+	return set(fmt.Sprint(old.MiB()), why)
+}
+
+// foldV8 writes flags the one way: V8 takes "_" for "-" anywhere in a flag's name.
+func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
+
+// flagMiB reads a flag of whole MiB; the last one counts.
+func flagMiB(flag string) func(string, memory.Bytes) memory.Bytes {
+	return func(text string, _ memory.Bytes) memory.Bytes {
+		n, err := strconv.ParseInt(flagValue(foldV8(text), flag), 10, 32)
+		if err != nil {
+			return 0
+		}
+		return memory.Bytes(n) * memory.MiB
+	}
+}
