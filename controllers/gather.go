@@ -187,15 +187,33 @@ func complete(s *scene, m *remembered, observations []signals.Observation) {
 	}
 }
 
-// nodes are the nodes of governed pods, by pod.
-func (s *scene) nodes() map[types.UID]string {
-	nodes := make(map[types.UID]string, len(s.governed))
+// placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same containers, so they
+// share one list.
+func (s *scene) placed() map[types.UID]placement {
+	placed := make(map[types.UID]placement, len(s.governed))
+	var last []string
 	for _, pod := range s.governed {
-		if pod.Spec.NodeName != "" {
-			nodes[pod.UID] = pod.Spec.NodeName
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		if names := containersOf(&pod.Spec); !slices.Equal(names, last) {
+			last = names
+		}
+		placed[pod.UID] = placement{pod.Spec.NodeName, last}
+	}
+	return placed
+}
+
+// containersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its own that is never
+// seen again.
+func containersOf(spec *corev1.PodSpec) []string {
+	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			names = append(names, list[i].Name)
 		}
 	}
-	return nodes
+	return names
 }
 
 // ended: nothing runs in it any more, and nothing will.

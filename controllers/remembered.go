@@ -223,6 +223,21 @@ func (m *remembered) forgetGone(live map[types.UID]bool, now time.Time) {
 	})
 }
 
+// forgetNames drops the histories of containers that no governed pod has any more, once there are more than a checkpoint holds: names of
+// older versions of the workload would otherwise take the room of those that run, and memory for ever.
+func (m *remembered) forgetNames(governed []*corev1.Pod) {
+	if len(m.containers) <= maxContainers {
+		return
+	}
+	present := map[string]bool{}
+	for _, pod := range governed {
+		for _, name := range containersOf(&pod.Spec) {
+			present[name] = true
+		}
+	}
+	maps.DeleteFunc(m.containers, func(name string, _ *history.Container) bool { return !present[name] })
+}
+
 // due says whether a checkpoint with this status must be written now. A changed ledger never waits; history may, because losing minutes
 // of samples changes no number.
 func (m *remembered) due(status *v1alpha1.MemoryCheckpointStatus, every time.Duration, now time.Time) bool {

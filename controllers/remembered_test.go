@@ -4,10 +4,14 @@
 package controllers
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
 )
 
 func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
@@ -39,5 +43,19 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	c.Status.Version = checkpointVersion + 1
 	if _, err := newRemembered().unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
 		t.Errorf("got %v, want a refusal that names the newer memfit", err)
+	}
+}
+
+// TestNamesOfOldVersionsAreForgotten: a workload whose containers have another name in each version costs no more than one that has many.
+func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
+	m := newRemembered()
+	m.history("app")
+	for version := range 1000 {
+		name := fmt.Sprintf("a-%04d", version) // before app, as names go
+		m.history(name)
+		m.forgetNames([]*corev1.Pod{build.Pod("shop", "web").Container("app").Container(name).Obj()})
+	}
+	if n := len(m.containers); n > maxContainers || m.containers["app"] == nil || m.containers["a-0999"] == nil {
+		t.Errorf("%d histories, app among them: %t, the newest version among them: %t", n, m.containers["app"] != nil, m.containers["a-0999"] != nil)
 	}
 }

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,9 +37,15 @@ type member struct {
 	workload memory.WorkloadRef
 	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
 	owner types.UID
-	// governed and node are set by the workload's reconcile; the usage collector reads them.
+	// governed and placement are set by the workload's reconcile; the usage collector reads them.
 	governed bool
-	node     string
+	placement
+}
+
+// placement is where a governed pod runs, and which containers it was given: a node speaks for these and for no others.
+type placement struct {
+	node       string
+	containers []string
 }
 
 type household struct {
@@ -169,9 +176,10 @@ func (r *Roster) Sampled(node string, samples []memory.Sample, source string) ma
 	return touched
 }
 
-// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name.
+// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name and that container. A
+// name that is remembered takes 1.5 KiB, so a node must not invent any.
 func (m *member) on(node string, c memory.ContainerRef) bool {
-	return m.governed && m.node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod
+	return m.governed && m.node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod && slices.Contains(m.containers, c.Container)
 }
 
 // Counted puts kill counters of one node into the mailboxes, and returns the workloads in which something was killed once.
@@ -241,7 +249,7 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 }
 
 // Govern records which pods of a workload are governed by a profile and where they run; all others are not.
-func (r *Roster) Govern(workload memory.WorkloadRef, nodes map[types.UID]string, by ProfileKey) {
+func (r *Roster) Govern(workload memory.WorkloadRef, placed map[types.UID]placement, by ProfileKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[workload]
@@ -251,10 +259,7 @@ func (r *Roster) Govern(workload memory.WorkloadRef, nodes map[types.UID]string,
 	h.profile = by
 	for uid := range h.pods {
 		m := r.pods[uid]
-		m.node, m.governed = nodes[uid], false
-		if m.node != "" {
-			m.governed = true
-		}
+		m.placement, m.governed = placed[uid], placed[uid].node != ""
 		r.pods[uid] = m
 	}
 }

@@ -42,7 +42,7 @@ func TestMailIsBounded(t *testing.T) {
 	for restarts := range int32(1000) {
 		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
 	}
-	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]placement{"uid-1": {"node-1", []string{"app"}}}, ProfileKey{})
 	for i := range 3 * maxSamples {
 		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
 		r.Sampled("node-1", []memory.Sample{s}, "kubelet")
@@ -99,12 +99,20 @@ func TestLateOwnersMovePods(t *testing.T) {
 // TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
-	r.Govern(rosterWeb, map[types.UID]string{"uid-1": "node-1"}, ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]placement{"uid-1": {"node-1", []string{"app"}}}, ProfileKey{})
 	sample := func(uid types.UID, pod string) memory.Sample {
 		return memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB}
 	}
 	samples := []memory.Sample{
 		sample("uid-1", "web-1"), sample("uid-1", "web-1"), sample("uid-1", "web-of-another-name"), sample("uid-2", "web-2"), sample("uid-3", "web-3"),
+	}
+	for i := range 100 { // a node that invents containers of its own pod
+		invented := sample("uid-1", "web-1")
+		invented.Container.Container = fmt.Sprintf("invented-%d", i)
+		samples = append(samples, invented)
+		if touched := r.Counted("node-1", []signals.Counter{{Container: invented.Container, Count: 3}}); len(touched) != 0 {
+			t.Errorf("kills were counted in %s, which the pod does not have", invented.Container.Container)
+		}
 	}
 	if touched := r.Sampled("node-2", samples, "kubelet"); len(touched) != 0 {
 		t.Errorf("another node spoke for the pod: touched %v", touched)

@@ -162,7 +162,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restUntil, m.owner = time.Time{}, or(m.owner, scene.owner.UID)
-	r.Roster.Govern(workload, scene.nodes(), keyOfProfile(scene.profile))
+	r.Roster.Govern(workload, scene.placed(), keyOfProfile(scene.profile))
 	r.warn(scene)
 
 	if m.measuredSince.IsZero() && !r.Unmeasured {
@@ -177,6 +177,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	m.watchStalls(mail.Observations, mail.Samples)
 	stalls := m.fileStalls(scene.live(), now)
 	m.forgetGone(scene.live(), now)
+	m.forgetNames(scene.governed)
 	if err := r.save(ctx, scene.owner, m, now); err != nil {
 		if r.vanished(ctx, scene, err) {
 			return reconcile.Result{}, r.leave(ctx, scene)

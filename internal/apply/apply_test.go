@@ -323,6 +323,41 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.expectLimits("100Mi 256Mi 256Mi")
 }
 
+// TestAKillByASlowClockTakesItBack: the node's clock says that the canary died before its limit was lowered.
+func TestAKillByASlowClockTakesItBack(t *testing.T) {
+	for name, behind := range map[string]time.Duration{"a minute": time.Minute, "a moment": 6 * time.Second, "a year": 365 * 24 * time.Hour} {
+		c := newCluster(t, 3, big)
+		c.wants(small, false)
+		c.killed(1) // at the old limit, before anything was changed: it says nothing of the new one
+		c.kills[0].Seen = c.in.Now
+		c.passes(time.Second)
+		c.look()
+		c.passes(5 * time.Second)
+		c.look()
+		c.expectLimits("100Mi 256Mi 256Mi")
+		c.killed(0)
+		c.kills[1].Time, c.kills[1].Seen = c.in.Now.Add(-behind), c.in.Now
+		c.passes(time.Second)
+		c.look()
+		c.expectLimits("256Mi 256Mi 256Mi")
+		if !c.told("by the clock of its node, which memfit saw at 2026-03-02 08:00:06Z; the change began at 2026-03-02 08:00:01Z") {
+			t.Errorf("%s behind: %q", name, c.log)
+		}
+	}
+}
+
+// TestAKillOfLastMonthTakesNothingBack: it was at the limit that is tried now, and memfit knew of it when it began.
+func TestAKillOfLastMonthTakesNothingBack(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	c.killed(0)
+	c.kills[0].Limit, c.kills[0].Time, c.kills[0].Seen = small.Limit, c.in.Now.Add(-30*24*time.Hour), c.in.Now.Add(-30*24*time.Hour)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectLimits("100Mi 256Mi 256Mi")
+}
+
 func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.in.Pods[0].Containers[0].Started = c.in.Now.Add(-2 * time.Minute)

@@ -230,13 +230,14 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 	return true
 }
 
-// killedAtTarget looks for a kill under the lower limit. The limit tells it from a kill in a pod that still has the old one.
+// killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from a kill in a pod that
+// still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill before the change that caused it.
 func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 	e := o.state.Experiment
 	for _, k := range kills {
 		name := k.Container.Container
 		target := e.Targets[name].Limit
-		if k.Time.Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target || !lowers(e.Before[name].Limit, target) {
+		if later(k.Time, k.Seen).Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target || !lowers(e.Before[name].Limit, target) {
 			continue
 		}
 		died := "was OOM killed"
@@ -244,9 +245,24 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 			died = "stalled"
 		}
 		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, clock(k.Time), clock(e.Began))
+			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), clock(e.Began))
 	}
 	return Pod{}, ""
+}
+
+// killedAt is the time of a kill in words that do not contradict the change which it came after.
+func killedAt(k memory.OOMKill, began time.Time) string {
+	if !k.Time.Before(stamp(began)) {
+		return clock(k.Time)
+	}
+	return fmt.Sprintf("%s by the clock of its node, which memfit saw at %s", clock(k.Time), clock(k.Seen))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice and give up.

@@ -43,6 +43,9 @@ type OOMKill struct {
 	Kind      OOMKind
 	// Time is when the kubelet says the container ended, or when memfit learned of it if nobody says.
 	Time time.Time
+	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with Time only as far
+	// as the node's clock is right. Zero: not known.
+	Seen time.Time
 	// Limit is the limit in force when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
 	Limit Bytes
 	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force for the

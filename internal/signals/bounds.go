@@ -176,7 +176,7 @@ func (l *Ledger) trimDetails() {
 
 // detailCost is about what a kill takes as JSON.
 func detailCost(k *memory.OOMKill) int {
-	return 120 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence)
+	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence)
 }
 
 // plausible is a time that can be stored: the years 1970 to 9999, as far as the API server lets any object's time go.

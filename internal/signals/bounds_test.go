@@ -146,7 +146,7 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 			l.record([]memory.OOMKill{{
 				Container: memory.ContainerRef{Pod: fmt.Sprintf("%0253d", round), Container: name}, Kind: memory.OOMMainProcess,
 				Time: at(float64(round)), Evidence: fmt.Sprintf("%0200d", round),
-			}})
+			}}, at(float64(round)))
 		}
 	}
 	if size := len(stored(t, l)); size > storedAtMost {

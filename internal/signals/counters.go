@@ -44,7 +44,7 @@ func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRe
 			found = append(found, kill)
 		}
 	}
-	return l.record(found)
+	return l.record(found, now)
 }
 
 // count returns by how much the counter rose, and remembers the reading.
@@ -113,6 +113,7 @@ func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bo
 		}
 		l.totals[name][memory.OOMChildProcess]--
 		l.totals[name][kill.Kind]++
+		kill.Seen = k.Seen
 		*k = kill
 		return true
 	}

@@ -63,6 +63,7 @@ type (
 		UID        types.UID         `json:"u"`
 		Kind       memory.OOMKind    `json:"k"`
 		Time       int64             `json:"t,omitempty"`
+		Seen       int64             `json:"s,omitempty"`
 		Limit      memory.Bytes      `json:"l,omitempty"`
 		Asked      memory.Bytes      `json:"la,omitempty"`
 		Proven     bool              `json:"lp,omitempty"`
@@ -86,7 +87,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	for name, kills := range l.kills {
 		for _, k := range kills {
 			s.Kills[name] = append(s.Kills[name], storedKill{
-				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Limit: k.Limit, Asked: k.Asked,
+				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Seen: unix(k.Seen), Limit: k.Limit, Asked: k.Asked,
 				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}
@@ -148,7 +149,7 @@ func (l *Ledger) readHead(s *storedLedger) {
 		for _, k := range kills[max(0, len(kills)-KillsKept):] {
 			l.kills[name] = append(l.kills[name], memory.OOMKill{
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
-				Kind:      k.Kind, Time: fromUnix(k.Time), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
+				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
 				Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}

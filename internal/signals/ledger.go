@@ -104,7 +104,7 @@ func (l *Ledger) Update(obs []Observation, peak func(memory.ContainerRef) memory
 	for _, o := range obs {
 		found = append(found, l.look(o, peak, podPeaks[o.Container.UID], now)...)
 	}
-	return l.record(found)
+	return l.record(found, now)
 }
 
 func (l *Ledger) begin(now time.Time) {
@@ -264,11 +264,11 @@ func lower(c memory.Confidence) memory.Confidence {
 }
 
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.
-func (l *Ledger) record(found []memory.OOMKill) []memory.OOMKill {
+func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill {
 	slices.SortStableFunc(found, byTime)
 	for i := range found {
 		k := &found[i]
-		k.Time = k.Time.UTC().Truncate(time.Second)
+		k.Time, k.Seen = k.Time.UTC().Truncate(time.Second), now.UTC().Truncate(time.Second)
 		k.Uptime = k.Uptime.Truncate(time.Second)
 		name := k.Container.Container
 		if l.totals[name] == nil {
