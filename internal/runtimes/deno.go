@@ -11,8 +11,8 @@ import (
 
 // Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit (measured, 2.9.6).
 // A bad V8 flag stops it at start, and there is nothing to merge with, so the cap is set only when the profile asks for one.
-var deno = &Runtime{
-	Name: "Deno", Title: "Deno",
+var _ = row(&Runtime{
+	Name: "Deno", Title: "Deno", Order: 9,
 	Commands: []string{"deno"},
 	Fold:     foldV8,
 	Heap:     denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
@@ -21,13 +21,14 @@ var deno = &Runtime{
 		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
 		Derive: denoOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
 	}}, glibc(0, "", tryArenas)...),
+	FullHeap: FullHeap{Exits: v8Exits, Words: v8LastWords},
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
 			return capped("Deno", 0, nodeBare)
 		}
 		return capped("Deno", percentOr(f.Ask, nodePercent), nodeBare+3*denoSemiSpace)
 	},
-}
+})
 
 const (
 	denoFlags = "DENO_V8_FLAGS"

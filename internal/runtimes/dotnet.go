@@ -13,8 +13,8 @@ import (
 
 // .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in silence. The
 // runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and documentation, not measured.
-var dotnet = &Runtime{
-	Name: "DotNet", Title: ".NET",
+var _ = row(&Runtime{
+	Name: "DotNet", Title: ".NET", Order: 7,
 	Commands: []string{"dotnet"},
 	Heap:     dotnetPercentName, HeapFixed: fixedHardLimits,
 	Knobs: append([]Knob{
@@ -32,13 +32,17 @@ var dotnet = &Runtime{
 		}
 		return capped(".NET", percent, 0)
 	},
+	FullHeap: FullHeap{
+		Exits: []int32{Abort}, Words: []string{"OutOfMemoryException"},
+		Raise: "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",
+	},
 	Advisories: []Advisory{
 		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade", Source: "dotnet/runtime"},
 		{Since: V(3), Before: V(5), Text: ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later", Source: "dotnet/runtime#30337"},
 		{Since: V(9), Before: V(10, 0, 11), Text: ".NET 9.0 to 10.0.10 misread the limit where the container sees its cgroup as the root (host cgroup namespace): upgrade to 10.0.11", Source: "dotnet/runtime#130092"},
 		{Since: V(9), Text: ".NET 9 and later adapt the Server GC's heap to the load (DATAS), which lowers the working set by itself", Source: "datas.md"},
 	},
-}
+})
 
 const (
 	dotnetPercentName  = "DOTNET_GCHeapHardLimitPercent"

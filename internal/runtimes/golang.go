@@ -11,8 +11,8 @@ import (
 )
 
 // Go. GOMEMLIMIT is plain bytes: Kubernetes' own "512Mi" stops a Go program at start.
-var golang = &Runtime{
-	Name: "Go", Title: "Go",
+var _ = row(&Runtime{
+	Name: "Go", Title: "Go", Order: 4,
 	Heap: "GOMEMLIMIT", Heeds: []string{"GOGC"},
 	Knobs: append([]Knob{
 		goMemLimit,
@@ -36,7 +36,7 @@ var golang = &Runtime{
 		{Since: V(1, 12), Before: V(1, 16), Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
 		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector may run", Source: "doc/godebug.md"},
 	},
-}
+})
 
 // collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters only where that
 // would be more. The user's own value wins over the profile's.

@@ -82,8 +82,10 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 }
 
 // caps are all knobs that cap a heap.
-var caps = func() (all []*Knob) {
-	for _, r := range table {
+var caps []*Knob
+
+func hardCaps(of []*Runtime) (all []*Knob) {
+	for _, r := range of {
 		for i := range r.Knobs {
 			if r.Knobs[i].Caps != nil {
 				all = append(all, &r.Knobs[i])
@@ -91,7 +93,7 @@ var caps = func() (all []*Knob) {
 		}
 	}
 	return all
-}()
+}
 
 // flagPercent reads a flag that is a share of the limit, such as "60.0".
 func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {

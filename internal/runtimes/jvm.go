@@ -14,8 +14,8 @@ import (
 
 // The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's own
 // text and the command line win over it. Measured with JDK 11 to 25: docs/runtimes.md.
-var jvm = &Runtime{
-	Name: "JVM", Title: "Java",
+var _ = row(&Runtime{
+	Name: "JVM", Title: "Java", Order: 3,
 	Commands: []string{"java"},
 	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Knobs: append([]Knob{
@@ -45,6 +45,10 @@ var jvm = &Runtime{
 		}
 		return capped("Java", percent, 0)
 	},
+	FullHeap: FullHeap{
+		Exits: []int32{exitOnOutOfMemoryError, Abort}, Words: []string{"java.lang.OutOfMemoryError"},
+		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
+	},
 	Advisories: []Advisory{
 		{Since: V(8), Before: V(8, 0, 191), Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(8, 0, 191), Before: V(8, 0, 372), Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
@@ -54,7 +58,7 @@ var jvm = &Runtime{
 		{Since: V(21), Before: V(21, 0, 1), Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: upgrade to 21.0.4 or later", Source: "JDK-8293114"},
 		{Variant: nativeImage, Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection up to twice what is live: size the limit for that, or build with -R:MaxHeapSize", Source: "GraalVM MemoryManagement.md"},
 	},
-}
+})
 
 const (
 	javaEnv            = "JAVA_TOOL_OPTIONS"
@@ -66,6 +70,8 @@ const (
 	unlockExperimental = "-XX:+UnlockExperimentalVMOptions"
 
 	openJ9, nativeImage, buildpack = "OpenJ9", "NativeImage", "Buildpack"
+
+	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError; CrashOnOutOfMemoryError aborts
 
 	trimDefault = 60 * time.Second
 

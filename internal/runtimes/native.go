@@ -4,8 +4,8 @@
 package runtimes
 
 // native is a program without a managed heap: C, C++, Rust, nginx.
-var native = &Runtime{
+var _ = row(&Runtime{
 	Name: "Native", Title: "native code",
 	Knobs:  glibc(0, "", tryArenas),
 	Growth: func(Facts, bool) Growth { return capped("native code", 0, 0) },
-}
+})

@@ -13,8 +13,8 @@ import (
 
 // Node.js. Measured with 12 to 25: docs/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi, so that a small pod
 // is killed before V8 feels any pressure.
-var nodejs = &Runtime{
-	Name: "NodeJS", Title: "Node.js",
+var _ = row(&Runtime{
+	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Commands: []string{"node", "nodejs"},
 	Fold:     foldV8,
 	Reads:    []string{semiSpaceFlag},
@@ -38,12 +38,16 @@ var nodejs = &Runtime{
 		}
 		return capped("Node.js", percent, nodeBare+3*semiSpace(f))
 	},
+	FullHeap: FullHeap{
+		Exits: v8Exits, Faults: []int32{fault}, Words: v8LastWords,
+		Raise: "raise --max-old-space-size (heapPercent in the profile)",
+	},
 	Advisories: []Advisory{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade", Source: "node-v0.x-archive#2522"},
 		{Since: V(12), Before: V(20, 3), Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the node (2 to 4 GiB): keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
 		{Since: V(24), Text: "Node.js 24 and later use semi-spaces four times as large (16 MiB at 1Gi, 64 MiB from 3Gi), three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi", Source: "measured"},
 	},
-}
+})
 
 const (
 	oldSpaceFlag  = "--max-old-space-size"

@@ -4,8 +4,10 @@
 package runtimes
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +44,8 @@ type Runtime struct {
 	Name string
 	// Title is what people call it: "Node.js".
 	Title string
+	// Order is its place in lists that people read, counted from 1; those without one come after the others, by name.
+	Order int
 	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
@@ -59,6 +63,8 @@ type Runtime struct {
 	HeapFixed []Sign
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
 	Growth func(f Facts, set bool) Growth
+	// FullHeap says how a process ends whose heap has reached its own cap.
+	FullHeap FullHeap
 	// Advisories are known facts about versions.
 	Advisories []Advisory
 	// Advice is a hint that holds for every version; empty when there is none.
@@ -230,8 +236,30 @@ type Advisory struct {
 	Source string
 }
 
-// table is every runtime; Auto, which stands for "not known", is first.
-var table = []*Runtime{auto, nodejs, jvm, golang, python, ruby, dotnet, php, deno, native}
+// table is every runtime; Auto, which stands for "not known", is first. Filled by init, when the rows of all files are there.
+var table []*Runtime
+
+// rows are the runtimes as their files name them, in no particular order.
+var rows []*Runtime
+
+// row adds a runtime to the table. Its file calls it in a package variable, so that nothing else has to name the runtime:
+//
+//	var _ = row(&Runtime{Name: "NodeJS", ...})
+func row(r *Runtime) *Runtime {
+	rows = append(rows, r)
+	return r
+}
+
+// init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of files.
+func init() {
+	table = slices.SortedFunc(slices.Values(rows), func(a, b *Runtime) int {
+		if a.Order == 0 || b.Order == 0 {
+			return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(a.Name, b.Name))
+		}
+		return cmp.Compare(a.Order, b.Order)
+	})
+	caps = hardCaps(table)
+}
 
 // All are the runtimes in the order of the API's enum.
 func All() []*Runtime { return table }

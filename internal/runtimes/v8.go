@@ -11,6 +11,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
+// v8Exits are V8's fatal handler's: it aborts, or traps where the build says so.
+var v8Exits = []int32{Abort, trap}
+
+var v8LastWords = []string{
+	"JavaScript heap out of memory",
+	"Reached heap limit", // where the rest of its line is cut off
+	"Fatal JavaScript out of memory",
+}
+
 // v8Room is how much heap a cap must leave (see [Knob.Room]): Node.js aborted with caps of up to 111 % of the live heap and not from 115 % on,
 // measured with a live set that is replaced all the time (docs/runtimes.md).
 const v8Room = 120

@@ -3,7 +3,10 @@
 
 package signals
 
-import "github.com/memfit/memfit/internal/memory"
+import (
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
 
 // Advice says in words what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap aborts get another
 // answer than kernel kills: there the limit may be fine.
@@ -18,7 +21,8 @@ func Advice(kind memory.OOMKind, runtime string) string {
 	case memory.OOMPodLimit:
 		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other containers"
 	case memory.OOMHeapAbort:
-		return "the runtime's own heap cap was reached, not the limit: " + raiseCap(runtime)
+		return "the runtime's own heap cap was reached, not the limit: " + runtimes.RaiseCap(runtime) +
+			"; raise the limit only if RSS is close to it"
 	case memory.OOMStall:
 		return "it stood still just below its limit: its anonymous memory leaves no room for its own program and files, which are read from the " +
 			"disk over and over. Raise the limit, or give its heap a lower cap"
@@ -26,16 +30,4 @@ func Advice(kind memory.OOMKind, runtime string) string {
 		return "a SIGKILL or an abort nobody explained: look at the liveness probe and the logs before raising the limit"
 	}
 	return ""
-}
-
-func raiseCap(runtime string) string {
-	switch runtime {
-	case "NodeJS":
-		return "raise --max-old-space-size (heapPercent in the profile); raise the limit only if RSS is close to it"
-	case "JVM":
-		return "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile); raise the limit only if RSS is close to it"
-	case "DotNet":
-		return "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile); raise the limit only if RSS is close to it"
-	}
-	return "raise the cap (heapPercent in the profile); raise the limit only if RSS is close to it"
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 const (
@@ -27,14 +28,10 @@ const (
 	podShareGapPercent = 90
 )
 
-// Exit codes. 128+n is death by signal n.
+// Exit codes. 128+n is death by signal n. Those of a full heap are in the table of runtimes.
 const (
-	exitJVMOutOfMemory = 3 // ExitOnOutOfMemoryError
-	exitTrap           = 133
-	exitAbort          = 134
-	exitKill           = 137
-	exitSegv           = 139
-	exitTerm           = 143
+	exitKill = 137
+	exitTerm = 143
 )
 
 const (
@@ -192,19 +189,11 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, evidence}, true
 }
 
-// heapCodes are the exit codes with which runtimes give up at their own heap cap.
-var heapCodes = map[string][]int32{
-	"NodeJS": {exitAbort, exitTrap},
-	"JVM":    {exitJVMOutOfMemory, exitAbort},
-	"DotNet": {exitAbort},
-	"Deno":   {exitAbort, exitTrap},
-}
-
 func heapExit(d death) (verdict, bool) {
-	switch codes := heapCodes[d.runtime]; {
-	case slices.Contains(codes, d.ExitCode):
+	switch full := runtimes.Lookup(d.runtime).FullHeap; {
+	case slices.Contains(full.Exits, d.ExitCode):
 		return verdict{memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime)}, true
-	case d.ExitCode == exitAbort && (d.runtime == "" || d.runtime == "Auto"):
+	case d.ExitCode == runtimes.Abort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
 			d.facts() + "; an abort, which is a full heap if it runs Node.js, a JVM or .NET: declare the runtime in the profile"}, true
 	}
@@ -214,16 +203,17 @@ func heapExit(d death) (verdict, bool) {
 // heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its heap
 // may hold, V8's fatal handler for a full heap is the better explanation; close to the limit nobody can tell.
 func heapFault(d death) (verdict, bool) {
-	if d.runtime != "NodeJS" || d.ExitCode != exitSegv || d.stopping != "" {
+	r := runtimes.Lookup(d.runtime)
+	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {
 		return noOOM, false
 	}
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
-		return verdict{memory.OOMHeapAbort, memory.Low, fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of Node.js end so when their heap is full",
-			d.facts(), d.peak, d.heapCap)}, true
+		return verdict{memory.OOMHeapAbort, memory.Low, fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s end so when their heap is full",
+			d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
-		return verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s; a segmentation fault, which may be a full heap of Node.js or a bug: seen at %s of its %s",
-			d.facts(), d.peak, d.limit)}, true
+		return verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",
+			d.facts(), r.Title, d.peak, d.limit)}, true
 	}
 	return noOOM, false
 }

@@ -5,12 +5,12 @@ package signals
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Class is the place a container has in its pod.
@@ -176,7 +176,7 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 		Signal:      t.Signal,
 		Started:     t.StartedAt.UTC(),
 		Finished:    t.FinishedAt.UTC(),
-		HeapWords:   heapWords(t.Message),
+		HeapWords:   runtimes.HeapWords(t.Message), // terminationMessagePolicy FallbackToLogsOnError brings them here,
 	}
 }
 
@@ -217,23 +217,4 @@ func limitOf(limits corev1.ResourceList) memory.Bytes {
 		return memory.FromQuantity(q)
 	}
 	return 0
-}
-
-// heapSayings are what runtimes write when their own heap cap is reached; terminationMessagePolicy FallbackToLogsOnError brings them here.
-var heapSayings = []string{
-	"JavaScript heap out of memory",
-	"Reached heap limit", // V8, where the rest of its line is cut off
-	"Fatal JavaScript out of memory",
-	"java.lang.OutOfMemoryError",
-	"OutOfMemoryException",
-	"Allowed memory size of", // PHP's memory_limit
-}
-
-func heapWords(message string) string {
-	for _, saying := range heapSayings {
-		if strings.Contains(message, saying) {
-			return saying
-		}
-	}
-	return ""
 }

@@ -68,7 +68,7 @@ var rooms = []room{
 	},
 	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
-		ours:    []string{"internal/history", "internal/memory", "internal/quote"},
+		ours:    []string{"internal/history", "internal/memory", "internal/quote", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
 	},
