@@ -138,7 +138,7 @@ func heap(f func() any) int {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	size := int(after.HeapAlloc-before.HeapAlloc) / n //nolint:gosec // small
+	size := int(after.HeapAlloc-before.HeapAlloc) / n
 	runtime.KeepAlive(kept)
 	return size
 }

@@ -98,7 +98,7 @@ func ledgerFull(l *signals.Ledger) string {
 		return ""
 	}
 	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload are gone, and nothing is counted twice. "+
-		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", counted(int32(min(pods, math.MaxInt32)), "pod"))
+		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", counted(int32(min(pods, math.MaxInt32)), "pod")) //nolint:gosec // bounded
 }
 
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.

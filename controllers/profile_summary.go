@@ -50,7 +50,7 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
 	})
 	if over := len(status.Workloads) - maxWorkloads; over > 0 {
-		status.Workloads, status.WorkloadsOmitted = status.Workloads[:maxWorkloads], int32(min(over, 1<<30)) //nolint:gosec // bounded
+		status.Workloads, status.WorkloadsOmitted = status.Workloads[:maxWorkloads], int32(min(over, 1<<30))
 	}
 	status.Coverage = &cov
 	status.Pods = fmt.Sprintf("%d/%d", cov.Injected, cov.Governed)
@@ -155,7 +155,7 @@ func usageCondition(in summaryInput) metav1.Condition {
 	for _, g := range head(in.gaps, 3) {
 		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
 	}
-	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", counted(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; ")) //nolint:gosec // bounded
+	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", counted(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "))
 	if over := len(in.gaps) - 3; over > 0 {
 		text += fmt.Sprintf("; and %d more", over)
 	}

@@ -142,7 +142,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := range b.N {
-		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))}) //nolint:gosec // wraps, which is fine
+		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))})
 	}
 }
 

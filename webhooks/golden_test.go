@@ -47,7 +47,7 @@ type goldenCase struct {
 func readGolden(file string) goldenCase {
 	GinkgoHelper()
 	var c goldenCase
-	data, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+	data, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
 	for doc := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		var kind struct{ Kind string }

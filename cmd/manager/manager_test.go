@@ -177,7 +177,7 @@ func TestKillsAreCountedThroughCrashes(t *testing.T) {
 	p.ready(t)
 	pod := c.workload(t)
 	eventually(t, 30*time.Second, func() error { return c.kills(t, 0) })
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's dice
+	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range kills {
 		c.killed(t, pod)
 		// The next thing happens anywhere between before the event arrives and long after the writes.

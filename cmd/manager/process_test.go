@@ -74,7 +74,7 @@ type process struct {
 func (c *cluster) start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{health: address(t), metrics: address(t), output: &tail{}}
-	p.Cmd = exec.Command(os.Args[0], append([]string{ //nolint:gosec // our own binary
+	p.Cmd = exec.Command(os.Args[0], append([]string{
 		"--health-probe-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics, "--metrics-secure=false",
 		fmt.Sprintf("--webhook-port=%d", c.webhook.LocalServingPort), "--webhook-cert-path=" + c.webhook.LocalServingCertDir, "--usage-interval=0",
 	}, args...)...)

@@ -132,6 +132,6 @@ func fromStats(m *stats.MemoryStats) usage {
 		}
 		return *p
 	}
-	bytes := func(p *uint64) memory.Bytes { return memory.Bytes(value(p)) } //nolint:gosec // a container's memory fits 63 bits
+	bytes := func(p *uint64) memory.Bytes { return memory.Bytes(value(p)) }
 	return usage{total: bytes(m.UsageBytes), rss: bytes(m.RSSBytes), faults: value(m.MajorPageFaults)}
 }

@@ -584,7 +584,7 @@ func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
 // workload rests, and in the end every pod has one size.
 func TestItConvergesWhereverMemfitDies(t *testing.T) {
 	for seed := range uint64(60) {
-		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that repeats
+		rng := rand.New(rand.NewPCG(seed, 1))
 		c := newCluster(t, 2+rng.IntN(6), big)
 		c.in.Policy.MaxUnavailable = int32(1 + rng.IntN(3))
 		c.in.Policy.Evict = rng.IntN(2) == 0

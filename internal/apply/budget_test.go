@@ -68,7 +68,7 @@ func (c *cluster) evictions() (n int) {
 func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
 	disturbed := 0
 	for seed := range uint64(150) {
-		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test that repeats
+		rng := rand.New(rand.NewPCG(seed, 7))
 		c := newCluster(t, 2+rng.IntN(6), big)
 		c.quick = rng.IntN(2) == 0
 		c.bug = rng.IntN(2) == 0

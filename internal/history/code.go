@@ -38,7 +38,7 @@ func encode(b memory.Bytes) code {
 	if exp >= 31 {
 		return maxCode
 	}
-	return code(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes)
+	return code(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes) //nolint:gosec // exp is below 31
 }
 
 // bytes is the size a code stands for.
@@ -47,5 +47,5 @@ func (c code) bytes() memory.Bytes {
 	if exp == 0 {
 		return memory.Bytes(c) * pageSize
 	}
-	return memory.Bytes(uint64(c&mantissaOnes|1<<mantissaBits)<<(exp-1)) * pageSize
+	return memory.Bytes(uint64(c&mantissaOnes|1<<mantissaBits)<<(exp-1)) * pageSize //nolint:gosec // exp is below 32
 }

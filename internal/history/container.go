@@ -169,7 +169,8 @@ func (c *Container) closeHour() {
 			low = max(low, sl.low)
 		}
 		sl.low = 0
-		sl.full = sl.id != 0 && int32(sl.last/3600) == c.hour && (sl.full || sl.warm())
+		last := int32(sl.last / 3600) //nolint:gosec // hours of 32 bits of seconds
+		sl.full = sl.id != 0 && last == c.hour && (sl.full || sl.warm())
 	}
 	c.lows[c.hour%lowHours] = low
 	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
@@ -254,7 +255,8 @@ func (c *Container) occupy(sl *slot, id uint32, started int64) {
 	if sl.id == id {
 		open = sl.open // the span is still that of the one before
 	}
-	*sl = slot{open: open, id: id, started: stamp(started), number: c.instances, last: stamp(started - 1)}
+	at := stamp(started) //nolint:gosec // callers checked that it fits
+	*sl = slot{open: open, id: id, started: at, number: c.instances, last: at - 1}
 }
 
 func (c *Container) count(at int64) {

@@ -35,8 +35,8 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 		return
 	}
 	if l.first == 0 {
-		if l.first = stamp(at); !started.IsZero() && started.Before(s.Time) {
-			l.first = stamp(max(started.Unix(), 1))
+		if l.first = stamp(at); !started.IsZero() && started.Before(s.Time) { //nolint:gosec // checked above
+			l.first = stamp(max(started.Unix(), 1)) //nolint:gosec // earlier than at
 		}
 	}
 	if at-int64(l.first) < int64(warmUp/time.Second) {
@@ -49,13 +49,13 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	kib := uint32(min(use/memory.KiB+1, math.MaxUint32)) //nolint:gosec // bounded
 	switch {
 	case l.since == 0:
-		l.since, l.low = stamp(at), kib
+		l.since, l.low = stamp(at), kib //nolint:gosec // checked above
 	case at-int64(l.since) >= int64(lowsSpan/time.Second):
-		l.since, l.low, l.whole = stamp(at), kib, min(l.low, kib)
+		l.since, l.low, l.whole = stamp(at), kib, min(l.low, kib) //nolint:gosec // checked above
 	default:
 		l.low = min(l.low, kib)
 	}
-	l.last = stamp(at)
+	l.last = stamp(at) //nolint:gosec // checked above
 }
 
 // Low is the lowest memory of the last whole six hours; before they are over, that of an hour or more, with whole false. 0: too soon.

@@ -242,7 +242,7 @@ func delta[T integer](w coder, v, before *T) {
 func since(w coder, v *stamp, ref int64) {
 	d := ref - int64(*v)
 	w.int(&d)
-	*v = stamp(ref - d)
+	*v = stamp(ref - d) //nolint:gosec // the next line checks it
 	if int64(*v) != ref-d {
 		if r, ok := w.(*reader); ok {
 			r.fail("a time does not fit its field")

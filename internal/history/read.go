@@ -174,7 +174,7 @@ func (c *Container) countSeen() uint16 {
 		used += bits.OnesCount8(b)
 	}
 	for i := range c.slot {
-		if c.slot[i].id != 0 && int32(c.slot[i].last/3600) == c.hour {
+		if c.slot[i].id != 0 && int32(c.slot[i].last/3600) == c.hour { //nolint:gosec // hours of 32 bits of seconds
 			active++
 		}
 	}

@@ -35,7 +35,7 @@ func (r *ring) add(v code, at int64, number uint8, spacing int64) {
 	}
 	j := r.index(int(r.n))
 	if r.n == PointsKept {
-		r.head = uint8(r.index(1))
+		r.head = uint8(r.index(1)) //nolint:gosec // below PointsKept
 	} else {
 		r.n++
 	}

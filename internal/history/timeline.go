@@ -46,9 +46,10 @@ const another = 1 << 7
 
 // makeSpan wants a high point above 0; the others are taken to be at most as high.
 func makeSpan(low, mean, high memory.Bytes) spanCell {
-	s := spanCell{high: encode(high), low: uint8(part(min(low, high), high, math.MaxUint8))}
+	s := spanCell{high: encode(high)}
+	s.low = uint8(part(min(low, high), high, math.MaxUint8)) //nolint:gosec // so many parts at most
 	if low < high {
-		s.mean = uint8(part(min(max(mean, low), high)-low, high-low, math.MaxInt8))
+		s.mean = uint8(part(min(max(mean, low), high)-low, high-low, math.MaxInt8)) //nolint:gosec // so many parts at most
 	}
 	return s
 }

@@ -20,7 +20,7 @@ import (
 // chance draws pods and profiles that people would not write, but that an API server would accept. One seed draws one case.
 type chance struct{ *rand.Rand }
 
-func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec // repeatable on purpose
+func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 1))} }
 
 func (c chance) one(of int) bool { return c.IntN(of) == 0 }
 

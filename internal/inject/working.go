@@ -173,7 +173,7 @@ func borders(text string) []int32 {
 		if text[i] == text[matched] {
 			matched++
 		}
-		border[i] = int32(matched) //nolint:gosec // a text is far shorter than 2 GiB
+		border[i] = int32(matched)
 	}
 	return border
 }

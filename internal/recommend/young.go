@@ -65,7 +65,7 @@ func (e *evaluation) fading(allowance memory.Bytes) memory.Bytes {
 	case span <= full:
 		return allowance
 	case span < end:
-		return allowance.Percent(int32(100 * (end - span) / (end - full)))
+		return allowance.Percent(int32(100 * (end - span) / (end - full))) //nolint:gosec // 0 to 100
 	}
 	return 0
 }

@@ -113,7 +113,7 @@ func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
 func (s *spec) once(seen *uint32, key []byte) {
 	for i, name := range specMembers {
 		if string(key) == name {
-			s.c.once(seen, uint(i)) //nolint:gosec // a handful
+			s.c.once(seen, uint(i))
 		}
 	}
 }

@@ -488,7 +488,7 @@ func checkReview(t testing.TB, body []byte) {
 // which is what somebody would do who wants his own pod to be taken for another's.
 func FuzzTemplate(f *testing.F) {
 	add := func(object, piece string, at string) {
-		f.Add([]byte(object), uint16(strings.Index(object, at)), uint16(0), []byte(piece)) //nolint:gosec // short texts
+		f.Add([]byte(object), uint16(strings.Index(object, at)), uint16(0), []byte(piece))
 	}
 	const pod = `{"metadata":{},"spec":{"volumes":[{"emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},{"emptyDir":{"medium":"Memory","sizeLimit":"2Mi"}}],` +
 		`"containers":[{"name":"a","volumeMounts":[{"name":"v"}]}]}}`
@@ -498,11 +498,11 @@ func FuzzTemplate(f *testing.F) {
 	add(pod, `{"name":"x"},`, `{"name":"v"`)
 	add(pod, `"nodeName":"x",`, `"containers"`)
 	add(pod, `"containers":[],`, `"containers"`)
-	at := uint16(strings.Index(pod, `,{"emptyDir"`))           //nolint:gosec // a short text
+	at := uint16(strings.Index(pod, `,{"emptyDir"`))
 	f.Add([]byte(pod), at, uint16(1), []byte(`],"volumes":[`)) // two lists instead of one
 	for _, object := range pods(f) {
-		checkTemplates(f, object, object)                                 // what is made once per process is no part of the budget
-		f.Add(object, uint16(len(object)/2), uint16(3), []byte(`,"x":1`)) //nolint:gosec // short texts
+		checkTemplates(f, object, object) // what is made once per process is no part of the budget
+		f.Add(object, uint16(len(object)/2), uint16(3), []byte(`,"x":1`))
 	}
 	f.Fuzz(func(t *testing.T, object []byte, at, cut uint16, piece []byte) {
 		start := min(int(at), len(object))

@@ -115,7 +115,7 @@ func semiSpace(f Facts) memory.Bytes {
 
 // powerOfTwo rounds b, at least 1, up to a power of two.
 func powerOfTwo(b memory.Bytes) memory.Bytes {
-	return 1 << bits.Len64(uint64(b-1))
+	return 1 << bits.Len64(uint64(b-1)) //nolint:gosec // b is at least 1
 }
 
 // nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\" escapes.

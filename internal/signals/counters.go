@@ -57,7 +57,7 @@ func (l *Ledger) count(r Counter) int64 {
 		l.skip(r.Container)
 		return 0
 	}
-	id, count, at := instanceOf(r.ContainerID), int32(min(r.Count, math.MaxInt32)), plausible(r.Time)
+	id, count, at := instanceOf(r.ContainerID), int32(max(min(r.Count, math.MaxInt32), 0)), plausible(r.Time)
 	switch {
 	case id != 0 && id == c.id, at.Before(c.countedAt), at.Before(c.finished): // the dead, and the past
 		return 0

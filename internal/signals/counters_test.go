@@ -49,6 +49,10 @@ func TestCounters(t *testing.T) {
 			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 5), read(3, 0, 2)},
 			want:  counts{memory.OOMChildProcess: 7},
 		},
+		"a node that lies: no number wraps into one that counts": {
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 1), read(2, 0, 5-1<<32)},
+			want:  counts{memory.OOMChildProcess: 1},
+		},
 		"readings out of order": {
 			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(3, 0, 2), read(2, 0, 1), read(4, 0, 2)},
 			want:  counts{memory.OOMChildProcess: 2},

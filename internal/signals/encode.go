@@ -111,10 +111,10 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", data[0], ledgerVersion)
 		}
 		size, n := binary.Uvarint(data[1:])
-		if n <= 0 || size > uint64(len(data)-1-n) {
+		if n <= 0 || size > uint64(len(data)-1-n) { //nolint:gosec // n bytes of data[1:] were read
 			return errors.New("reading the OOM ledger: it is cut off")
 		}
-		head, cursors = data[1+n:1+n+int(size)], data[1+n+int(size):]
+		head, cursors = data[1+n:1+n+int(size)], data[1+n+int(size):] //nolint:gosec // checked above
 	}
 	var s storedLedger
 	if err := json.Unmarshal(head, &s); err != nil {
@@ -165,7 +165,8 @@ func (l *Ledger) readHead(s *storedLedger) {
 // readStored reads a cursor of jsonVersion.
 func (l *Ledger) readStored(c *cursor, sc storedCursor) {
 	c.next, c.id, c.finished, c.limitOf = max(sc.Next, 0), instanceOf(sc.ID), fromUnix(sc.Finished), sc.LimitOf
-	c.count, c.counterID, c.counterOf, c.countedAt = int32(min(sc.Count, math.MaxInt32)), instanceOf(sc.CounterID), sc.CounterOf, fromUnix(sc.CountedAt)
+	c.count = int32(max(min(sc.Count, math.MaxInt32), 0))
+	c.counterID, c.counterOf, c.countedAt = instanceOf(sc.CounterID), sc.CounterOf, fromUnix(sc.CountedAt)
 	c.counter = sc.Count != 0 || sc.CounterID != "" || sc.CountedAt != 0
 	if sc.Limit != nil {
 		c.limited, c.limit, c.asked = true, max(*sc.Limit, 0), max(sc.Asked, 0)

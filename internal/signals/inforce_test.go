@@ -184,7 +184,7 @@ func (n *node) shown() []Observation {
 // Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that was not in force.
 func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
 	for seed := range uint64(1500) {
-		rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a test that repeats
+		rng := rand.New(rand.NewPCG(seed, 9))
 		first := 32 * memory.MiB
 		n := &node{spec: first, container: first, cgroup: first, runs: true, generation: 1, tells: seed%2 == 0}
 		l, truth, story, unseen := &Ledger{}, map[int64]memory.Bytes{}, "", false

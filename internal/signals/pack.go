@@ -54,7 +54,7 @@ func (l *Ledger) appendPods(data []byte, names []string) []byte {
 		}
 		for _, c := range p.containers {
 			name, _ := slices.BinarySearch(names, c.container)
-			data = l.appendCursor(binary.AppendUvarint(data, uint64(name)), c)
+			data = l.appendCursor(binary.AppendUvarint(data, uint64(name)), c) //nolint:gosec // an index
 		}
 	}
 	return data
@@ -80,7 +80,7 @@ func (l *Ledger) appendCursor(data []byte, c *cursor) []byte {
 		}
 	}
 	if flags&hasCounter != 0 {
-		data = binary.AppendUvarint(data, uint64(c.count))
+		data = binary.AppendUvarint(data, uint64(c.count)) //nolint:gosec // a count
 		data = binary.AppendVarint(data, int64(c.next)-int64(c.counterOf))
 	}
 	if flags&hasCounterID != 0 {
@@ -93,7 +93,8 @@ func (l *Ledger) appendCursor(data []byte, c *cursor) []byte {
 }
 
 func appendSize(data []byte, b memory.Bytes) []byte {
-	return binary.AppendUvarint(append(data, byte(bits.TrailingZeros64(uint64(b)))), oddPart(b))
+	shift := byte(bits.TrailingZeros64(uint64(b))) //nolint:gosec // only its bits are counted
+	return binary.AppendUvarint(append(data, shift), oddPart(b))
 }
 
 func flag(set bool, bit byte) byte {
@@ -138,7 +139,7 @@ func (l *Ledger) readPods(data []byte, names []string) error {
 
 func (l *Ledger) readCursor(r *reader, c *cursor) {
 	flags := r.byte()
-	c.next = int32(r.uvarint(math.MaxInt32))
+	c.next = int32(r.uvarint(math.MaxInt32)) //nolint:gosec // bounded
 	if flags&hasID != 0 {
 		c.id = instanceID(r.uint32())
 	}
@@ -153,7 +154,7 @@ func (l *Ledger) readCursor(r *reader, c *cursor) {
 		}
 	}
 	if flags&hasCounter != 0 {
-		c.counter, c.count = true, int32(r.uvarint(math.MaxInt32))
+		c.counter, c.count = true, int32(r.uvarint(math.MaxInt32)) //nolint:gosec // bounded
 		c.counterOf = r.before(c.next)
 	}
 	if flags&hasCounterID != 0 {
@@ -198,7 +199,7 @@ func (r *reader) uvarint(most uint64) uint64 {
 
 func (r *reader) size() memory.Bytes {
 	shift := r.byte() & 63
-	return memory.Bytes(r.uvarint(math.MaxInt64>>shift) << shift)
+	return memory.Bytes(r.uvarint(math.MaxInt64>>shift) << shift) //nolint:gosec // bounded
 }
 
 func (r *reader) varint() int64 {

@@ -98,5 +98,5 @@ func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n
 
 // rate of major faults a second over the run.
 func (r *run) rate() int32 {
-	return int32(min(float64(r.faults)/r.lasted.Seconds()+0.5, 1<<30)) //nolint:gosec // bounded
+	return int32(min(float64(r.faults)/r.lasted.Seconds()+0.5, 1<<30))
 }

@@ -318,7 +318,7 @@ func (s *table) print(t *testing.T) {
 		"well after | pods disturbed | result |\n|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(s.rows, "\n") + "\n"
 	fmt.Print("\n", text)
 	if path := os.Getenv("ADVERSE_TABLE"); path != "" {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a table for people
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Error(err)
 		}
 	}

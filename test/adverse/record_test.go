@@ -244,7 +244,7 @@ func readUsage(ctx context.Context) (map[types.UID]map[string]memory.Bytes, erro
 			of := map[string]memory.Bytes{}
 			for _, c := range p.Containers {
 				if c.Memory != nil && c.Memory.RSSBytes != nil {
-					of[c.Name] = memory.Bytes(*c.Memory.RSSBytes) //nolint:gosec // a container's memory fits 63 bits
+					of[c.Name] = memory.Bytes(*c.Memory.RSSBytes)
 				}
 			}
 			all[types.UID(p.PodRef.UID)] = of

@@ -35,12 +35,12 @@ func Check(t testing.TB, b Budget, input int, f func()) {
 	if took > b.CPU {
 		t.Errorf("an input of %d bytes takes %s of processor time, and may take %s", input, took, b.CPU)
 	}
-	allocated, allowed := after.TotalAlloc-before.TotalAlloc, uint64(b.Bytes+b.PerByte*input) //nolint:gosec // both are positive
+	allocated, allowed := after.TotalAlloc-before.TotalAlloc, uint64(b.Bytes+b.PerByte*input)
 	if allocated > allowed {
 		t.Errorf("an input of %d bytes allocates %d bytes, and may allocate %d", input, allocated, allowed)
 	}
 	if input >= 1<<20 {
-		t.Logf("%d bytes: %s of processor time, %d bytes allocated for each", input, took.Round(100*time.Microsecond), allocated/uint64(input)) //nolint:gosec // positive
+		t.Logf("%d bytes: %s of processor time, %d bytes allocated for each", input, took.Round(100*time.Microsecond), allocated/uint64(input))
 	}
 }
 

@@ -213,7 +213,7 @@ func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse); grown > 48<<20 { //nolint:gosec // far below 2^63
+	if grown := int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse); grown > 48<<20 {
 		t.Errorf("%d connections, client and server side, keep %d bytes", 2*each, grown)
 	}
 	if n := r.refused(reasonGivenUp); n < 2*each-maxConnections {

@@ -119,9 +119,9 @@ func amount(quantity string) memory.Bytes {
 	}
 	suffix := quantity[len(digits):]
 	if suffix == "m" {
-		return memory.Bytes((n + 999) / 1000)
+		return memory.Bytes((n + 999) / 1000) //nolint:gosec // n has 63 bits
 	}
-	hi, lo := bits.Mul64(n, uint64(units[suffix])) // an unknown unit is 0
+	hi, lo := bits.Mul64(n, uint64(units[suffix])) //nolint:gosec // units are positive, an unknown one is 0
 	if hi > 0 || lo > uint64(memory.Max) {
 		return 0
 	}

@@ -48,7 +48,7 @@ func TestGoldenPairsOfInject(t *testing.T) {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
