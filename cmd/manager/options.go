@@ -48,8 +48,8 @@ type options struct {
 	log                          zap.Options
 }
 
-// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster), POD_NAMESPACE
-// and READ_CONFIGMAP_KEYS, which a kustomize component can set without repeating all flags.
+// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster), POD_NAMESPACE,
+// and READ_CONFIGMAP_KEYS, CLIENT_CA and CLIENT_NAMES, which kustomize components can set without repeating all flags.
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -59,8 +59,8 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
 	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs", "directory with tls.crt and tls.key of the webhook; followed when renewed")
-	f.StringVar(&o.clientCA, "client-ca", "", "PEM file with the authorities of the API server's client certificate, which is then required on the webhook's port; followed when renewed; empty: everybody who reaches the port is served")
-	f.StringVar(&o.clientNames, "client-names", "", "common names of client certificates that are served, separated by commas; empty: every one that --client-ca has signed")
+	f.StringVar(&o.clientCA, "client-ca", env("CLIENT_CA"), "PEM file with the authorities of the API server's client certificate, which is then required on the webhook's port; followed when renewed; empty: everybody who reaches the port is served")
+	f.StringVar(&o.clientNames, "client-names", env("CLIENT_NAMES"), "common names of client certificates that are served, separated by commas; empty: every one that --client-ca has signed")
 	mode := f.String("cert-mode", string(certManager), "who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed")
 	f.StringVar(&o.secretName, "cert-secret", "webhook-server-cert", "self-managed: the Secret of memfit's own namespace that holds the certificate")
 	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for")

@@ -63,6 +63,21 @@ func TestConfigMapsAreNotReadUnlessAsked(t *testing.T) {
 	}
 }
 
+// TestClientCertificatesByVariable: the component config/client-ca sets variables, and flags win.
+func TestClientCertificatesByVariable(t *testing.T) {
+	env := map[string]string{"CLIENT_CA": "/etc/ca.crt", "CLIENT_NAMES": "a,b"}
+	o, err := parse(nil, func(key string) string { return env[key] })
+	if err != nil || o.clientCA != "/etc/ca.crt" || !slices.Equal(o.clients(), []string{"a", "b"}) {
+		t.Errorf("%q for %q (%v)", o.clientCA, o.clients(), err)
+	}
+	if o, err = parse([]string{"--client-ca=/other.crt", "--client-names="}, func(key string) string { return env[key] }); err != nil || o.clientCA != "/other.crt" || len(o.clients()) != 0 {
+		t.Errorf("with flags %q for %q (%v)", o.clientCA, o.clients(), err)
+	}
+	if _, err = parse(nil, func(key string) string { return map[string]string{"CLIENT_NAMES": "a"}[key] }); err == nil {
+		t.Error("names without an authority are accepted")
+	}
+}
+
 // TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the webhook;
 // otherwise every pod there would be reported as missed.
 func TestExcludedNamespaces(t *testing.T) {

@@ -44,14 +44,14 @@ type cluster struct {
 	webhook    *envtest.WebhookInstallOptions
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T, edits ...func(*envtest.Environment)) *cluster {
 	t.Helper()
 	c := &cluster{scheme: scheme(), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	var env *envtest.Environment
-	config := expect.APIServer(t, func(e *envtest.Environment) {
+	config := expect.APIServer(t, append(edits, func(e *envtest.Environment) {
 		env = e
 		e.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
-	})
+	})...)
 	c.webhook = &env.WebhookInstallOptions
 	if err := os.WriteFile(c.kubeconfig, env.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)

@@ -129,6 +129,32 @@ func TestSelfManagedRights(t *testing.T) {
 	}
 }
 
+// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/install.md says how to make.
+func TestClientCA(t *testing.T) {
+	d := deployment(t, "test/install/testdata/client-ca")
+	c := managerOf(t, &d.Spec.Template.Spec)
+	env := map[string]string{}
+	for _, v := range c.Env {
+		env[v.Name] = v.Value
+	}
+	mount := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath+"/ca.crt" == env["CLIENT_CA"] })
+	if mount < 0 || env["CLIENT_NAMES"] == "" {
+		t.Fatalf("CLIENT_CA is %q and CLIENT_NAMES %q, with the mounts %v", env["CLIENT_CA"], env["CLIENT_NAMES"], c.VolumeMounts)
+	}
+	page := string(read(t, "docs/install.md"))
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.Name != c.VolumeMounts[mount].Name {
+			continue
+		}
+		if v.ConfigMap == nil || !strings.Contains(page, "create configmap "+v.ConfigMap.Name+" --from-file=ca.crt") {
+			t.Errorf("docs/install.md does not say how to make %+v", v)
+		}
+	}
+	if !strings.Contains(page, "`"+env["CLIENT_NAMES"]+"`") {
+		t.Errorf("docs/install.md does not name the certificate %s", env["CLIENT_NAMES"])
+	}
+}
+
 // TestLab: the overlay changes the image and where it comes from.
 func TestLab(t *testing.T) {
 	want, got := deployment(t, defaultTree), deployment(t, "config/overlays/lab")

@@ -4,6 +4,7 @@
 package install
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,6 +114,43 @@ func TestThiefIsDocumented(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
 		t.Errorf("docs/security.md does not say what a thief could do (-manifests +page):\n%s", diff)
+	}
+}
+
+// TestEveryRoleIsInATree: the tables are derived from the trees, so a role of a component that is in none of them would be in no table.
+func TestEveryRoleIsInATree(t *testing.T) {
+	built := map[string]bool{}
+	for _, tree := range trees {
+		for _, object := range build(t, tree) {
+			built[object.GetKind()+" "+object.GetName()] = true
+		}
+	}
+	roles := 0
+	err := filepath.WalkDir(filepath.Join(root, "config"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		objects, err := decode(content)
+		if err != nil { // a patch may be a list
+			return nil //nolint:nilerr // which is no role
+		}
+		for _, object := range objects {
+			kind, name := object.GetKind(), strings.TrimPrefix(object.GetName(), "memfit-")
+			if kind != "Role" && kind != "ClusterRole" {
+				continue
+			}
+			if roles++; !built[kind+" memfit-"+name] {
+				t.Errorf("%s: %s %s is in none of %v, and so in no table of docs/security.md", path, kind, object.GetName(), trees)
+			}
+		}
+		return nil
+	})
+	if err != nil || roles < 15 {
+		t.Errorf("%d roles found, want the 15 and more of config/ (%v)", roles, err)
 	}
 }
 

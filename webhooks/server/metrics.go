@@ -9,6 +9,7 @@ import "github.com/prometheus/client_golang/prometheus"
 const (
 	reasonConnections = "too-many-connections"
 	reasonGivenUp     = "connection-given-up"
+	reasonCertificate = "client-certificate"
 	reasonHandshake   = "handshake"
 	reasonTooLarge    = "too-large"
 	reasonBusy        = "busy"
@@ -38,7 +39,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Memory held for the bodies of requests that are being read or answered.",
 		}),
 	}
-	for _, reason := range []string{reasonConnections, reasonGivenUp, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow, reasonCutOff} {
+	for _, reason := range []string{reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow, reasonCutOff} {
 		m.refused.WithLabelValues(reason) // so that a rate can be taken from the first one on
 	}
 	r.MustRegister(m.refused, m.connections, m.bytes)

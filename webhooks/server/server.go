@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -122,7 +121,7 @@ func (s *Server) http(ctx context.Context) *http.Server {
 		WriteTimeout:      requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(complaints{ctx, s.options.Metrics}, "", 0),
+		ErrorLog:          log.New(&complaints{Context: ctx, metrics: s.options.Metrics, clock: s.options.Clock}, "", 0),
 	}
 }
 
@@ -166,19 +165,4 @@ func (s *Server) StartedChecker() healthz.Checker {
 		}
 		return nil
 	}
-}
-
-// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted instead.
-type complaints struct {
-	context.Context
-
-	metrics *Metrics
-}
-
-func (c complaints) Write(text []byte) (int, error) {
-	if strings.Contains(string(text), "TLS handshake error") {
-		c.metrics.refused.WithLabelValues(reasonHandshake).Inc()
-	}
-	logf.FromContext(c).WithName("webhook-server").V(1).Info("A connection ended", "why", strings.TrimSpace(string(text)))
-	return len(text), nil
 }

@@ -6,17 +6,11 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +23,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/utils/clock"
+
+	"github.com/memfit/memfit/test/authority"
 )
 
 // echo answers with the size of what it got, and refuses like the pod webhook.
@@ -46,52 +42,6 @@ func (echo) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	fmt.Fprintf(w, "refused %.9s: %s", beginning, why)
 }
 
-// authority signs certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         []byte
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{key: key, certificate: &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}}
-	der, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return a
-}
-
-func (a *authority) sign(t *testing.T, name string) (certificate, key []byte) {
-	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &own.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-}
-
 // running is a server that serves.
 type running struct {
 	*Server
@@ -102,11 +52,8 @@ type running struct {
 
 func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
 	t.Helper()
-	dir, ca := t.TempDir(), newAuthority(t)
-	certificate, key := ca.sign(t, "webhook")
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600), os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	dir, ca := t.TempDir(), authority.New(t)
+	ca.Write(t, dir, "tls", "webhook")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +83,7 @@ func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
 		}
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca.pem)
+	roots.AppendCertsFromPEM(ca.PEM)
 	return &running{Server: s, address: fmt.Sprintf("127.0.0.1:%d", port), client: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, t: t}
 }
 
@@ -322,15 +269,15 @@ func (a addr) String() string { return string(a) }
 
 // TestClientCertificates: with a client CA only who has a certificate of it, and one of the names, is served.
 func TestClientCertificates(t *testing.T) {
-	ca, other := newAuthority(t), newAuthority(t)
+	ca, other := authority.New(t), authority.New(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, ca.pem, 0o600); err != nil {
+	if err := os.WriteFile(file, ca.PEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, echo{}, func(o *Options) { o.ClientCA, o.ClientNames = file, []string{"kube-apiserver"} })
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for name, c := range map[string]struct {
-			by     *authority
+			by     *authority.Authority
 			name   string
 			served bool
 		}{
@@ -342,7 +289,7 @@ func TestClientCertificates(t *testing.T) {
 		} {
 			r.client.Certificates, r.client.MaxVersion = nil, version
 			if c.by != nil {
-				pair, err := tls.X509KeyPair(c.by.sign(t, c.name))
+				pair, err := tls.X509KeyPair(c.by.Sign(t, c.name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -354,12 +301,15 @@ func TestClientCertificates(t *testing.T) {
 			}
 		}
 	}
-	if n := r.refused(reasonHandshake); n != 6 {
-		t.Errorf("%v handshakes counted as refused, want 6", n)
+	if without, others := r.refused(reasonCertificate), r.refused(reasonHandshake); without != 6 || others != 0 {
+		t.Errorf("%v counted as without the certificate and %v as other handshakes, want 6 and 0", without, others)
 	}
 	r.client.MinVersion, r.client.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
 	if _, err := r.post([]byte("x")); err == nil {
 		t.Error("TLS 1.1 is served")
+	}
+	if n := r.refused(reasonHandshake); n != 1 {
+		t.Errorf("%v other handshakes counted as refused, want the one of TLS 1.1", n)
 	}
 }
 
@@ -383,8 +333,8 @@ func TestAuthoritiesAreFollowed(t *testing.T) {
 		}
 		return pool
 	}
-	first := write(newAuthority(t).pem)
-	second := write(newAuthority(t).pem)
+	first := write(authority.New(t).PEM)
+	second := write(authority.New(t).PEM)
 	if first.Equal(second) {
 		t.Error("a new authority is not followed")
 	}

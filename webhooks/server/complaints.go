@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// sayEvery is how often the log says that somebody has no certificate. Whoever connects could fill it otherwise.
+const sayEvery = time.Minute
+
+// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted instead. That a client
+// shows no certificate is said now and then: if it is the API server, no pod gets its settings.
+type complaints struct {
+	context.Context
+
+	metrics *Metrics
+	clock   clock.PassiveClock
+
+	mu   sync.Mutex
+	said time.Time
+}
+
+// withoutCertificate is how crypto/tls, and [clients.verify], say that a client does not have the certificate that is asked for.
+var withoutCertificate = []string{
+	"client didn't provide a certificate", "failed to verify certificate", "the client's certificate has none of the names",
+}
+
+func (c *complaints) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	log := logf.FromContext(c).WithName("webhook-server")
+	switch {
+	case !strings.Contains(text, "TLS handshake error"):
+	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
+		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
+		if c.mayBeSaid() {
+			log.Info("Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted without their settings", "why", text)
+			return len(line), nil
+		}
+	default:
+		c.metrics.refused.WithLabelValues(reasonHandshake).Inc()
+	}
+	log.V(1).Info("A connection ended", "why", text)
+	return len(line), nil
+}
+
+func (c *complaints) mayBeSaid() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	if !c.said.IsZero() && now.Sub(c.said) < sayEvery {
+		return false
+	}
+	c.said = now
+	return true
+}
