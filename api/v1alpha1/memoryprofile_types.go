@@ -8,36 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RuntimeType names a language runtime whose memory settings memfit understands.
-// +kubebuilder:validation:Enum=Auto;NodeJS;JVM;Go;Python;Ruby;DotNet;PHP;Deno;Native
-type RuntimeType string
-
-// The runtimes. Auto is decided per container: the profile or annotation, else an unambiguous command.
-const (
-	RuntimeAuto   RuntimeType = "Auto"
-	RuntimeNodeJS RuntimeType = "NodeJS"
-	RuntimeJVM    RuntimeType = "JVM"
-	RuntimeGo     RuntimeType = "Go"
-	RuntimePython RuntimeType = "Python"
-	RuntimeRuby   RuntimeType = "Ruby"
-	RuntimeDotNet RuntimeType = "DotNet"
-	RuntimePHP    RuntimeType = "PHP"
-	RuntimeDeno   RuntimeType = "Deno"
-	RuntimeNative RuntimeType = "Native"
-)
-
-// RuntimeVariant narrows a runtime where builds of one language differ in what they accept.
-// +kubebuilder:validation:Enum=HotSpot;OpenJ9;NativeImage;Buildpack
-type RuntimeVariant string
-
-// The variants, all of the JVM. Buildpack means a Cloud Native Buildpacks (paketo) image whose launcher calculates the heap itself.
-const (
-	VariantHotSpot     RuntimeVariant = "HotSpot"
-	VariantOpenJ9      RuntimeVariant = "OpenJ9"
-	VariantNativeImage RuntimeVariant = "NativeImage"
-	VariantBuildpack   RuntimeVariant = "Buildpack"
-)
-
 // Libc names the C library, which decides whether MALLOC_* settings mean anything.
 // +kubebuilder:validation:Enum=Auto;Glibc;Musl
 type Libc string
@@ -170,10 +140,9 @@ type TuningSpec struct {
 	// variables or flags that memfit can set. Values from valueFrom and envFrom are never replaced.
 	// Example: [GOMEMLIMIT, --max-old-space-size].
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:Enum=MALLOC_ARENA_MAX;MALLOC_TRIM_THRESHOLD_;GOMEMLIMIT;GOGC;AUTOMEMLIMIT;--max-old-space-size;--max-semi-space-size;-XX:TrimNativeHeapInterval;-XX:MaxRAMPercentage;-XX:MinRAMPercentage;-XX:G1PeriodicGCInterval;DOTNET_GCHeapHardLimitPercent;DOTNET_GCHeapHardLimit;DOTNET_GCConserveMemory;DENO_V8_FLAGS
 	// +listType=set
 	// +optional
-	Replace []string `json:"replace,omitempty"`
+	Replace []Setting `json:"replace,omitempty"`
 
 	// resizePolicy is the memory resizePolicy given to containers whose injected settings are a share of the limit, which the runtime reads
 	// when it starts (the JVM's MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized container starts

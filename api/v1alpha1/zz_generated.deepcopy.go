@@ -979,7 +979,7 @@ func (in *TuningSpec) DeepCopyInto(out *TuningSpec) {
 	}
 	if in.Replace != nil {
 		in, out := &in.Replace, &out.Replace
-		*out = make([]string, len(*in))
+		*out = make([]Setting, len(*in))
 		copy(*out, *in)
 	}
 	if in.Go != nil {

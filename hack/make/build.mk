@@ -13,7 +13,8 @@ KUSTOMIZE := $(TOOL) kustomize
 ##@ Development
 
 .PHONY: generate
-generate: ## Write the DeepCopy methods of ./api.
+generate: ## Write what follows from the table of runtimes, and the DeepCopy methods of ./api.
+	go run ./hack/runtimetable
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 # controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.

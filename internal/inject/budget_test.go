@@ -116,7 +116,7 @@ func hostile() map[string]*corev1.Pod {
 // TestPlansOfHostilePodsAreBounded: what the webhook and the controllers ask about each pod.
 func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 	spec := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}}
-	spec.Tuning = v1alpha1.TuningSpec{HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []string{"--max-old-space-size"}}
+	spec.Tuning = v1alpha1.TuningSpec{HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"--max-old-space-size"}}
 	n := &profile.Named{Spec: &spec}
 	var keys []string
 	for i := range 20_000 {

@@ -63,7 +63,7 @@ func (w *working) fixesHeap(r *runtimes.Runtime) bool {
 
 func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
-	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace && slices.Contains(t.policy.Tuning.Replace, k.Name)
+	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace && slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
 	checks := []func() string{
 		func() string { return w.userHas(s) },
 		func() string { return v.Left },

@@ -145,7 +145,7 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 		t.TrimInterval = &metav1.Duration{Duration: pick(c, -time.Second, 0, time.Millisecond, 30*time.Second, 48*time.Hour)}
 	})
 	maybe(func() {
-		t.ConflictPolicy, t.Replace = v1alpha1.Replace, []string{"GOMEMLIMIT", "--max-old-space-size", "-XX:TrimNativeHeapInterval", "MALLOC_ARENA_MAX"}
+		t.ConflictPolicy, t.Replace = v1alpha1.Replace, []v1alpha1.Setting{"GOMEMLIMIT", "--max-old-space-size", "-XX:TrimNativeHeapInterval", "MALLOC_ARENA_MAX"}
 	})
 	maybe(func() { t.ResizePolicy = pick(c, v1alpha1.ResizeKeep, v1alpha1.ResizeNotRequired, "Strange") })
 	maybe(func() {

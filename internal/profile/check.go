@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer means
@@ -20,7 +21,7 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 			out = append(out, fmt.Sprintf("spec.selector chooses no pod, because it cannot be read (%v): correct it, or remove it and use the %s annotation", err, v1alpha1.ProfileAnnotation))
 		}
 	}
-	if text := heapLimitForJVM(spec.Runtime, spec.Tuning); text != "" {
+	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
 		out = append(out, "spec.tuning."+text)
 	}
 	for _, e := range spec.Containers {
@@ -31,16 +32,18 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 		if e.Tuning == nil {
 			continue
 		}
-		if text := heapLimitForJVM(runtime, *e.Tuning); text != "" {
+		if text := heapLimitRefused(runtime, *e.Tuning); text != "" {
 			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
 		}
 	}
 	return out
 }
 
-func heapLimitForJVM(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
-	if r.Type != v1alpha1.RuntimeJVM || t.HeapLimit == nil {
+// heapLimitRefused says why the declared runtime may not be given a heap in bytes; empty: it may, or none is asked for.
+func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
+	why := runtimes.Lookup(string(r.Type)).NoHeapLimit
+	if why == "" || t.HeapLimit == nil {
 		return ""
 	}
-	return fmt.Sprintf("heapLimit: %s is not for the JVM, whose -Xmx belongs to the application: use heapPercent", t.HeapLimit)
+	return fmt.Sprintf("heapLimit: %s %s", t.HeapLimit, why)
 }

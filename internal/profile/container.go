@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled in.
@@ -106,11 +107,6 @@ func (c *Container) declare(podAnnotations map[string]string) {
 	}
 }
 
-var runtimeTypes = []v1alpha1.RuntimeType{
-	v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimePython,
-	v1alpha1.RuntimeRuby, v1alpha1.RuntimeDotNet, v1alpha1.RuntimePHP, v1alpha1.RuntimeDeno, v1alpha1.RuntimeNative,
-}
-
 // versionPattern is the one of RuntimeSpec.version.
 var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
 
@@ -123,9 +119,9 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, but %s is no version: write numbers and dots, for example %q",
 			v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
 	}
-	for _, t := range runtimeTypes {
-		if strings.EqualFold(string(t), strings.TrimSpace(name)) {
-			return v1alpha1.RuntimeSpec{Type: t, Version: version}, nil
+	for _, r := range runtimes.All() {
+		if strings.EqualFold(r.Name, strings.TrimSpace(name)) {
+			return v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeType(r.Name), Version: version}, nil
 		}
 	}
 	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, which is no runtime memfit knows: write one of %s",
@@ -133,9 +129,9 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 }
 
 func typeNames() string {
-	names := make([]string, len(runtimeTypes))
-	for i, t := range runtimeTypes {
-		names[i] = string(t)
+	var names []string
+	for _, r := range runtimes.All() {
+		names = append(names, r.Name)
 	}
 	return strings.Join(names, ", ")
 }

@@ -77,7 +77,7 @@ func TestContainerTuning(t *testing.T) {
 		TrimInterval: &metav1.Duration{Duration: 30 * time.Second},
 	}
 	replacing := base
-	replacing.ConflictPolicy, replacing.Replace = v1alpha1.Replace, []string{"GOMEMLIMIT"}
+	replacing.ConflictPolicy, replacing.Replace = v1alpha1.Replace, []v1alpha1.Setting{"GOMEMLIMIT"}
 	dry := base
 	dry.Mode = v1alpha1.TuningDryRun
 
@@ -106,7 +106,9 @@ func TestContainerTuning(t *testing.T) {
 		},
 		"an entry that says Replace inherits the names": {
 			base: replacing, entry: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace},
-			want: func(t *v1alpha1.TuningSpec) { t.ConflictPolicy, t.Replace = v1alpha1.Replace, []string{"GOMEMLIMIT"} },
+			want: func(t *v1alpha1.TuningSpec) {
+				t.ConflictPolicy, t.Replace = v1alpha1.Replace, []v1alpha1.Setting{"GOMEMLIMIT"}
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +126,7 @@ func TestContainerTuning(t *testing.T) {
 // TestASidecarGetsNothingThatIsMeantForTheApp: the app's heapPercent or heapLimit would become the proxy's GOMEMLIMIT.
 func TestASidecarGetsNothingThatIsMeantForTheApp(t *testing.T) {
 	profile := of(v1alpha1.MemoryProfileSpec{
-		Tuning:     v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, HeapLimit: quantity("32Mi"), ArenaMax: new(int32(1)), ConflictPolicy: v1alpha1.Replace, Replace: []string{"GOMEMLIMIT"}},
+		Tuning:     v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, HeapLimit: quantity("32Mi"), ArenaMax: new(int32(1)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"GOMEMLIMIT"}},
 		Containers: []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(20))}}, {Name: "daprd", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(50))}}},
 	})
 	want := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer}

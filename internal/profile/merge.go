@@ -55,7 +55,7 @@ func careful(a, b v1alpha1.TuningMode) v1alpha1.TuningMode {
 
 // overlayConflict lets an entry replace what the profile replaces, or less; an entry that says Replace on its own account
 // replaces what it names.
-func overlayConflict(base, over v1alpha1.TuningSpec) (v1alpha1.ConflictPolicy, []string) {
+func overlayConflict(base, over v1alpha1.TuningSpec) (v1alpha1.ConflictPolicy, []v1alpha1.Setting) {
 	if over.ConflictPolicy != v1alpha1.Replace {
 		return v1alpha1.KeepUser, nil
 	}

@@ -18,11 +18,18 @@ var _ = row(&Runtime{
 	Commands: []string{"dotnet"},
 	Heap:     dotnetPercentName, HeapFixed: fixedHardLimits,
 	Knobs: append([]Knob{
-		{Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom},
-		{Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom},
+		{
+			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits,
+			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom,
+		},
+		{
+			Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits,
+			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom,
+		},
 		{
 			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
-			Yields: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}}, Derive: dotnetConserve,
+			Yields: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}},
+			Form:   `^0x[0-9]$`, Derive: dotnetConserve,
 		},
 	}, glibc(0, "", tryArenas)...),
 	Growth: func(f Facts, set bool) Growth {
@@ -31,6 +38,11 @@ var _ = row(&Runtime{
 			percent = f.Ask.HeapPercent
 		}
 		return capped(".NET", percent, 0)
+	},
+	Never: map[string]string{
+		"DOTNET_GCHeapHardLimitSOH": "limits per heap can be a combination that does not start",
+		"DOTNET_GCHeapHardLimitLOH": "limits per heap can be a combination that does not start",
+		"DOTNET_GCHeapHardLimitPOH": "limits per heap can be a combination that does not start",
 	},
 	FullHeap: FullHeap{
 		Exits: []int32{Abort}, Words: []string{"OutOfMemoryException"},

@@ -38,11 +38,13 @@ func glibc(byDefault int32, why, try string) []Knob {
 	arenas := Knob{
 		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
 		Yields: append([]Sign{{Text: "glibc.malloc.arena_max", Why: "which wins over " + arenaMaxName}}, otherAllocators...),
+		Form:   `^[1-9][0-9]?$`,
 		Derive: func(f Facts) Verdict { return arenaMax(f, byDefault, why, try) },
 	}
 	trim := Knob{
 		Name: trimThresholdName, Env: trimThresholdName, Tier: TierA,
 		Yields: append([]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...),
+		Form:   `^[1-9][0-9]+$`,
 		Derive: trimThreshold,
 	}
 	return []Knob{arenas, trim}

@@ -19,9 +19,10 @@ var _ = row(&Runtime{
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
 			Yields: []Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}},
+			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
-		{Name: "GOGC", Env: "GOGC", Tier: TierB, Needs: "GOMEMLIMIT", Derive: gcOnlyAtLimit},
+		{Name: "GOGC", Env: "GOGC", Tier: TierB, Needs: "GOMEMLIMIT", Form: `^off$`, Derive: gcOnlyAtLimit},
 	}, cgoOnly(glibc(0, "", ""))...),
 	Growth: func(f Facts, set bool) Growth {
 		if !set && !f.Ask.AutoMemLimit {
@@ -51,6 +52,7 @@ func collectsOnlyAtLimit(f Facts) bool {
 var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
 	Yields: []Sign{{Text: "AUTOMEMLIMIT", In: AsVariable, Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"}},
+	Form:   `^[1-9][0-9]*$`,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {
 			return notAsked()

@@ -17,6 +17,7 @@ import (
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Commands: []string{"java"},
+	Variants: []string{hotSpot, openJ9, nativeImage, buildpack},
 	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Knobs: append([]Knob{
 		{
@@ -24,6 +25,7 @@ var _ = row(&Runtime{
 			// This order started on every HotSpot tried. Ignore… alone does not cover an experimental flag that is locked.
 			Guard:  []string{ignoreUnknown, unlockExperimental},
 			Yields: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
+			Form:   `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`,
 			Derive: trimInterval,
 		},
 		percentKnob(maxRAMName, maxRAM),
@@ -32,6 +34,7 @@ var _ = row(&Runtime{
 			Name: g1PeriodicName, Env: javaEnv, List: javaToolOptions, Tier: TierB,
 			Guard:  []string{ignoreUnknown},
 			Yields: append([]Sign{{Text: "G1PeriodicGCInterval"}}, rearmed...),
+			Form:   `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
 			Derive: g1Periodic,
 		},
 	}, glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first")...),
@@ -48,6 +51,19 @@ var _ = row(&Runtime{
 	FullHeap: FullHeap{
 		Exits: []int32{exitOnOutOfMemoryError, Abort}, Words: []string{"java.lang.OutOfMemoryError"},
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
+	},
+	NoHeapLimit: noXmx,
+	Never: map[string]string{
+		"_JAVA_OPTIONS":           "wins over the command line, so that nobody could override it",
+		"JDK_JAVA_OPTIONS":        "only the java launcher reads it, and a forbidden option stops it",
+		"-Xmx":                    "belongs to the application; a percentage follows the limit",
+		"-Xms":                    "above a -Xmx on the command line it stops the JVM at start",
+		"-Xss":                    "a value below the platform's minimum stops the JVM at start",
+		"-XX:SoftMaxHeapSize":     "above the effective -Xmx it stops the JVM at start",
+		"-XX:+UseG1GC":            "a second collector on the command line stops the JVM at start",
+		"-XX:+UseSerialGC":        "a second collector on the command line stops the JVM at start",
+		"-XX:MaxMetaspaceSize":    "an application that needs more gets OutOfMemoryError",
+		"-XX:MaxDirectMemorySize": "an application that needs more gets OutOfMemoryError",
 	},
 	Advisories: []Advisory{
 		{Since: V(8), Before: V(8, 0, 191), Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
@@ -69,7 +85,9 @@ const (
 	ignoreUnknown      = "-XX:+IgnoreUnrecognizedVMOptions"
 	unlockExperimental = "-XX:+UnlockExperimentalVMOptions"
 
-	openJ9, nativeImage, buildpack = "OpenJ9", "NativeImage", "Buildpack"
+	hotSpot, openJ9, nativeImage, buildpack = "HotSpot", "OpenJ9", "NativeImage", "Buildpack"
+
+	noXmx = "is not for the JVM, whose -Xmx belongs to the application: use heapPercent"
 
 	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError; CrashOnOutOfMemoryError aborts
 
@@ -97,6 +115,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 		Yields: append([]Sign{
 			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"}, {Text: "-XX:MaxRAM="},
 		}, rearmed...),
+		Form:   `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
 		Derive: derive, Caps: flagPercent(name), Room: hotspotRoom,
 	}
 }
@@ -133,7 +152,7 @@ func trimInterval(f Facts) Verdict {
 func maxRAM(f Facts) Verdict {
 	switch {
 	case f.Ask.HeapLimit > 0:
-		return left("heapLimit is not for the JVM, whose -Xmx belongs to the application: use heapPercent")
+		return left("heapLimit " + noXmx)
 	case f.Ask.HeapPercent == 0:
 		return notAsked()
 	case notHotSpot(f) != "":

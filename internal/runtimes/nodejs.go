@@ -23,11 +23,13 @@ var _ = row(&Runtime{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
 			Yields: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
+			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 			Derive: nodeOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,
 			Yields: []Sign{{Text: "max-semi-space-size"}},
+			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
 	}, glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib burst from 200 to 340 MB. Try it on one replica first")...),
@@ -41,6 +43,12 @@ var _ = row(&Runtime{
 	FullHeap: FullHeap{
 		Exits: v8Exits, Faults: []int32{fault}, Words: v8LastWords,
 		Raise: "raise --max-old-space-size (heapPercent in the profile)",
+	},
+	Never: map[string]string{
+		"--max-heap-size":                 "Node.js before 24.16 does not start with it",
+		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before 22.21 does not start with it",
+		"--expose-gc":                     "Node.js before 20.18 does not start with it",
+		"--optimize-for-size":             "no Node.js starts with it in NODE_OPTIONS",
 	},
 	Advisories: []Advisory{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade", Source: "node-v0.x-archive#2522"},

@@ -9,6 +9,9 @@ var _ = row(&Runtime{
 	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
 	Knobs:    glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with threads that end it raised 50 to over 600 MB. Try it on one replica first"),
 	Growth:   func(Facts, bool) Growth { return capped("Python", 0, 0) },
+	Never: map[string]string{
+		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
+	},
 	Advisories: []Advisory{
 		{Since: V(3, 14), Before: V(3, 14, 5), Text: "CPython 3.14.0 to 3.14.4 collect incrementally and were reported to take up to five times the memory: upgrade to 3.14.5", Source: "python/cpython#148726"},
 	},

@@ -10,5 +10,8 @@ var _ = row(&Runtime{
 	Commands: []string{"ruby", "ruby*", "bundle", "bundler", "rails", "rake", "puma", "unicorn", "sidekiq", "irb"},
 	Knobs:    glibc(2, "Ruby's usual number of malloc arenas; more of them retain freed memory", ""),
 	Growth:   func(Facts, bool) Growth { return capped("Ruby", 0, 0) },
-	Advice:   "images that preload jemalloc, as generated Rails Dockerfiles do, ignore MALLOC_ARENA_MAX; nothing is lost there",
+	Never: map[string]string{
+		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",
+	},
+	Advice: "images that preload jemalloc, as generated Rails Dockerfiles do, ignore MALLOC_ARENA_MAX; nothing is lost there",
 })

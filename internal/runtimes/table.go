@@ -17,7 +17,7 @@ import (
 // Tier says how sure memfit must be of the runtime before it sets something.
 type Tier string
 
-// The tiers. What may never be set at all, tier C, is in [Never].
+// The tiers. What may never be set at all, tier C, is in [Runtime.Never].
 const (
 	// TierA cannot stop a process, whatever runs in the container: a runtime that does not know it ignores it.
 	TierA Tier = "A"
@@ -49,6 +49,8 @@ type Runtime struct {
 	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
+	// Variants are the builds of it that differ in what they accept, as runtime.variant spells them.
+	Variants []string
 	// Knobs are the settings, in the order in which they appear in a variable they share.
 	Knobs []Knob
 	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag. Nil: as is.
@@ -61,8 +63,12 @@ type Runtime struct {
 	Heap string
 	// HeapFixed are the user's own words for a heap cap that is a number. Any other cap of theirs is a share of the limit.
 	HeapFixed []Sign
+	// NoHeapLimit says why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
+	NoHeapLimit string
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
 	Growth func(f Facts, set bool) Growth
+	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which ...".
+	Never map[string]string
 	// FullHeap says how a process ends whose heap has reached its own cap.
 	FullHeap FullHeap
 	// Advisories are known facts about versions.
@@ -89,6 +95,9 @@ type Knob struct {
 	Yields []Sign
 	// Needs names a knob that memfit must have set as well; empty: none.
 	Needs string
+	// Form is what the setting may look like for the runtime to read it, as a regular expression. Anything else stops a process or means
+	// something else: GOMEMLIMIT=512Mi, DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k. Tests hold every value to it.
+	Form string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
 	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which needs more; 0: the
@@ -321,31 +330,4 @@ func (a Advisory) holds(f Facts) bool {
 		return a.Variant == f.Variant
 	}
 	return f.Version.Known() && (!a.Since.Known() || f.Version.AtLeast(a.Since)) && (!a.Before.Known() || f.Version.Below(a.Before))
-}
-
-// Never are settings that memfit does not have and must not get (tier C), each with why. docs/runtimes.md has the sources.
-var Never = map[string]string{
-	"LD_PRELOAD":                      "changes every program in the container, shells and probes too",
-	"GLIBC_TUNABLES":                  "one slip disables the whole string, the user's part included",
-	"PYTHONMALLOC":                    "an allocator the version does not know is a fatal error at start",
-	"RUBYOPT":                         "a bad option stops Ruby at start, and it can load code",
-	"ERL_AFLAGS":                      "a bad parameter stops the BEAM at start",
-	"ERL_FLAGS":                       "a bad parameter stops the BEAM at start",
-	"ERL_ZFLAGS":                      "a bad parameter stops the BEAM at start",
-	"_JAVA_OPTIONS":                   "wins over the command line, so that nobody could override it",
-	"JDK_JAVA_OPTIONS":                "only the java launcher reads it, and a forbidden option stops it",
-	"BUN_JSC_gcMaxHeapSize":           "an unknown or invalid BUN_JSC_ setting stops Bun at start",
-	"MALLOC_MMAP_MAX_":                "0 disables mmap, and any value freezes the dynamic threshold",
-	"-Xmx":                            "belongs to the application; a percentage follows the limit",
-	"-Xms":                            "above a -Xmx on the command line it stops the JVM at start",
-	"-Xss":                            "a value below the platform's minimum stops the JVM at start",
-	"-XX:SoftMaxHeapSize":             "above the effective -Xmx it stops the JVM at start",
-	"-XX:+UseG1GC":                    "a second collector on the command line stops the JVM at start",
-	"-XX:+UseSerialGC":                "a second collector on the command line stops the JVM at start",
-	"-XX:MaxMetaspaceSize":            "an application that needs more gets OutOfMemoryError",
-	"-XX:MaxDirectMemorySize":         "an application that needs more gets OutOfMemoryError",
-	"--max-heap-size":                 "Node.js before 24.16 does not start with it",
-	"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before 22.21 does not start with it",
-	"--expose-gc":                     "Node.js before 20.18 does not start with it",
-	"--optimize-for-size":             "no Node.js starts with it in NODE_OPTIONS",
 }

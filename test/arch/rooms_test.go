@@ -39,7 +39,7 @@ var rooms = []room{
 	},
 	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/quote", "internal/recommend"},
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/quote", "internal/recommend", "internal/runtimes"},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
 		never:   clients,
 	},

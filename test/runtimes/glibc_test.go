@@ -83,7 +83,7 @@ func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 		trial{name: "user: own tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.arena_max=5"), tuning: asks(2), want: arenas("5")},
 		trial{name: "user: another tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3"), tuning: asks(2), want: arenas("2")},
 		trial{name: "replace what the user set", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"),
-			tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []string{"MALLOC_ARENA_MAX"}}, want: arenas("2")},
+			tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"MALLOC_ARENA_MAX"}}, want: arenas("2")},
 		trial{name: "trimThreshold 128Ki", limit: "512Mi", tuning: v1alpha1.TuningSpec{TrimThreshold: size("128Ki")}, want: map[string]string{"arenas": usual, "MALLOC_TRIM_THRESHOLD_": "131072"}},
 		trial{name: "declared musl", limit: "512Mi", tuning: asks(2), runtime: &v1alpha1.RuntimeSpec{Type: p.runtime, Libc: v1alpha1.LibcMusl}, unchanged: true},
 		trial{name: "declared wrong: Java", limit: "512Mi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, want: arenas(alone)},

@@ -95,7 +95,7 @@ func goTrials(t *testing.T, p *program) []trial {
 		trial{name: "user: own GOGC", limit: "512Mi", env: vars("GOGC", "50"), want: limit("483183820", "gogc", "50")},
 		trial{name: "user: own GOGC against OnlyAtLimit", limit: "512Mi", env: vars("GOGC", "50"), tuning: onlyAtLimit, want: limit("536870912", "gogc", "50")},
 		trial{name: "replace what the user set", limit: "512Mi", env: vars("GOMEMLIMIT", "100MiB"),
-			tuning: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace, Replace: []string{"GOMEMLIMIT"}}, want: replaced(p, limit, "483183820", "104857600")},
+			tuning: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"GOMEMLIMIT"}}, want: replaced(p, limit, "483183820", "104857600")},
 		trial{name: "the article: the limit itself and the collector only there", limit: "512Mi", tuning: onlyAtLimit, want: limit("536870912", "gogc", off)},
 		trial{name: "OnlyAtLimit without a limit", tuning: onlyAtLimit, want: limit(none)},
 		trial{name: "heapPercent 60", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}, want: limit("322122547")},

@@ -111,7 +111,7 @@ func nodeTrials(t *testing.T, p *program) []trial {
 		trial{name: "user: value from a ConfigMap", limit: "1Gi", fromConfigMap: map[string]string{"NODE_OPTIONS": "--max-old-space-size=300"}, want: heap(300)},
 		trial{name: "user: value from a ConfigMap that says something else", limit: "1Gi", fromConfigMap: map[string]string{"NODE_OPTIONS": "--require=./hook.js"}, unchanged: true},
 		trial{name: "replace what the user set", limit: "1Gi", env: vars("NODE_OPTIONS", "--max-old-space-size=300"),
-			tuning: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace, Replace: []string{"--max-old-space-size"}}, want: heap(usual)},
+			tuning: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"--max-old-space-size"}}, want: heap(usual)},
 		trial{name: "heapPercent 50", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(50))}, want: heap(old(500, 464))},
 		trial{name: "the article: 256Mi and two arenas", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi"), ArenaMax: new(int32(2))}, want: heap(256, "MALLOC_ARENA_MAX", "2")},
 		trial{name: "heapLimit that does not fit", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapLimit: size("600Mi")}, want: itsOwn},

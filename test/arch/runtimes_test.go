@@ -1,0 +1,120 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// TestTheAPIKnowsWhatTheTableKnows: what a profile may say of runtimes, their variants and settings is the table of internal/runtimes, in
+// every place of the CRDs that API servers hold people to.
+func TestTheAPIKnowsWhatTheTableKnows(t *testing.T) {
+	want := tableEnums()
+	for _, file := range []string{"config/crd/bases/memfit.dev_memoryprofiles.yaml", "config/crd/bases/memfit.dev_clustermemoryprofiles.yaml"} {
+		var crd map[string]any
+		if err := yaml.Unmarshal(read(t, file), &crd); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]int{}
+		eachSchema(crd, "", func(at string, schema map[string]any) {
+			for field, names := range want {
+				if !strings.HasSuffix(at, field) {
+					continue
+				}
+				found[field]++
+				if got := texts(schema["enum"]); !slices.Equal(got, names) {
+					t.Errorf("%s: %s may be %q, but internal/runtimes has %q: make generate manifests", file, at, got, names)
+				}
+			}
+		})
+		for field := range want {
+			if found[field] < 2 { // for all containers, and for one
+				t.Errorf("%s has %s in %d places, want at least 2: this test looks for the wrong field", file, field, found[field])
+			}
+		}
+	}
+}
+
+// tableEnums are the values that the table allows, by field of the API.
+func tableEnums() map[string][]string {
+	var names, variants, settings []string
+	for _, r := range runtimes.All() {
+		names, variants = append(names, r.Name), append(variants, r.Variants...)
+		for _, k := range r.Knobs {
+			if !slices.Contains(settings, k.Name) {
+				settings = append(settings, k.Name)
+			}
+		}
+	}
+	return map[string][]string{".runtime.type": names, ".runtime.variant": variants, ".tuning.replace[]": settings}
+}
+
+// eachSchema visits the schemas below node, each with the path of its field.
+func eachSchema(node any, at string, visit func(at string, schema map[string]any)) {
+	switch n := node.(type) {
+	case []any:
+		for _, item := range n {
+			eachSchema(item, at, visit)
+		}
+	case map[string]any:
+		visit(at, n)
+		for key, below := range n {
+			switch fields, isMap := below.(map[string]any); {
+			case key == "properties" && isMap:
+				for name, schema := range fields {
+					eachSchema(schema, at+"."+name, visit)
+				}
+			case key == "items":
+				eachSchema(below, at+"[]", visit)
+			default:
+				eachSchema(below, at, visit)
+			}
+		}
+	}
+}
+
+func texts(list any) (out []string) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// TestVariantsBelongToTheirRuntimes: the CEL rule of the API, which is written by hand, names the runtimes that have variants.
+func TestVariantsBelongToTheirRuntimes(t *testing.T) {
+	var types []string
+	for _, r := range runtimes.All() {
+		if len(r.Variants) > 0 {
+			types = append(types, "self.type == '"+r.Name+"'")
+		}
+	}
+	rule := `rule="!has(self.variant) || ` + strings.Join(types, " || ") + `"`
+	const file = "api/v1alpha1/memoryprofile_types.go"
+	if !strings.Contains(string(read(t, file)), rule) {
+		t.Errorf("%s: RuntimeSpec needs the marker +kubebuilder:validation:XValidation with %s, "+
+			"because these runtimes have Variants in internal/runtimes", file, rule)
+	}
+}
+
+// TestARuntimeIsOneFile: each file adds at most one runtime, and files that add none hold what several share.
+func TestARuntimeIsOneFile(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if path.Dir(f) != "internal/runtimes" || strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		if n := strings.Count(string(read(t, f)), "= row(&Runtime{"); n > 1 {
+			t.Errorf("%s adds %d runtimes: give each a file of its own", f, n)
+		}
+	}
+}
