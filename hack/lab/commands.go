@@ -13,6 +13,8 @@ func commands() []command {
 		{"cluster-up", "", "use $KUBECONFIG, kind (KIND=1) or the lab, and print the path of its kubeconfig", runClusterUp},
 		{"load", "IMAGE.tar", "import an image tar into the lab (or into kind, with KIND=1)", runLoad},
 		{"image", "--binary FILE --name REF -o FILE", "make an image of one static binary without Docker", runImage},
+		{"digest", "IMAGE.tar", "print the digest that a registry will know an image tar by", runDigest},
+		{"sbom", "--binary FILE | --image FILE.tar -o FILE", "write what a Go program or an image is made of, as CycloneDX", runSBOM},
 		{"forward", "NAMESPACE/POD:PORT | IP:PORT", "make an address of the lab reachable on the machine's loopback, and print where", runForward},
 		{"exec", "-- COMMAND", "run a command inside the lab's network namespace", runExec},
 		{"logs", "NAME", "print the log of a daemon", runLogs},

@@ -3,6 +3,7 @@ module github.com/memfit/memfit/hack/lab
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
 	golang.org/x/sync v0.24.0
 )

@@ -4,14 +4,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/memfit/memfit/hack/lab/internal/images"
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/node"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/sbom"
 )
 
 func runImages(ctx context.Context, l layout.Layout, args []string) error {
@@ -66,4 +72,44 @@ func runImage(_ context.Context, _ layout.Layout, args []string) error {
 		return err
 	}
 	return images.WriteProgram(*out, p)
+}
+
+func runDigest(_ context.Context, _ layout.Layout, args []string) error {
+	if len(args) != 1 {
+		return errors.New("name one image tar")
+	}
+	digest, err := images.Digest(args[0])
+	if err == nil {
+		fmt.Println(digest)
+	}
+	return err
+}
+
+// runSBOM describes an image or a program.
+func runSBOM(_ context.Context, _ layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("sbom", flag.ContinueOnError)
+	image := flags.String("image", "", "image tar to describe")
+	name := flags.String("name", "memfit", "what the image is called")
+	binary := flags.String("binary", "", "Go program to describe")
+	version := flags.String("version", "unknown", "version of what is described")
+	out := flags.String("o", "sbom.cdx.json", "file to write")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if (*image == "") == (*binary == "") {
+		return errors.New("name an --image or a --binary")
+	}
+	describe := func() (*cdx.BOM, error) { return sbom.Binary(*binary, *version) }
+	if *image != "" {
+		describe = func() (*cdx.BOM, error) { return sbom.Image(*image, *name, *version) }
+	}
+	bom, err := describe()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := sbom.Write(&text, bom); err != nil {
+		return err
+	}
+	return os.WriteFile(*out, text.Bytes(), 0o644)
 }

@@ -171,7 +171,7 @@ var rooms = []room{
 			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
 			"internal/usage/...", "webhooks", "webhooks/server",
 		},
-		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/..."}),
+		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"}),
 	},
 	{
 		name: "agent", dir: "cmd/agent/...", // runs on every node, so it stays small

@@ -48,6 +48,16 @@ func Write(path, ref string, config Config, layers ...string) error {
 	return os.Rename(tmp.Name(), path)
 }
 
+// Digest is what a registry will know the image in a tar file by, when it is pushed as it is.
+func Digest(path string) (string, error) {
+	image, err := tarball.ImageFromPath(path, nil)
+	if err != nil {
+		return "", fmt.Errorf("reading the image %s: %w", path, err)
+	}
+	digest, err := image.Digest()
+	return digest.String(), err
+}
+
 func assemble(config Config, layers []string) (v1.Image, error) {
 	image := empty.Image
 	for _, file := range layers {
