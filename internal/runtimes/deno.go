@@ -22,7 +22,10 @@ var _ = row(&Runtime{
 		Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 		Derive: denoOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
 	}}, glibc(0, "", tryArenas)...),
-	FullHeap: FullHeap{Exits: v8Exits, Words: v8LastWords},
+	FullHeap: FullHeap{
+		Exits: v8Exits, Words: v8LastWords,
+		Raise: "raise --max-old-space-size in DENO_V8_FLAGS (heapPercent in the profile)",
+	},
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
 			return capped("Deno", 0, nodeBare)

@@ -3,13 +3,17 @@
 
 package runtimes
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // FullHeap says how a process ends whose heap has reached its own cap, which the limit has nothing to do with.
 type FullHeap struct {
 	// Exits are exit codes with which the runtime gives up. 128+n is death by signal n.
 	Exits []int32
-	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count where memory was seen at the cap.
+	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count where memory was seen
+	// at the cap.
 	Faults []int32
 	// Words are what the runtime writes before it gives up, as they stand in the log.
 	Words []string
@@ -44,4 +48,15 @@ func RaiseCap(name string) string {
 		return raise
 	}
 	return "raise the cap (heapPercent in the profile)"
+}
+
+// EndWith are the titles of the runtimes that end with the exit code when their heap is full.
+func EndWith(code int32) []string {
+	var titles []string
+	for _, r := range table {
+		if slices.Contains(r.FullHeap.Exits, code) {
+			titles = append(titles, r.Title)
+		}
+	}
+	return titles
 }

@@ -9,6 +9,9 @@ var _ = row(&Runtime{
 	Commands: []string{"php", "php*", "php-fpm", "php-fpm*"},
 	Knobs:    glibc(0, "", ""),
 	Growth:   func(Facts, bool) Growth { return capped("PHP", 0, 0) },
-	FullHeap: FullHeap{Words: []string{"Allowed memory size of"}}, // its memory_limit
-	Advice:   "PHP has no memory variable: pm.max_children times memory_limit must fit below the limit, and pm.max_requests replaces workers that grow",
+	FullHeap: FullHeap{ // of one request: no process ends
+		Words: []string{"Allowed memory size of"},
+		Raise: "raise memory_limit in php.ini, which no profile reaches",
+	},
+	Advice: "PHP has no memory variable: pm.max_children times memory_limit must fit below the limit, and pm.max_requests replaces workers that grow",
 })

@@ -189,13 +189,20 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, evidence}, true
 }
 
+// abortsWhenFull are the runtimes to which an abort says that their heap was full: "Node.js, Java, .NET or Deno".
+var abortsWhenFull = func() string {
+	titles := runtimes.EndWith(runtimes.Abort)
+	last := len(titles) - 1
+	return strings.Join(titles[:last], ", ") + " or " + titles[last]
+}()
+
 func heapExit(d death) (verdict, bool) {
 	switch full := runtimes.Lookup(d.runtime).FullHeap; {
 	case slices.Contains(full.Exits, d.ExitCode):
 		return verdict{memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime)}, true
 	case d.ExitCode == runtimes.Abort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
-			d.facts() + "; an abort, which is a full heap if it runs Node.js, a JVM or .NET: declare the runtime in the profile"}, true
+			fmt.Sprintf("%s; an abort, which is a full heap if it runs %s: declare the runtime in the profile", d.facts(), abortsWhenFull)}, true
 	}
 	return noOOM, false
 }

@@ -181,12 +181,13 @@ func TestTruthTable(t *testing.T) {
 			pod:  app(says(ended(0, end(0, "Error", 139, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed")),
 			want: memory.OOMHeapAbort, wantSure: memory.High, wantSays: "Reached heap limit",
 		},
+		"Deno 134":                       {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Deno", want: memory.OOMHeapAbort, wantSure: memory.Medium},
 		"Node.js 3 means something else": {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "NodeJS"},
 		"exit 3 of who knows what":       {pod: app(ended(0, end(0, "Error", 3, 0, 60)))},
 		"Go 134: an abort of its own":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Go"},
 		"134 of who knows what: a hint, and what to declare": {
 			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
-			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "declare the runtime",
+			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "a full heap if it runs Node.js, Java, .NET or Deno: declare the runtime",
 		},
 		"exit 134, and the last words say why": {
 			pod:  app(says(ended(0, end(0, "Error", 134, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory")),
@@ -265,7 +266,10 @@ func TestTruthTable(t *testing.T) {
 }
 
 func TestAdviceForAHeapAbortIsAboutTheCap(t *testing.T) {
-	for runtime, want := range map[string]string{"NodeJS": "--max-old-space-size", "JVM": "MaxRAMPercentage", "DotNet": "HeapHardLimitPercent"} {
+	for runtime, want := range map[string]string{
+		"NodeJS": "--max-old-space-size", "JVM": "MaxRAMPercentage", "DotNet": "HeapHardLimitPercent",
+		"Deno": "DENO_V8_FLAGS", "PHP": "memory_limit in php.ini",
+	} {
 		got := Advice(memory.OOMHeapAbort, runtime)
 		if !strings.Contains(got, want) || !strings.Contains(got, "not the limit") {
 			t.Errorf("%s: %q should name %s and say that it is not the limit", runtime, got, want)
