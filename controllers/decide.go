@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -246,7 +247,8 @@ func (q *question) answer() answer {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // the limit raises the cap, which the reasons say
 		}
-		advice = append(advice, signals.Advice(kind, string(q.container.policy.Runtime.Type)))
+		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type)) // as the kill was told from others
+		advice = append(advice, signals.Advice(kind, runs))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`

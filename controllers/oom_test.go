@@ -197,10 +197,13 @@ var _ = Describe("An OOM kill", func() {
 
 	It("is a heap abort where the command says what runs, declared or not", func() {
 		w.profiled(build.Profile(w.namespace, "auto", v1alpha1.RuntimeAuto))
-		for name, command := range map[string][]string{"plain": {"node", "server.js"}, "script": {"/bin/sh", "-c", "node server.js"}} {
+		for name, command := range map[string][]string{
+			"plain": {"node", "server.js"}, "own-cap": {"node", "--max-old-space-size=99", "server.js"}, "script": {"/bin/sh", "-c", "node server.js"},
+		} {
 			w.applied(w.pod(name, build.Command(command...), build.Died(start.Add(-second), "Error", 134)).Annotate(v1alpha1.ProfileAnnotation, "auto").Obj())
 		}
 		Expect(w.reconciled(w.alone("plain")).Status.RecentOOMKills[0].Kind).To(Equal("HeapAbort"))
+		Expect(w.reconciled(w.alone("own-cap")).Status.Containers[0].Advice).To(ContainElement(ContainSubstring("raise --max-old-space-size")))
 		Expect(w.reconciled(w.alone("script")).Status.RecentOOMKills[0].Kind).To(Equal("Suspected"), "what a script starts in the end is not certain")
 	})
 
