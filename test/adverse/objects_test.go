@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -23,7 +24,6 @@ import (
 // Images of the lab's workloads.
 const (
 	goImage     = "memfit.test/goprobe:dev"
-	nodeImage   = "memfit.test/node:20"
 	jdkImage    = "memfit.test/jdk:17"
 	pythonImage = "memfit.test/python:3.11"
 	pauseImage  = "memfit.test/pause:lab"
@@ -43,16 +43,18 @@ const (
 x = bytearray(220<<20); time.sleep(3); del x
 y = bytearray(30<<20)
 while True: time.sleep(1)`
-	// stall fills nine tenths of 128Mi and runs through a mapped file of a fifth of it, for ever. It is ready while that goes quickly.
-	stall = `import mmap, os, time
+	// stall fills nine tenths of 128Mi and goes through a mapped file of a fifth of it, for ever and in no order, so that no readahead helps.
+	// It is ready while a round takes less than 0.2 s: from memory it takes some milliseconds.
+	stall = `import mmap, os, random, time
 size = 26 << 20
 with open('/scratch/f', 'wb') as f: f.write(os.urandom(size))
-x = bytearray(104<<20)
-f = open('/scratch/f', 'rb'); m = mmap.mmap(f.fileno(), size, prot=mmap.PROT_READ)
+x = bytearray(108<<20)
+f = open('/scratch/f', 'rb'); m = mmap.mmap(f.fileno(), size, prot=mmap.PROT_READ); m.madvise(mmap.MADV_RANDOM)
+pages = list(range(0, size, 4096)); random.shuffle(pages)
 while True:
     began = time.time()
-    for i in range(0, size, 4096): m[i]
-    if time.time() - began < 1: open('/tmp/ready', 'w').close()
+    for i in pages: m[i]
+    if time.time() - began < 0.2: open('/tmp/ready', 'w').close()
     elif os.path.exists('/tmp/ready'): os.remove('/tmp/ready')
     time.sleep(0.02)`
 )
@@ -79,9 +81,12 @@ func shell(script string) podChange {
 	}
 }
 
-func node(program string) podChange {
-	return func(p *corev1.PodSpec) {
-		p.Containers[0].Image, p.Containers[0].Command = nodeImage, []string{"node", "-e", program}
+// registry is a JVM that has next to nothing to do.
+func registry(p *corev1.PodSpec) {
+	p.Containers[0].Image = jdkImage
+	p.Containers[0].Command = []string{"sh", "-c", "exec $JAVA_HOME/bin/rmiregistry -J-XX:+UseSerialGC"}
+	p.Containers[0].ReadinessProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(1099)}}, PeriodSeconds: 2,
 	}
 }
 

@@ -121,9 +121,9 @@ func workloads() []workload {
 			objects: deployment("64Mi", shell(`head -c 134217728 /dev/zero > /scratch/f; while true; do cat /scratch/f > /dev/null; sleep 1; done`), scratch), untouched: true,
 		},
 		{
-			name: "stalled", story: "fills 90 % of its limit and runs through a mapped file of a fifth of it",
-			modes: []v1alpha1.SizingMode{recommendOnly, inPlace}, limit: 128 * mi, need: 150 * mi, within: 5 * time.Minute,
-			objects: deployment("128Mi", python(stall), scratch, readyFile), limitAtMost: 450 * mi,
+			name: "stalled", story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves nobody",
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 128 * mi, need: 150 * mi, within: 6 * time.Minute,
+			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at its limit of 128Mi",
 		},
 		{
 			name: "three-replicas", story: "three replicas need 90Mi each and have 64Mi",
@@ -149,11 +149,11 @@ func workloads() []workload {
 			objects: cronJob("64Mi", "100Mi"),
 		},
 		{
-			name: "tight-runtime", story: "idle Node.js in 24Mi, less than its program file: it runs from page cache",
-			modes: applying, limit: 24 * mi, need: 60 * mi, within: 5 * time.Minute,
-			objects: deployment("24Mi", node(`setInterval(() => {}, 1000)`)), limitAtMost: 300 * mi, disturbedAtMost: 3,
+			name: "tight-runtime", story: "an idle JVM in 16Mi: less than it needs to start",
+			modes: applying, limit: 16 * mi, need: 45 * mi, within: 5 * time.Minute,
+			objects: deployment("16Mi", registry, jdk), limitAtMost: 300 * mi, disturbedAtMost: 3, // a step is 64Mi at least
 			profile: func(p *v1alpha1.MemoryProfileSpec) {
-				p.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}
+				p.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"}
 			},
 		},
 		{
