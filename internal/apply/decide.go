@@ -487,13 +487,11 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 		d.State.Experiment = e
 	}
 	for name := range to {
-		if _, known := e.Targets[name]; !known {
-			c, _ := pod.container(name)
+		c, _ := pod.container(name)
+		if _, known := e.Targets[name]; !known || !lowering { // a raise may be raised further on the way, and then for all pods
 			e.Targets[name], _ = d.target(pod, c)
-			e.Before[name] = from[name]
-		} else {
-			e.Before[name] = highest(e.Before[name], from[name])
 		}
+		e.Before[name] = highest(e.Before[name], from[name])
 	}
 	e.Steps = append(e.Steps, Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to)})
 	d.State.LastChange = stamp(d.Now)

@@ -219,6 +219,33 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.expectReason(ReasonUpToDate)
 }
 
+// Seen on a real node: two of three replicas were raised to 256Mi and then further, the third was down meanwhile. When it ran, the recommendation
+// was kept, because the others had it, and the third died at its old limit for the hour of the cool-down.
+func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
+	for name, urgent := range map[string]bool{"while the kill asks for it": true, "and when it does not any more": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, small)
+			c.wants(big, true)
+			c.dies(2, time.Second)
+			for range 3 {
+				c.look()
+				c.passes(time.Second)
+			}
+			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
+			c.look()
+			c.passes(time.Second)
+			c.expectLimits("512Mi 256Mi 100Mi")
+			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, urgent)
+			c.runs(2)
+			for range 5 {
+				c.look()
+				c.passes(time.Second)
+			}
+			c.expectLimits("512Mi 512Mi 512Mi")
+		})
+	}
+}
+
 // Seen on a real node: the limit of one replica had been sent again as 257Mi, and its request waited for an hour below its use.
 func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 	c := newCluster(t, 3, recommend.Size{Request: 68 * mib, Limit: 256 * mib})

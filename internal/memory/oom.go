@@ -37,6 +37,10 @@ const (
 	High   Confidence = "High"
 )
 
+// RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a container that runs, and
+// the kubelet tells ends and limits up to a second late each.
+const RaiseReaches = 3 * time.Second
+
 // OOMKill is one kill, counted once.
 type OOMKill struct {
 	Container ContainerRef

@@ -167,8 +167,8 @@ func (e *evaluation) decide(size Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision == Raise
-		r.NextLook = 10 * time.Minute // the first minutes after a kill tell whether it was enough
+		r.Urgent = r.Decision != Lower // what this pod has already, others may lack
+		r.NextLook = 10 * time.Minute  // the first minutes after a kill tell whether it was enough
 	}
 	return *r
 }

@@ -20,10 +20,6 @@ const (
 	// rememberedTimes bounds how far a kill may jump at once towards a peak seen before: four doublings' worth would
 	// be a guess.
 	rememberedTimes = 4
-	// raiseReaches: a raise is sent to a container that runs, and the kubelet tells ends and limits up to a second late each. The first
-	// instance of a container that dies this soon after its start above the limit its predecessors died at may have died before the raise
-	// reached it: 64Mi became 666Mi for a need of 110Mi that way, within a second. The next one at the same limit tells.
-	raiseReaches = 3 * time.Second
 	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
@@ -115,11 +111,12 @@ func (e *evaluation) growAfterKills() {
 	}
 }
 
-// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then was.
+// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then was: the first instance
+// of a container that dies within moments of its start above the limit its predecessors died at. The next one at the same limit tells.
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
 	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it comes.
-	late := k.Uptime >= raiseReaches && k.Kind != memory.OOMHeapAbort
+	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return 0, false
 	}

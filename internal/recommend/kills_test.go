@@ -187,3 +187,17 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 		t.Errorf("an hour after data came back: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }
+
+// TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was looked at does.
+func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
+	kills := []memory.OOMKill{kill(start, 256*mib)}
+	first := Evaluate(Input{Kills: kills, Current: Size{64 * mib, 256 * mib}, Now: start.Add(time.Minute)})
+	got := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(2 * time.Minute)})
+	if got.Decision != Keep || !got.Urgent {
+		t.Errorf("%s, urgent %t; want Keep, and urgent", got.Summary, got.Urgent)
+	}
+	later := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(killHold + time.Minute)})
+	if later.Urgent {
+		t.Errorf("still urgent after %s: %s", killHold, later.Summary)
+	}
+}

@@ -224,3 +224,30 @@ func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
 		}
 	}
 }
+
+// Seen on a real node: three replicas start together, the first kill raises all of them, and the second dies in the second of its raise.
+func TestADeathInTheSecondOfARaiseIsAtTheLimitOfBefore(t *testing.T) {
+	const second = 1. / 60
+	first := makePod("web-1", "u1").container("app", "64Mi", running(0, 0))
+	killed := func(limit string, finished float64) podMaker {
+		return resizedTo(limit, ended(0, oom(0, 0, finished))).podHas(limit)
+	}
+	for name, tc := range map[string]struct {
+		limit, asked  string
+		killedSeconds float64
+	}{
+		"within a second of it":        {limit: "64Mi", asked: "256Mi", killedSeconds: 3},
+		"before it was seen":           {limit: "64Mi", asked: "256Mi", killedSeconds: 1},
+		"long after it: the new limit": {limit: "256Mi", killedSeconds: 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &Ledger{}
+			l.Update(Observe(first.pod), nil, at(second))
+			l.Update(Observe(resizedTo("256Mi", running(0, 0)).podHas("256Mi").pod), nil, at(2*second))
+			got := l.Update(Observe(killed("256Mi", tc.killedSeconds*second).pod), nil, at(10*second))
+			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Asked != size(tc.asked) {
+				t.Errorf("got %+v, want one kill at %s, %s asked for", got, tc.limit, tc.asked)
+			}
+		})
+	}
+}

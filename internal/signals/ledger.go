@@ -78,6 +78,9 @@ type cursor struct {
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
+	// before is the limit that a raise seen at raised replaced. Both are forgotten with memfit: they matter for seconds.
+	before memory.Bytes
+	raised time.Time
 	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it;
 	// counter is false before the first reading.
 	counter   bool
@@ -154,7 +157,7 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
 	c := l.cursor(o.Container)
 	if c == nil && len(o.Ended) == 0 && o.Restarts == 0 {
-		l.quiet(o, watched, peak(o.Container))
+		l.quiet(o, watched, peak(o.Container), now)
 		return nil
 	}
 	watched = watched || c != nil
@@ -176,16 +179,18 @@ func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes
 	}
 	c.next = max(c.next, o.Restarts) // ends nobody can see any more are no evidence
 	limit, asked := l.proven(o, c, peak(o.Container))
+	l.sawRaise(c, o, limit, now)
 	l.sawLimit(c, o, limit, asked)
 	return found
 }
 
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
-func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes) {
+func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
 	case o.Edited && l.limits[o.Container.Container].limit != o.Limit:
 		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
+			l.sawRaise(c, o, limit, now)
 			l.keepLimit(c, limit, asked, notSeen)
 			l.sawLimit(c, o, limit, asked)
 		}
@@ -197,6 +202,9 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes) {
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
 func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
+	if c.racedRaise(t, limit) {
+		limit, asked = c.before, max(limit, asked)
+	}
 	d := death{
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
 		peak: peak, podPeak: podPeak, counted: c.counts(t),
