@@ -19,12 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/goldenpods"
 )
-
-// goldenDir holds the golden pairs of internal/inject. Here each of them goes the whole way: a real API server validates and
-// defaults the pod, the webhook patches it over TLS, the API server validates what came of it.
-var goldenDir = filepath.Join(expect.Root(), "internal", "inject", "testdata")
 
 // notCreatable are cases that an API server refuses before anybody could inject, or whose outcome a cluster changes. Every other case
 // must pass, so a pod that only memfit's patch makes invalid cannot hide here.
@@ -101,10 +97,12 @@ func recorded(pod *corev1.Pod) map[string]any {
 	return out
 }
 
+// The golden pairs of internal/inject, here each of them the whole way: a real API server validates and defaults the pod, the webhook
+// patches it over TLS, the API server validates what came of it.
 var _ = Describe("The golden pairs of inject", func() {
-	files, err := filepath.Glob(filepath.Join(goldenDir, "*.yaml"))
-	if err != nil || len(files) < 100 {
-		panic(fmt.Sprintf("%d golden pairs in %s (%v), want at least 100", len(files), goldenDir, err))
+	files, err := goldenpods.Inputs()
+	if err != nil {
+		panic(err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/test/goldenpods"
 )
 
 // patched is what the API server makes of raw with our patch.
@@ -114,12 +115,16 @@ func TestPatchIsSmall(t *testing.T) {
 
 // TestPatchIsThePlan: the patch makes of each pod of the golden pairs what applying the plan makes of it, with and without a new size.
 func TestPatchIsThePlan(t *testing.T) {
-	files, err := filepath.Glob("../internal/inject/testdata/*.yaml*")
-	if err != nil || len(files) < 200 {
-		t.Fatalf("%d files of golden pairs (%v), want at least 200", len(files), err)
+	inputs, err := goldenpods.Inputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs, err := goldenpods.Outputs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	empty := 0
-	for _, file := range files {
+	for _, file := range slices.Concat(inputs, outputs) {
 		_, raw, p := golden(t, strings.TrimSuffix(file, ".injected"))
 		if strings.HasSuffix(file, ".injected") { // what was injected before, with a profile that has nothing to say any more
 			_, raw, _ = golden(t, file)
@@ -154,8 +159,8 @@ func TestPatchIsThePlan(t *testing.T) {
 			}
 		}
 	}
-	if empty == 0 || empty > len(files) {
-		t.Errorf("%d of %d patches are empty", empty, 2*len(files))
+	if empty == 0 || empty > len(inputs)+len(outputs) {
+		t.Errorf("%d of %d patches are empty", empty, 2*(len(inputs)+len(outputs)))
 	}
 }
 

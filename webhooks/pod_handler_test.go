@@ -33,6 +33,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/test/goldenpods"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
@@ -76,9 +77,9 @@ func asked(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionRes
 // TestBothWaysAnswerTheSame: the quick way and the framework's give one answer to every pod of the golden pairs of internal/inject,
 // whether or not the quick one had to give up on the way.
 func TestBothWaysAnswerTheSame(t *testing.T) {
-	files, err := filepath.Glob("../internal/inject/testdata/*.yaml")
-	if err != nil || len(files) < 100 {
-		t.Fatalf("%d golden pairs (%v), want at least 100", len(files), err)
+	files, err := goldenpods.Inputs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

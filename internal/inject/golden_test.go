@@ -21,17 +21,18 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/goldenpods"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.yaml.injected anew")
+var update = flag.Bool("update", false, "write *.yaml.injected of testdata and its folders anew")
 
-// TestGolden injects every testdata/NAME.yaml and compares with NAME.yaml.injected: the pod, and below it, as comments, what
+// TestGolden injects every NAME.yaml of testdata and its folders and compares with NAME.yaml.injected: the pod, and below it, as comments, what
 // status and warnings say about it. A NAME.yaml holds the objects that matter: a profile (default: one that says nothing), the
 // pod, ConfigMaps whose keys are known, and a MemoryRecommendation for sizing modes that size new pods.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) < 60 {
-		t.Fatalf("%d golden cases (%v), want at least 60", len(inputs), err)
+	inputs, err := goldenpods.Inputs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, file := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -87,7 +88,7 @@ func checkGolden(t *testing.T, file, got string) {
 // stale fails on outputs without an input.
 func stale(t *testing.T, inputs []string) {
 	t.Helper()
-	outputs, err := filepath.Glob("testdata/*.injected")
+	outputs, err := goldenpods.Outputs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,13 @@ import (
 
 	"github.com/memfit/memfit/internal/review"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/goldenpods"
 )
 
 // pods are those of the golden pairs of internal/inject, as JSON: every shape that matters to a plan is among them.
 func pods(t testing.TB) map[string][]byte {
 	t.Helper()
-	files, err := filepath.Glob("../inject/testdata/*.yaml")
+	files, err := goldenpods.Inputs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/test/goldenpods"
 )
 
 // TestGoldenPairsOfInject takes the webhook's golden pairs through the offline path: the same pods must come out.
 func TestGoldenPairsOfInject(t *testing.T) {
-	inputs, err := filepath.Glob("../../../../internal/inject/testdata/*.yaml")
-	if err != nil || len(inputs) < 60 {
-		t.Fatalf("%d golden cases (%v), want at least 60", len(inputs), err)
+	inputs, err := goldenpods.Inputs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, file := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
