@@ -165,7 +165,7 @@ func TestAnOutcomeIsNotPoisoned(t *testing.T) {
 		"containers": {`"spec":{`, `"spec":{"containers":[],`},
 		"a limit":    {`"limits":{`, `"limits":{"memory":"64Mi",`},
 	} {
-		h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+		h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
 		want, _ := asked(t, h.usual, reviewOf(pod))
 		evil := bytes.ReplaceAll(pod, []byte(doubled[0]), []byte(doubled[1]))
 		if bytes.Equal(evil, pod) {

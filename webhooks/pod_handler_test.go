@@ -107,7 +107,7 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 
 // TestAPodWithoutRoomForTheRecord: with one more annotation the API server would refuse it.
 func TestAPodWithoutRoomForTheRecord(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
 	note := func(size int) []byte {
 		return bytes.Replace(pod, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"note":%q,`, strings.Repeat("x", size)), 1)
 	}
@@ -222,7 +222,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 
 // TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode, and although an outcome for the same template is remembered.
 func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
-	h, pod, profile := golden(t, "../internal/inject/testdata/node-live-heap-raised.yaml")
+	h, pod, profile := golden(t, "../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
 	writer, ok := h.injector.Reader.(client.Client)
 	if !ok {
 		t.Fatal("the fake takes no updates")
@@ -273,7 +273,7 @@ func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 
 // TestPausedPodsAreUnlikeOthers: they get no size, but whatever else the recommendation says of them.
 func TestPausedPodsAreUnlikeOthers(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/node-live-heap-raised.yaml")
+	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
 	e := &encoded{body: reviewOf(pod)}
 	if !e.read() {
 		t.Fatal("not a usual request")
@@ -302,7 +302,7 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 
 // TestDryRunsAreNotCounted, whether or not the outcome is remembered.
 func TestDryRunsAreNotCounted(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
 	injections := func(dryRun bool) float64 {
 		before := counted(t, h.injector.Metrics.injections.WithLabelValues("Node.js", "injected"))
 		asked(t, h, bytes.Replace(reviewOf(pod), []byte(`"dryRun":false`), fmt.Appendf(nil, `"dryRun":%t`, dryRun), 1))
@@ -318,7 +318,7 @@ func TestDryRunsAreNotCounted(t *testing.T) {
 // TestConfigMapKeys: with the right to read ConfigMaps, only the names that are in one are left alone; without it, or without the
 // ConfigMap, all that might be.
 func TestConfigMapKeys(t *testing.T) {
-	file := "../internal/inject/testdata/node-envfrom-known-keys.yaml"
+	file := "../internal/inject/testdata/nodejs/node-envfrom-known-keys.yaml"
 	h, pod, _ := golden(t, file)
 	none, _ := asked(t, h, reviewOf(pod))
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-env"}, Data: map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""}}
@@ -396,7 +396,7 @@ func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryPro
 
 // TestBuffersAreNotMixedUp: what one request says never shows up in the answer to another.
 func TestBuffersAreNotMixedUp(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/node-512.yaml")
+	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
 	want, _ := asked(t, h, reviewOf(pod))
 	if len(want.Patch) == 0 {
 		t.Fatal("no patch")

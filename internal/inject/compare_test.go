@@ -161,7 +161,7 @@ func TestARecordThatDoesNotFit(t *testing.T) {
 		annotationsMax - 100: "nothing",
 		annotationsMax:       "nothing",
 	} {
-		in := readCase(t, "testdata/node-keeps-require.yaml")
+		in := readCase(t, "testdata/nodejs/node-keeps-require.yaml")
 		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, *in.Pod.Spec.Containers[0].DeepCopy())
 		in.Pod.Spec.Containers[1].Name, in.Pod.Spec.Containers[1].Resources.Limits = "b", nil
 		in.Pod.Annotations = map[string]string{"note": strings.Repeat("x", used-len("note"))}
