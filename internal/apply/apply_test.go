@@ -25,7 +25,7 @@ var start = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
 // cluster is a workload on nodes that do what they are told, and a memfit that may die at any moment.
 type cluster struct {
-	t      *testing.T
+	t      testing.TB
 	in     Input
 	stored []byte // the state as it was written last
 	kills  []memory.OOMKill
@@ -82,7 +82,7 @@ func (c *cluster) actuates(pod *Pod) {
 	}
 }
 
-func newCluster(t *testing.T, n int, size recommend.Size) *cluster {
+func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
 	c := &cluster{t: t, in: Input{Now: start, Wishes: map[string]recommend.GuardInput{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))

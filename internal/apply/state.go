@@ -275,6 +275,15 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("the state of resizes was written by a newer memfit (version %d, this one knows %d)", e.Version, version)
 	}
 	*s = State(e.plain)
+	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
+	if x := s.Experiment; x != nil {
+		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
+		for _, sizes := range []*map[string]recommend.Size{&x.Targets, &x.Before} {
+			if *sizes == nil {
+				*sizes = map[string]recommend.Size{} // to be written to
+			}
+		}
+	}
 	return nil
 }
 

@@ -12,8 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// day is what maxPerDay counts over.
-const day = 24 * time.Hour
+const (
+	// day is what maxPerDay counts over.
+	day = 24 * time.Hour
+	// restartsKept is the most that maxPerDay can be.
+	restartsKept = 100
+)
 
 // version of the encoding.
 const version = 1
@@ -66,6 +70,6 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	if e.Version > version {
 		return fmt.Errorf("restarts were noted by a newer memfit (version %d, this one knows %d)", e.Version, version)
 	}
-	s.restarts = e.Restarts
+	s.restarts = e.Restarts[max(0, len(e.Restarts)-restartsKept):]
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // The API server takes any text as the kind, API version and name of an owner. What could be no object's is nobody's reference: names of
@@ -27,6 +29,11 @@ func plausible(ref *metav1.OwnerReference) bool {
 		group, version = "", group
 	}
 	return (group == "" || ValidName(group)) && ValidName(version)
+}
+
+// Plausible says whether there can be an object that a workload is.
+func Plausible(w memory.WorkloadRef) bool {
+	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
 // ValidName says whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
