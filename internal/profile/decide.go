@@ -85,14 +85,24 @@ func bySelector(chosen []*Named) Decision {
 	case 1:
 		return Decision{Profile: chosen[0], Why: "selector " + selectorText(chosen[0])}
 	}
-	both := make([]string, len(chosen))
-	for i, n := range chosen {
-		both[i] = fmt.Sprintf("%s (selector %s)", n, selectorText(n))
+	named := make([]string, 0, claimsNamed+1)
+	for _, n := range chosen[:min(len(chosen), claimsNamed)] {
+		named = append(named, fmt.Sprintf("%s (selector %s)", n, selectorText(n)))
+	}
+	if more := len(chosen) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	how := "both choose"
+	if len(chosen) > 2 {
+		how = "all choose"
 	}
 	return Decision{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
-		"%s both choose this pod, so none is applied: narrow a selector, or name one with annotation %s",
-		strings.Join(both, " and "), v1alpha1.ProfileAnnotation)}
+		"%s %s this pod, so none is applied: narrow a selector, or name one with annotation %s",
+		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
 }
+
+// claimsNamed is how many of the profiles that choose one pod are named: a condition takes 32 KiB, and there may be thousands.
+const claimsNamed = 3
 
 func selectorText(n *Named) string {
 	if text := metav1.FormatLabelSelector(n.Spec.Selector); text != "" && text != "<none>" {
