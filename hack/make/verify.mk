@@ -21,7 +21,8 @@ lint-fix: ## Run the linters and let them mend what they can.
 	$(TOOL) golangci-lint run --fix ./...
 	cd hack/lab && $(TOOL) golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...
 
-# Not part of verify: it needs the vulnerability database, and a new entry there must not fail an unrelated change.
+# Not part of verify: it needs the vulnerability database, and a new entry there must not fail an unrelated change on somebody's machine.
+# GOVULNDB=file://FOLDER is a copy of it.
 .PHONY: govulncheck
 govulncheck: ## Look for known vulnerabilities in what memfit calls (needs the vulnerability database).
 	hack/govulncheck.sh
