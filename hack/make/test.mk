@@ -4,12 +4,16 @@
 
 # Two cores are what a small machine and CI have; more packages at once only make timing tests flaky.
 TEST_PARALLEL ?= 2
-# For example TEST_FLAGS='-run TestImports -v -race'.
+# For example TEST_FLAGS='-run TestImports -v'.
 TEST_FLAGS    ?=
 
 .PHONY: test
 test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
 	TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
+
+.PHONY: test-race
+test-race: ## The same with the race detector (needs gcc), and what has bounds on time and memory without it, too.
+	TEST_RACE=1 TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
 FUZZTIME  ?= 10s
 # A pattern of names, for example FUZZ=Quantity. FUZZ_KEEP=10 keeps also inputs that reached new code.

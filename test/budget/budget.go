@@ -32,10 +32,10 @@ func Check(t testing.TB, b Budget, input int, f func()) {
 	f()
 	took := threadTime(t) - start
 	runtime.ReadMemStats(&after)
-	if took > b.CPU {
-		t.Errorf("an input of %d bytes takes %s of processor time, and may take %s", input, took, b.CPU)
+	if allowed := cpuFactor * b.CPU; took > allowed {
+		t.Errorf("an input of %d bytes takes %s of processor time, and may take %s", input, took, allowed)
 	}
-	allocated, allowed := after.TotalAlloc-before.TotalAlloc, uint64(b.Bytes+b.PerByte*input)
+	allocated, allowed := after.TotalAlloc-before.TotalAlloc, uint64(bytesFactor*(b.Bytes+b.PerByte*input))
 	if allocated > allowed {
 		t.Errorf("an input of %d bytes allocates %d bytes, and may allocate %d", input, allocated, allowed)
 	}
