@@ -21,9 +21,12 @@ generate: ## Write what follows from the table of runtimes, and the DeepCopy met
 RBAC_PATHS    = $(strip $(foreach d,controllers webhooks cmd,$(if $(shell find $(d) -name '*.go' 2>/dev/null),paths=./$(d)/...)))
 WEBHOOK_PATHS = $(if $(wildcard webhooks/*.go),paths=./webhooks/...)
 
-.PHONY: manifests
-manifests: ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code.
+.PHONY: crds
+crds: # a part of manifests
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: manifests
+manifests: crds ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code.
 ifneq ($(RBAC_PATHS),)
 	$(TOOL) controller-gen rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 endif

@@ -53,5 +53,5 @@ func replace(file string, content []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, content) {
 		return nil
 	}
-	return os.WriteFile(file, content, 0o644) //nolint:gosec // a source file, for everybody to read
+	return os.WriteFile(file, content, 0o644)
 }

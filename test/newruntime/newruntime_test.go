@@ -1,0 +1,156 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package newruntime
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/memfit/memfit/test/expect"
+)
+
+const pairs = "internal/inject/testdata"
+
+// TestARuntimeIsOneFileAndItsGoldenPairs adds Brook, which is made up, the way CONTRIBUTING.md says.
+func TestARuntimeIsOneFileAndItsGoldenPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds parts of memfit in a copy of the tree")
+	}
+	c := copied(t)
+	c.add(t, "brook.go", "internal/runtimes/brook.go")
+	c.add(t, "brook", pairs+"/brook")
+
+	t.Run("what is not generated yet is named", func(t *testing.T) {
+		out, err := c.run(t, "go", "test", "./test/arch", "-run", "TheAPIKnows")
+		if err == nil || !strings.Contains(out, "make generate manifests") || !strings.Contains(out, "Brook") {
+			t.Errorf("%v, want a failure that names Brook and what to run:\n%s", err, out)
+		}
+	})
+	c.must(t, "make", "generate", "crds")
+	t.Run("it keeps the table's promises", func(t *testing.T) {
+		c.must(t, "go", "test", "./internal/runtimes", "./hack/runtimetable")
+		c.must(t, "go", "test", "./test/arch", "-run", "TheAPIKnows|Variants|OneFile|Headers|Links")
+	})
+	t.Run("it is injected", func(t *testing.T) { injected(t, c) })
+	t.Run("it is advised, classified and validated", func(t *testing.T) { known(t, c) })
+	t.Run("it is documented", func(t *testing.T) { documented(t, c) })
+	t.Run("an API server takes it", func(t *testing.T) { accepted(t, c) })
+}
+
+// injected: its golden pairs hold, and no other pod gets anything else than before.
+func injected(t *testing.T, c tree) {
+	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$/brook")
+	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$", "-update")
+	for _, file := range outputs(t, os.DirFS("../../"+pairs)) {
+		before, err := os.ReadFile(filepath.Join("../..", pairs, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The one text that lists all runtimes: "write one of Auto, NodeJS, ...".
+		after := strings.Replace(c.read(t, path.Join(pairs, file)), ", Brook, ", ", ", 1)
+		if diff := cmp.Diff(string(before), after); diff != "" {
+			t.Errorf("a new runtime changes %s (-before +after):\n%s", file, diff)
+		}
+	}
+}
+
+// outputs are the golden pods below dir.
+func outputs(t *testing.T, dir fs.FS) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.injected", "*/*.injected"} {
+		files, err := fs.Glob(dir, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, files...)
+	}
+	if len(found) < 100 {
+		t.Fatalf("%d golden pods, want at least 100", len(found))
+	}
+	return found
+}
+
+// known: every place that decides by the runtime knows it (testdata/probe says what was asked).
+func known(t *testing.T, c tree) {
+	var got map[string]any
+	text := c.must(t, "go", "run", "./test/newruntime/testdata/probe")
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	want := map[string]any{
+		"annotation": "Brook",
+		"refused": []any{
+			"spec.tuning.heapLimit: 256Mi is not for Brook, whose pages are as large as the machine says: use heapPercent",
+		},
+		"by command": "Brook",
+		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},
+		"growth":     map[string]any{"FollowsLimit": true, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20), "Name": "Brook"},
+		"skipped":    []any{"--heap-bytes left alone: Brook before 2 does not read it"},
+		"advice": []any{
+			"Brook gives memory back at its checkpoints only: take one every hour",
+			"Brook before 2 does not read BROOK_OPTIONS: upgrade",
+		},
+		"advisories":         []any{"Brook before 2 does not read BROOK_OPTIONS: upgrade"},
+		"exit 99":            "HeapAbort",
+		"exit 99 of another": "",
+		"last words":         "HeapAbort",
+		"what helps": "the runtime's own heap cap was reached, not the limit: raise --heap-bytes (heapPercent in the profile); " +
+			"raise the limit only if RSS is close to it",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what memfit makes of Brook (-want +got):\n%s", diff)
+	}
+}
+
+func documented(t *testing.T, c tree) {
+	page := c.read(t, "docs/runtimes.md")
+	for _, row := range []string{
+		"| Brook | `Brook` | `brook`, `brookd` | `--heap-bytes` | `MALLOC_ARENA_MAX`, `MALLOC_TRIM_THRESHOLD_` |",
+		"| Brook | `BROOK_PRELOAD` | loads code into every Brook process |",
+		"| Brook | 99 | `brook: the heap is full` | raise --heap-bytes (heapPercent in the profile) |",
+	} {
+		if !strings.Contains(page, "\n"+row+"\n") {
+			t.Errorf("docs/runtimes.md has no row %s", row)
+		}
+	}
+}
+
+// accepted: with the CRDs of the copy a profile may name it and its setting; one that nobody knows is still refused.
+func accepted(t *testing.T, c tree) {
+	config := expect.APIServer(t, func(e *envtest.Environment) {
+		e.CRDDirectoryPaths = []string{filepath.Join(c.dir, "config/crd/bases")}
+	})
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for runtime, want := range map[string]string{"Brook": "", "Creek": `Unsupported value: "Creek"`} {
+		err := api.Create(t.Context(), profile(runtime))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a profile for %s: %v, want %q", runtime, err, want)
+		}
+	}
+}
+
+func profile(runtime string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "memfit.dev/v1alpha1", "kind": "MemoryProfile",
+		"metadata": map[string]any{"name": strings.ToLower(runtime), "namespace": "default"},
+		"spec": map[string]any{
+			"runtime": map[string]any{"type": runtime},
+			"tuning":  map[string]any{"conflictPolicy": "Replace", "replace": []any{"--heap-bytes", "GOMEMLIMIT"}},
+		},
+	}}
+}

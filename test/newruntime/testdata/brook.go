@@ -1,0 +1,86 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Brook is made up. It reads BROOK_OPTIONS, and its heap grows to a cap, 1 GiB by default, whatever the limit.
+var _ = row(&Runtime{
+	Name: "Brook", Title: "Brook",
+	Commands: []string{"brook", "brookd"},
+	Heap:     brookHeapFlag, HeapFixed: []Sign{{Text: brookHeapFlag + "="}},
+	Knobs: append([]Knob{{
+		Name: brookHeapFlag, Env: "BROOK_OPTIONS", List: brookOptions, Tier: TierB, Follows: Literal,
+		Yields: []Sign{{Text: brookHeapFlag}},
+		Form:   `^--heap-bytes=[1-9][0-9]+$`,
+		Derive: brookHeap, Caps: brookCap, Room: 120,
+	}}, glibc(0, "", "")...),
+	NoHeapLimit: brookNoHeapLimit,
+	Growth: func(f Facts, set bool) Growth {
+		if !set {
+			return capped("Brook", 0, brookBare)
+		}
+		return capped("Brook", percentOr(f.Ask, brookPercent), brookBare)
+	},
+	Never: map[string]string{"BROOK_PRELOAD": "loads code into every Brook process"},
+	FullHeap: FullHeap{
+		Exits: []int32{99}, Words: []string{"brook: the heap is full"},
+		Raise: "raise --heap-bytes (heapPercent in the profile)",
+	},
+	Advisories: []Advisory{
+		{Before: V(2), Text: "Brook before 2 does not read BROOK_OPTIONS: upgrade", Source: "made up"},
+	},
+	Advice: "Brook gives memory back at its checkpoints only: take one every hour",
+})
+
+const (
+	brookHeapFlag    = "--heap-bytes"
+	brookNoHeapLimit = "is not for Brook, whose pages are as large as the machine says: use heapPercent"
+
+	brookPercent = 70              // of the limit; the rest is for its pages and stacks
+	brookBare    = 24 * memory.MiB // what a bare process takes besides its heap
+)
+
+// brookOptions is BROOK_OPTIONS: words are separated by spaces, and a comma stops Brook at start.
+var brookOptions = &Grammar{
+	Words: strings.Fields,
+	Hazard: func(value string) string {
+		if strings.Contains(value, ",") {
+			return "has a comma, which stops Brook at start: separate the words by spaces"
+		}
+		return ""
+	},
+}
+
+func brookHeap(f Facts) Verdict {
+	percent := percentOr(f.Ask, brookPercent)
+	heap := f.Limit.Percent(percent)
+	switch {
+	case f.Version.Below(V(2)):
+		return left("Brook before 2 does not read it")
+	case f.Ask.HeapLimit > 0:
+		return left("heapLimit " + brookNoHeapLimit)
+	case f.Limit == 0:
+		return noLimit("it")
+	case badPercent(percent) != "":
+		return left(badPercent(percent))
+	case heap < heapLimitMin:
+		return left(fmt.Sprintf("%s is too small a heap for Brook: raise the limit", heap))
+	}
+	return set(brookHeapFlag+"="+strconv.FormatInt(int64(heap), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
+}
+
+func brookCap(text string, _ memory.Bytes) memory.Bytes {
+	n, err := strconv.ParseInt(flagValue(text, brookHeapFlag), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return memory.Bytes(n)
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command probe says what memfit makes of the made-up runtime in this tree, as JSON.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+func main() {
+	said := map[string]any{}
+	if declared, err := profile.ParseRuntime("brook:3.1"); err != nil {
+		said["annotation"] = err.Error()
+	} else {
+		said["annotation"] = declared.Type
+	}
+
+	heapLimit := resource.MustParse("256Mi")
+	asked := &v1alpha1.MemoryProfileSpec{
+		Runtime: v1alpha1.RuntimeSpec{Type: "Brook"}, Tuning: v1alpha1.TuningSpec{HeapLimit: &heapLimit},
+	}
+	said["refused"] = profile.Invalid(asked)
+
+	// Nobody declares it: the command tells.
+	byCommand := plan(&v1alpha1.MemoryProfileSpec{})
+	said["by command"], said["settings"] = byCommand.Runs("app"), byCommand.Settings()["app"]
+	said["growth"] = byCommand.Growth("app")
+
+	old := plan(&v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: "Brook", Version: "1.9"}})
+	said["skipped"], said["advice"], said["advisories"] = old.Skipped()["app"], old.Advice("app"), old.Advisories("app")
+
+	said["exit 99"] = killed("Brook", 99, "")
+	said["exit 99 of another"] = killed("Go", 99, "")
+	said["last words"] = killed("", 1, "working\nbrook: the heap is full\n")
+	said["what helps"] = signals.Advice(memory.OOMHeapAbort, "Brook")
+
+	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// plan is for a pod with 512Mi that starts Brook behind an init program.
+func plan(spec *v1alpha1.MemoryProfileSpec) inject.Plan {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
+	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+	pod.Spec.Containers = []corev1.Container{{
+		Name: "app", Command: []string{"tini", "--", "/opt/brook/bin/brook", "serve"},
+		Resources: corev1.ResourceRequirements{Limits: limits},
+	}}
+	named := &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec,
+	}
+	return inject.MakePlan(inject.Input{Pod: pod, Profile: named})
+}
+
+// killed is the kind of kill that the ledger makes of the end of a container; empty: none.
+func killed(runs string, exit int32, log string) memory.OOMKind {
+	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	ended := began.Add(time.Hour)
+	state := &corev1.ContainerStateTerminated{
+		ContainerID: "containerd://1", Reason: "Error", ExitCode: exit, Message: log,
+		StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(ended),
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "1", CreationTimestamp: metav1.NewTime(began)}}
+	pod.Spec.Containers = []corev1.Container{{Name: "app"}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", ContainerID: "containerd://1", State: corev1.ContainerState{Terminated: state},
+	}}
+	seen := signals.Observe(pod)
+	for i := range seen {
+		seen[i].Runtime, seen[i].Measured = runs, began
+	}
+	var ledger signals.Ledger
+	for _, kill := range ledger.Update(seen, nil, ended.Add(time.Second)) {
+		return kill.Kind
+	}
+	return ""
+}
