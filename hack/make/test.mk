@@ -6,14 +6,16 @@
 TEST_PARALLEL ?= 2
 # For example TEST_FLAGS='-run TestImports -v'.
 TEST_FLAGS    ?=
+# TEST_RACE=1 is what test-race does.
+TEST_RACE     ?=
 
 .PHONY: test
 test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
-	TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
+	TEST_RACE=$(TEST_RACE) TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
 .PHONY: test-race
 test-race: ## The same with the race detector (needs gcc), and what has bounds on time and memory without it, too.
-	TEST_RACE=1 TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
+	@$(MAKE) test TEST_RACE=1
 
 FUZZTIME  ?= 10s
 # A pattern of names, for example FUZZ=Quantity. FUZZ_KEEP=10 keeps also inputs that reached new code.
