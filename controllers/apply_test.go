@@ -136,7 +136,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(w.recorder.about("Resized")).To(HaveLen(4), "on both pods, and on the workload for each")
 	})
 
-	It("lowers the limit of one pod first, and takes it back after a kill", func() {
+	It("lowers the limit of one pod first, and rolls it back after a kill", func() {
 		profiled()
 		f := newFleet(w, 3)
 		f.livesFor(25 * time.Hour)
@@ -153,7 +153,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		rec = f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
 		Expect(w.recorder.about("Reverted")).To(ConsistOf(
-			And(HavePrefix("Warning Pod/web-0"), ContainSubstring("is taken back from every pod, to 256Mi, because pod web-0 was OOM killed at it")),
+			And(HavePrefix("Warning Pod/web-0"), ContainSubstring("is rolled back from every pod, to 256Mi, because pod web-0 was OOM killed at it")),
 			HavePrefix("Warning Deployment/web")))
 		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("256Mi"), "new pods get it, too")

@@ -200,13 +200,13 @@ var _ = Describe("What is recorded of a workload", func() {
 		ghost(gone)
 		w.faults.reading = func(obj client.Object) error {
 			if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
-				return errors.New("the API server is away")
+				return errors.New("the API server is down")
 			}
 			return nil
 		}
 		deleted, err := sweep()
 		Expect(deleted).To(BeZero())
-		Expect(err).To(MatchError(ContainSubstring("the API server is away")), "it is swept again")
+		Expect(err).To(MatchError(ContainSubstring("the API server is down")), "it is swept again")
 		Expect(w.reconcile(gone)).NotTo(Succeed())
 		w.recommendation(gone)
 		w.checkpoint(gone)

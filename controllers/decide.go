@@ -212,7 +212,7 @@ type question struct {
 	replicas  []signals.Replica
 	urgent    []signals.Instance
 	standing  v1alpha1.Size
-	// reverted is a size that was taken back and must not come again; nil: none.
+	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *apply.Revert
 	before   judgement
 	now      time.Time

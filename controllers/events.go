@@ -212,7 +212,7 @@ func killVerb(k *memory.OOMKill) string {
 		at = " at its limit of " + k.Limit.String()
 	}
 	if k.Asked > 0 {
-		at += " (the pod asks for " + k.Asked.String() + ", which was not in force)"
+		at += " (the pod asks for " + k.Asked.String() + ", which was not effective)"
 	}
 	switch k.Kind {
 	case memory.OOMChildProcess:

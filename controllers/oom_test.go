@@ -150,7 +150,7 @@ var _ = Describe("An OOM kill", func() {
 
 	Context("when a write fails", func() {
 		It("is counted once if the checkpoint was not written", func() {
-			w.faults.before = once[*v1alpha1.MemoryCheckpoint](errors.New("the API server is away"))
+			w.faults.before = once[*v1alpha1.MemoryCheckpoint](errors.New("the API server is down"))
 			w.applied(w.pod("web", kill(-10*second)).Obj())
 			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("away")))
 			Expect(w.recorder.all()).To(BeEmpty(), "nothing is told before it is safe")
@@ -166,13 +166,13 @@ var _ = Describe("An OOM kill", func() {
 		})
 
 		It("is counted once if the recommendation was not written", func() {
-			w.faults.before = once[*v1alpha1.MemoryRecommendation](errors.New("the API server is away"))
+			w.faults.before = once[*v1alpha1.MemoryRecommendation](errors.New("the API server is down"))
 			w.applied(w.pod("web", kill(-10*second)).Obj())
 			Expect(w.reconcile(w.alone("web"))).NotTo(Succeed())
 			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
 		})
 
-		It("is not lost when the pod goes while the API server is away", func() {
+		It("is not lost when the pod goes while the API server is down", func() {
 			pod := w.pod("run-1").OwnedBy(w.job("run"), "batch/v1", "Job")
 			w.applied(pod.Obj())
 			w.reconciled(w.jobRef("run"))

@@ -74,7 +74,7 @@ func workloadLine(key ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.W
 
 func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string {
 	if len(in.invalid) > 0 {
-		return "Not in force: " + in.invalid[0]
+		return "Not effective: " + in.invalid[0]
 	}
 	if len(in.recommendations) == 0 {
 		return "Governs no pod"

@@ -127,7 +127,7 @@ var _ = Describe("A stall", func() {
 })
 
 var _ = Describe("A stall under a lowered limit", func() {
-	It("takes the limit back from every pod, as a kill does", func() {
+	It("rolls the limit back from every pod, as a kill does", func() {
 		w := newWorld()
 		onNode(w)
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))

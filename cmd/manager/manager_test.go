@@ -186,7 +186,7 @@ func TestKillsAreCountedThroughCrashes(t *testing.T) {
 			p.kill()
 			p = c.start(t)
 			if rng.IntN(2) == 0 {
-				p.ready(t) // half of the time the next kill comes while memfit is away
+				p.ready(t) // half of the time the next kill comes while memfit is down
 			}
 		}
 	}

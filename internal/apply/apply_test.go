@@ -268,7 +268,7 @@ func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 	if c.expectReason(ReasonUpToDate); !c.last.UpToDate || c.last.State.Experiment != nil {
 		t.Errorf("not at rest: %+v", c.last)
 	}
-	if !c.told("Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), in force 2 s after it was asked for") {
+	if !c.told("Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for") {
 		t.Error(c.log)
 	}
 }
@@ -310,7 +310,7 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.passes(time.Second)
 	c.look()
 	c.expectLimits("256Mi 256Mi 256Mi")
-	if !c.told("Reverted web-1: Limit 100Mi of container app is taken back from every pod, to 256Mi, because pod web-1 was OOM killed at it") {
+	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM killed at it") {
 		t.Error(c.log)
 	}
 	for range 6 * 24 {

@@ -550,13 +550,13 @@ func (d *decider) underWay() (reason, message string) {
 		reason, message = ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), clock(st.At))
 		switch {
 		case st.Back:
-			message = fmt.Sprintf("Pod %s: %s did not come about and is taken back", st.Pod, changes(st.From, st.To))
+			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
 			if r, stands := d.State.refusal(st.UID, false); stands {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod != nil && !st.Evict && pod.waits(&st):
 			reason, message = ReasonDown, fmt.Sprintf("Pod %s: %s is asked for as soon as the container runs: a resize that comes before "+
-				"may never be in force (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
+				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
 			reason, message = ReasonApplying, message+"; the pod's own limit is still the old one, and it is asked for again when the container runs"
 		case pod != nil && !st.Evict && pod.Resize.Deferred:

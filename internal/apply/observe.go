@@ -20,7 +20,7 @@ import (
 const (
 	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say.
 	DefaultWatch = 10 * time.Minute
-	// patience is how long a resize may be deferred, fail or go unanswered before it is taken back, or the pod evicted where that is
+	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted where that is
 	// allowed. The kubelet tries again every 30 s or so; VPA waits as long.
 	patience = 5 * time.Minute
 	// successorPatience is how long the successor of an evicted pod may take to become ready.
@@ -105,7 +105,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			return o.unproven(st, c), false
 		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
-		o.found(Resized, st, "%s, in force %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
+		o.found(Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
 		if o.state.Experiment.Lowering && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -117,7 +117,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
 		o.giveUp(st, ReasonDeferred, "the node has had no room since "+clock(st.At)+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
-		o.giveUp(st, ReasonNotActuated, "the kubelet has not put it in force since it was asked for at "+clock(st.At))
+		o.giveUp(st, ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+clock(st.At))
 	}
 	return false, false
 }
@@ -126,7 +126,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Back = true
 	o.state.refuse(Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To})
-	o.found(NotResized, st, "%s is taken back: %s", changes(st.From, st.To), why)
+	o.found(NotResized, st, "%s is rolled back: %s", changes(st.From, st.To), why)
 }
 
 // watch is a pod that runs with a lower limit.
@@ -223,7 +223,7 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 		}
 		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
 		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
-			Message: fmt.Sprintf("Limit %s of container %s is taken back from every pod, to %s, because %s. It is not lowered again before %s",
+			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not lowered again before %s",
 				tried.Limit, name, before.Limit, why, clock(o.Now.Add(RevertHold)))})
 	}
 	o.state.Experiment = nil

@@ -25,7 +25,7 @@ type State struct {
 	Experiment *Experiment `json:"experiment,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
-	// Reverts are the sizes that were taken back within the last week, one per container.
+	// Reverts are the sizes that were rolled back within the last week, one per container.
 	Reverts []Revert `json:"reverts,omitempty"`
 	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
 	Refusals []Refusal `json:"refusals,omitempty"`
@@ -115,7 +115,7 @@ const (
 	maxWatched  = 32
 )
 
-// Standing is the size of a container that stands because a smaller one was taken back, and when that was.
+// Standing is the size of a container that stands because a smaller one was rolled back, and when that was.
 func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
 		if r.Container == container && now.Sub(r.At) < RevertHold {
@@ -125,7 +125,7 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Instead is the recommendation while a size that was taken back must not come again: the restored size stands until the hold is over,
+// Instead is the recommendation while a size that was rolled back must not come again: the restored size stands until the hold is over,
 // for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
@@ -137,7 +137,7 @@ func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size) recom
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Raise, true
 	}
-	why := fmt.Sprintf("a limit of %s was taken back at %s, because %s: %s stands until %s", r.Tried.Limit, clock(r.At), r.Why,
+	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit, clock(r.At), r.Why,
 		r.Restored.Limit, clock(r.At.Add(RevertHold)))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
 	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)

@@ -172,9 +172,9 @@ const (
 	// Resized: the kubelet put the new size in force. Replaced: an evicted pod's successor runs with it.
 	Resized  FindingKind = "Resized"
 	Replaced FindingKind = "Replaced"
-	// NotResized: the resize was given up and is taken back.
+	// NotResized: the resize was given up and is rolled back.
 	NotResized FindingKind = "NotResized"
-	// Reverted: a lower limit led to kills or restarts and is taken back from every pod.
+	// Reverted: a lower limit led to kills or restarts and is rolled back from every pod.
 	Reverted FindingKind = "Reverted"
 	// Foreign: somebody else changed a size that memfit had set.
 	Foreign FindingKind = "ForeignWriter"

@@ -211,7 +211,7 @@ func (e *evaluation) summary() string {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
 	case e.grown.limit > 0 && e.newest.Asked > 0:
-		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not in force yet", head, diedBy(e.newest.Kind), e.newest.Limit,
+		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not effective yet", head, diedBy(e.newest.Kind), e.newest.Limit,
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))

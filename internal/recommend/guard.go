@@ -29,7 +29,7 @@ type GuardInput struct {
 	Conflict string
 	// LastChange is when memfit last changed this workload.
 	LastChange time.Time
-	// RevertedAt and RevertedFrom tell of the last change that was taken back because it led to kills or restarts.
+	// RevertedAt and RevertedFrom tell of the last change that was rolled back because it led to kills or restarts.
 	RevertedAt   time.Time
 	RevertedFrom memory.Bytes
 	// Changing is the number of pods of the workload with a change under way or being watched, Unavailable those not ready.
@@ -147,11 +147,11 @@ func WorthIt(in GuardInput) (string, string, bool) {
 // revertHold is how long a size that led to kills is not tried again.
 const revertHold = 7 * day
 
-// NotJustReverted refuses to go back to a size that was taken back within the last week.
+// NotJustReverted refuses to go back to a size that was rolled back within the last week.
 func NotJustReverted(in GuardInput) (string, string, bool) {
 	since := in.Now.Sub(in.RevertedAt)
 	if !in.RevertedAt.IsZero() && since < revertHold && in.lowering() && in.Recommendation.Size.Limit <= in.RevertedFrom.Percent(110) {
-		return refuse("Reverted", "a limit of %s was taken back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
+		return refuse("Reverted", "a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
 			in.RevertedAt.UTC().Format(time.RFC3339), in.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
 	}
 	return pass()

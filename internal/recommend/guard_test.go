@@ -43,7 +43,7 @@ func TestGuards(t *testing.T) {
 		"lower after 5 hours":  {lower(), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence", "5 h of use"},
 		"raise after 5 hours":  {raise(false), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", ""},
 		"keep":                 {lower(), func(in *GuardInput) { in.Recommendation.Decision = Keep }, "UpToDate", ""},
-		"reverted yesterday":   {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted", "380Mi was taken back at 2026-03-01T00:00:00Z after kills or restarts; not tried again until 2026-03-08T00:00:00Z"},
+		"reverted yesterday":   {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted", "380Mi was rolled back at 2026-03-01T00:00:00Z after kills or restarts; not tried again until 2026-03-08T00:00:00Z"},
 		"reverted, but higher": {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 200*mib }, "", ""},
 		"cooling down":         {raise(false), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown", "last change at 23:50:00Z; the next one waits until 00:50:00Z"},
 		"uses more than it requests": {raise(false), func(in *GuardInput) {

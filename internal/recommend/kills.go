@@ -107,7 +107,7 @@ func (e *evaluation) growAfterKills() {
 		}
 	}
 	if k := e.newest; k.Asked > 0 {
-		e.say("the kill at %s was at %s: the %s asked for were not in force yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
+		e.say("the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
 	}
 }
 

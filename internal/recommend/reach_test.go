@@ -54,7 +54,7 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 	}{
 		"nobody knows":            {asIs, 3 * need, "growth stops at 544Mi"},
 		"samples below the limit": {func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 544Mi"},
-		"the one before is known": {func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not in force yet"},
+		"the one before is known": {func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not effective yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edit := tc.edit
@@ -88,7 +88,7 @@ func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
 		t.Errorf("got %s, want the %s of before", got.Summary, before.Size.Limit)
 	}
-	if want := "OOM-killed at 32Mi at 00:01:00Z, when the 224Mi asked for were not in force yet"; !strings.Contains(got.Summary, want) {
+	if want := "OOM-killed at 32Mi at 00:01:00Z, when the 224Mi asked for were not effective yet"; !strings.Contains(got.Summary, want) {
 		t.Errorf("summary %q, want %q in it", got.Summary, want)
 	}
 }
@@ -231,7 +231,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	first := at(0, 64*mib, time.Second)
 	within := evaluate(first, at(time.Second, 256*mib, 0))
-	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not in force yet") {
+	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not effective yet") {
 		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
 	}
 	for name, kills := range map[string][]memory.OOMKill{

@@ -42,8 +42,8 @@ func scaleManager(ctx context.Context, replicas int32) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// Serial: nobody else is served while memfit is away.
-var _ = Describe("while memfit is away", Serial, func() {
+// Serial: nobody else is served while memfit is down.
+var _ = Describe("while memfit is down", Serial, func() {
 	namespace := inNamespace()
 
 	It("pods start as if it did not exist, and it says so when it is back", func(ctx SpecContext) {

@@ -220,7 +220,7 @@ var _ = Describe("sizing running pods", func() {
 			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(told).To(HaveLen(1))
-			g.Expect(told[0].Message).To(And(ContainSubstring("is taken back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")))
+			g.Expect(told[0].Message).To(And(ContainSubstring("is rolled back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")))
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
