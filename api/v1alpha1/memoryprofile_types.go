@@ -93,7 +93,7 @@ type TuningSpec struct {
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the container's effective memory limit given to the managed heap, in percent (10-100).
-	// Default by runtime: NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25 % stays), others none.
+	// Default by runtime (docs/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25 % stays).
 	// For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100

@@ -261,13 +261,18 @@ func row(r *Runtime) *Runtime {
 
 // init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of files.
 func init() {
-	table = slices.SortedFunc(slices.Values(rows), func(a, b *Runtime) int {
+	table = sorted(rows)
+	caps = hardCaps(table)
+}
+
+// sorted puts rows in the order in which people read them.
+func sorted(rows []*Runtime) []*Runtime {
+	return slices.SortedFunc(slices.Values(rows), func(a, b *Runtime) int {
 		if a.Order == 0 || b.Order == 0 {
 			return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(a.Name, b.Name))
 		}
 		return cmp.Compare(a.Order, b.Order)
 	})
-	caps = hardCaps(table)
 }
 
 // All are the runtimes in the order of the API's enum.

@@ -5,6 +5,7 @@ package runtimes
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,53 @@ func TestTheTableKeepsItsPromises(t *testing.T) {
 	}
 	if Lookup("Cobol") != auto || Lookup("JVM").Name != "JVM" {
 		t.Error("Lookup: unknown names must get Auto's row, known ones their own")
+	}
+}
+
+// TestRowsDoNotMeet: a row that repeats what another one has would win or lose by its place in the table.
+func TestRowsDoNotMeet(t *testing.T) {
+	names, orders, programs := map[string]bool{}, map[int]string{}, map[string]string{}
+	split := map[string]*Grammar{}
+	for _, r := range All() {
+		if names[r.Name] {
+			t.Errorf("two rows are called %s", r.Name)
+		}
+		names[r.Name] = true
+		if other := orders[r.Order]; r.Order != 0 && other != "" {
+			t.Errorf("%s and %s both have Order %d", other, r.Name, r.Order)
+		}
+		orders[r.Order] = r.Name
+		for _, pattern := range r.Commands {
+			if other := programs[pattern]; other != "" {
+				t.Errorf("%s and %s both are the program %s", other, r.Name, pattern)
+			}
+			programs[pattern] = r.Name
+		}
+		for _, k := range r.Knobs {
+			if g, known := split[k.Env]; known && g != k.List {
+				t.Errorf("%s: another row splits %s another way", r.Name, k.Env)
+			}
+			split[k.Env] = k.List
+		}
+	}
+	for program := range programs {
+		if plain := strings.TrimSuffix(program, "*"); ByCommand(plain).Name != programs[program] {
+			t.Errorf("%s is taken for %s, want %s", plain, ByCommand(plain).Name, programs[program])
+		}
+	}
+}
+
+// TestTheOrderIsTheTables: people read the lists, and a golden pair has one of them, so it does not depend on the names of files.
+func TestTheOrderIsTheTables(t *testing.T) {
+	var got []string
+	for _, r := range sorted([]*Runtime{{Name: "Native"}, {Name: "B", Order: 2}, {Name: "Brook"}, {Name: "Auto", Order: 1}}) {
+		got = append(got, r.Name)
+	}
+	if want := []string{"Auto", "B", "Brook", "Native"}; !slices.Equal(got, want) {
+		t.Errorf("order %q, want %q", got, want)
+	}
+	if All()[0] != auto {
+		t.Errorf("the first row is %s, want Auto", All()[0].Name)
 	}
 }
 

@@ -4,6 +4,8 @@
 package arch
 
 import (
+	"go/scanner"
+	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -115,6 +117,51 @@ func TestARuntimeIsOneFile(t *testing.T) {
 		}
 		if n := strings.Count(string(read(t, f)), "= row(&Runtime{"); n > 1 {
 			t.Errorf("%s adds %d runtimes: give each a file of its own", f, n)
+		}
+	}
+}
+
+// TestNobodyElseAsksForARuntime: what is special about one runtime is a column of the table. An "if" on its name somewhere else is a
+// second place to change, which nobody who adds a runtime knows of.
+func TestNobodyElseAsksForARuntime(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/runtimes" {
+			continue
+		}
+		for _, name := range runtimesNamed(string(read(t, f))) {
+			t.Errorf("%s asks for %s: add a column to the table in internal/runtimes and ask for that", f, name)
+		}
+	}
+	const source = "package p\n\n// NodeJS\nvar a = v1alpha1.RuntimeNodeJS == \"JVM\" || v1alpha1.RuntimeAuto == \"a JVM\"\n"
+	if got, want := runtimesNamed(source), []string{"RuntimeNodeJS", `"JVM"`}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// shipped: what the operator, its agent and its plugin are built from.
+func shipped(file string) bool {
+	top, _, _ := strings.Cut(file, "/")
+	return slices.Contains([]string{"cmd", "controllers", "internal", "webhooks"}, top)
+}
+
+// runtimesNamed are the constants and texts of a source file that name one runtime; Auto, which is none, does not count.
+func runtimesNamed(source string) (found []string) {
+	var names []string
+	for _, r := range runtimes.All() {
+		if r.Name != "Auto" {
+			names = append(names, "Runtime"+r.Name, `"`+r.Name+`"`)
+		}
+	}
+	var s scanner.Scanner
+	files := token.NewFileSet()
+	s.Init(files.AddFile("", -1, len(source)), []byte(source), nil, 0)
+	for {
+		_, kind, text := s.Scan()
+		if kind == token.EOF {
+			return found
+		}
+		if slices.Contains(names, text) {
+			found = append(found, text)
 		}
 	}
 }
