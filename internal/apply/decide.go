@@ -355,7 +355,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
 		}
 		in.Restarts, in.QoS, in.NodeSize = true, "", d.Wishes[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
-		in.Recommendation.Urgent = in.Recommendation.Urgent && in.Replicas > 1
+		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
 		if reason, message, no := d.guards(in); no {
 			d.reason, d.message = "", ""
 			d.refused(reason, d.about(pod, c)+message)

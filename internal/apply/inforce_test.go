@@ -172,6 +172,32 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
+// Seen on a real node: the successor was created with 224Mi, died within a second, was asked to have 583Mi while it was down, and then stayed
+// at 224Mi and died for the hour of the cool-down.
+func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.in.Policy.Evict = true
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, 0)
+	for range 40 {
+		c.look()
+		c.passes(settle)
+	}
+	if !c.told("evicted web-1") {
+		t.Fatalf("the first is not replaced: %v", c.log)
+	}
+	c.wants(recommend.Size{Request: 300 * mib, Limit: 583 * mib}, true)
+	c.dies(0, 0)
+	for range 40 {
+		c.look()
+		c.passes(settle)
+	}
+	if !c.told("evicted web-2") || c.inForce(0) != 583*mib {
+		t.Errorf("%s in force: %s: %s\n%s", c.inForce(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
+	}
+}
+
 func TestABoundedNumberOfTriesThenAReplacement(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.in.Policy.Evict = true
