@@ -48,9 +48,10 @@ func TestARuntimeIsOneFileAndItsGoldenPairs(t *testing.T) {
 	t.Run("an API server takes it", func(t *testing.T) { accepted(t, c) })
 }
 
-// injected: its golden pairs hold, and no other pod gets anything else than before.
+// injected: its golden pairs hold, offline too, and no other pod gets anything else than before.
 func injected(t *testing.T, c tree) {
 	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$/brook")
+	c.must(t, "go", "test", "./cmd/kubectl-memfit/internal/offline", "-run", "TestGoldenPairsOfInject/brook")
 	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$", "-update")
 	for _, file := range outputs(t, os.DirFS("../../"+pairs)) {
 		before, err := os.ReadFile(filepath.Join("../..", pairs, file))
