@@ -134,11 +134,11 @@ func (c *cluster) serviceFor(t *testing.T, port int, ca []byte) {
 	c.create(t, build.Namespace("memfit-system"))
 	c.create(t, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "memfit-system", Name: "memfit-webhook-service"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}}}, //nolint:gosec // a port
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}}},
 	})
 	at := func(config *admissionregistrationv1.WebhookClientConfig, path string) {
 		config.URL, config.CABundle = nil, ca
-		config.Service = &admissionregistrationv1.ServiceReference{Namespace: "memfit-system", Name: "memfit-webhook-service", Port: new(int32(port)), Path: &path} //nolint:gosec // a port
+		config.Service = &admissionregistrationv1.ServiceReference{Namespace: "memfit-system", Name: "memfit-webhook-service", Port: new(int32(port)), Path: &path}
 	}
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	if err := c.client.Get(t.Context(), client.ObjectKey{Name: "mutating-webhook-configuration"}, &mutating); err != nil {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
@@ -146,5 +147,32 @@ func TestWriteProgram(t *testing.T) {
 	}
 	if err := WriteProgram(out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "manager"}); err == nil {
 		t.Error("a relative entrypoint was accepted")
+	}
+}
+
+// TestAnImageIsTheSameEverywhere: the machine's time zone once was in its configuration, and with it in the digest.
+func TestAnImageIsTheSameEverywhere(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "manager")
+	if err := os.WriteFile(binary, []byte("#!"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = time.Local.String() // reads the machine's zone, once
+	here := *time.Local
+	t.Cleanup(func() { *time.Local = here })
+	var digests []string
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("east", 9*3600)} {
+		*time.Local = *zone
+		out := filepath.Join(t.TempDir(), "image.tar")
+		if err := WriteProgram(out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "/manager"}); err != nil {
+			t.Fatal(err)
+		}
+		digest, err := Digest(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, digest)
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("two time zones give two images: %v", digests)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// epoch is the time of every file: images built twice are equal.
-var epoch = time.Unix(0, 0)
+// epoch is the time of every file and image, in a zone that is the same everywhere: images built twice are equal.
+var epoch = time.Unix(0, 0).UTC()
 
 // User is the user that images run as unless the pod says otherwise; the number is the one distroless images use, so that
 // runAsNonRoot works.
