@@ -52,15 +52,14 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	e.body = body.Bytes()
 	if !e.read() {
-		if err := review.Check(e.body, &admissionv1.AdmissionReview{}); err != nil {
-			h.injector.Metrics.outOfBounds.Inc()
-			h.Refuse(w, e.body, err.Error())
-			return
-		}
-		h.usual.ServeHTTP(w, r)
+		h.handOver(w, r, e.body)
 		return
 	}
 	a := h.injector.answer(r.Context(), e)
+	if a.handOver {
+		h.handOver(w, r, e.body)
+		return
+	}
 	if cap(a.patch) > cap(e.patch) {
 		e.patch = a.patch
 	}
@@ -71,6 +70,20 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.answer = review.AppendAnswer(e.answer[:0], e.review.UID, a.result)
 	write(w, e.answer)
 }
+
+// handOver lets the framework answer, within the bounds. All of the request is read again: where a part of it is unusual, for example a second
+// namespace after the pod, what was read of the rest may not be what counts.
+func (h *podHandler) handOver(w http.ResponseWriter, r *http.Request, body []byte) {
+	if err := review.Check(body, &admissionv1.AdmissionReview{}); err != nil {
+		h.injector.Metrics.outOfBounds.Inc()
+		h.Refuse(w, body, err.Error())
+		return
+	}
+	h.usual.ServeHTTP(w, r)
+}
+
+// errHandOver is what is unusual about a request and seen late.
+var errHandOver = errors.New("the request is not as API servers write it")
 
 func write(w http.ResponseWriter, answer []byte) {
 	header := w.Header()
@@ -123,23 +136,16 @@ func (e *encoded) template() (text []byte, dryRun, ok bool) {
 
 func (e *encoded) pod() (newPod, error) {
 	outline, dryRun, ok := e.review.Rest(&e.decoded)
-	if ok {
-		r := newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, annotations: e.review.Meta.Annotations}
-		r.exact = sizeOf(r.annotations) <= maxAnnotations
-		r.pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.annotations}
-		if r.exact {
-			r.pod.Annotations = ownAnnotations(r.annotations)
-		}
-		return r, nil
+	if !ok {
+		return newPod{}, errHandOver
 	}
-	var whole admissionv1.AdmissionReview
-	if err := review.Decode(e.body, &whole); err != nil {
-		return newPod{}, fmt.Errorf("decoding the request: %w", err)
+	r := newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, annotations: e.review.Meta.Annotations}
+	r.exact = sizeOf(r.annotations) <= maxAnnotations
+	r.pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.annotations}
+	if r.exact {
+		r.pod.Annotations = ownAnnotations(r.annotations)
 	}
-	if whole.Request == nil {
-		return newPod{}, errors.New("decoding the request: there is none")
-	}
-	return (*decoded)(&admission.Request{AdmissionRequest: *whole.Request}).pod()
+	return r, nil
 }
 
 func (e *encoded) scratch() []byte {

@@ -341,7 +341,7 @@ func TestConfigMapKeys(t *testing.T) {
 }
 
 // golden is a handler that knows the profile and the recommendation of a golden pair, the pair's pod as JSON, and the profile.
-func golden(t *testing.T, file string) (*podHandler, []byte, *v1alpha1.MemoryProfile) {
+func golden(t testing.TB, file string) (*podHandler, []byte, *v1alpha1.MemoryProfile) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -99,6 +99,8 @@ type answer struct {
 	warnings []string
 	// result is both as [review.AppendResult] writes them, if that is known already.
 	result []byte
+	// handOver: the request is unusual, and nothing was found out.
+	handOver bool
 }
 
 // Handle answers for a pod that the framework decoded. It always allows.
@@ -118,7 +120,9 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		if p := recover(); p != nil {
 			a, result = h.failOpen(ctx, s, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
-		h.Metrics.observe(result, h.Clock.Since(start))
+		if !a.handOver {
+			h.Metrics.observe(result, h.Clock.Since(start))
+		}
 	}()
 
 	patience := &lookups{Context: ctx, deadline: start.Add(lookupTimeout)}
@@ -144,6 +148,9 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 	}
 
 	o, dryRun, err := h.outcome(ctx, s, ruling)
+	if errors.Is(err, errHandOver) {
+		return answer{handOver: true}
+	}
 	if err != nil {
 		return h.failOpen(ctx, s, "plan", err)
 	}

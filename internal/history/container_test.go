@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 const mib = memory.MiB
@@ -220,7 +221,9 @@ func FuzzUnmarshalBinary(f *testing.F) {
 	f.Add(version1(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := New()
-		if c.UnmarshalBinary(data) != nil {
+		var err error
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data), func() { err = c.UnmarshalBinary(data) })
+		if err != nil {
 			return
 		}
 		again := encoded(t, c)

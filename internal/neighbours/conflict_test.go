@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/test/budget"
 )
 
 // TestVerticalPodAutoscalers: which of them steer the memory of container app of Deployment shop/web, and how that is said.
@@ -145,7 +148,9 @@ func FuzzReadVertical(f *testing.F) {
 		if json.Unmarshal(data, &content) != nil {
 			t.Skip()
 		}
-		v, ok := ReadVertical(content)
+		var v Vertical
+		var ok bool
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data), func() { v, ok = ReadVertical(content) })
 		if ok != (v.Target.Kind != "" && v.Target.Name != "") {
 			t.Fatalf("read %+v: %t", v, ok)
 		}

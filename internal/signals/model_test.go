@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // world is a kubelet that knows the truth: what each container died of. memfit only sees what its status shows at the moments it looks.
@@ -294,7 +295,9 @@ func FuzzStoredLedger(f *testing.F) {
 	f.Add(old)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := &Ledger{}
-		if l.UnmarshalBinary(data) != nil {
+		var err error
+		budget.Check(t, budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}, len(data), func() { err = l.UnmarshalBinary(data) })
+		if err != nil {
 			return
 		}
 		l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod), nil, at(21))

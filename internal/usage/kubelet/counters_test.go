@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 const (
@@ -145,8 +146,12 @@ func FuzzDecodeCounters(f *testing.F) {
 	f.Add([]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"))
 	f.Add([]byte("# TYPE container_memory_events_max_total counter\ncontainer_memory_events_max_total{" + app + "} 0x1p9\n"))
 	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
+	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}               // the text parser makes four objects of each label
+	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{" + app + "} 3\n")) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := DecodeCounters(bytes.NewReader(in))
+		var got Counters
+		var err error
+		budget.Check(t, within, len(in), func() { got, err = DecodeCounters(bytes.NewReader(in)) })
 		if (err == nil) == (got == nil) {
 			t.Errorf("counters %v and error %v", got, err)
 		}

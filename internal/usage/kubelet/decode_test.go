@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 func decoded(r io.Reader) ([]memory.Sample, error) {
@@ -179,8 +180,12 @@ func FuzzDecodeSummary(f *testing.F) {
 	f.Add([]byte(doc(`{"name":"app","startTime":null,"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`)))
 	f.Add([]byte(`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é","memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`))
 	f.Add([]byte(`{"pods":[{"containers":[{"x":{"y":[[[["\\\""]]]]}}]}],"pods":null}`))
+	within := budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}
+	_, _ = decoded(strings.NewReader(doc(`{"name":"app"}`))) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := decoded(bytes.NewReader(in))
+		var got []memory.Sample
+		var err error
+		budget.Check(t, within, len(in), func() { got, err = decoded(bytes.NewReader(in)) })
 		slow, slowErr := decoded(iotest.OneByteReader(bytes.NewReader(in)))
 		if (err == nil) != (slowErr == nil) || cmp.Diff(got, slow) != "" {
 			t.Errorf("%q read at once gives %v, %v, byte by byte %v, %v", in, got, err, slow, slowErr)

@@ -29,10 +29,43 @@ type podMetrics struct {
 	}
 }
 
+const (
+	// longestPod is what one pod of the list may take, and whatever comes before the first: a container takes some 100 bytes.
+	longestPod = 1 << 20
+	// mostContainers is what a pod may have; memfit makes no plans for pods with more, either.
+	mostContainers = 256
+)
+
+var (
+	errLongPod        = fmt.Errorf("one pod takes more than %s", memory.Bytes(longestPod))
+	errManyContainers = fmt.Errorf("a pod has more than %d containers, the most memfit reads of one", mostContainers)
+)
+
+// portions reads one pod after the other. A decoder holds all of what it decodes at a time, and a pod without an end would be the whole answer.
+type portions struct {
+	io.Reader
+
+	left int
+}
+
+func (p *portions) Read(into []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, errLongPod
+	}
+	// As much as there is room for: the decoder looks at all space again with every read, and who sends single bytes would keep it busy.
+	n, err := io.ReadFull(p.Reader, into[:min(len(into), p.left)])
+	p.left -= n
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // Decode reads a PodMetricsList pod by pod and hands over one sample per container, with the working set only. Containers without memory,
 // without a time or with 0 are left out. What was handed over before an error must be dropped by the caller.
 func Decode(r io.Reader, take func(memory.Sample)) error {
-	d := json.NewDecoder(r)
+	pods := &portions{r, longestPod}
+	d := json.NewDecoder(pods)
 	if err := toItems(d); err != nil {
 		return fmt.Errorf("reading the list of pod metrics: %w", err)
 	}
@@ -41,7 +74,11 @@ func Decode(r io.Reader, take func(memory.Sample)) error {
 		if err := d.Decode(&pod); err != nil {
 			return fmt.Errorf("reading the list of pod metrics: %w", err)
 		}
+		if len(pod.Containers) > mostContainers {
+			return fmt.Errorf("reading the list of pod metrics: %w", errManyContainers)
+		}
 		samples(&pod, take)
+		pods.left = longestPod
 	}
 	if _, err := d.Token(); err != nil { // the closing bracket: without it the list is torn
 		return fmt.Errorf("reading the list of pod metrics: %w", torn(err))

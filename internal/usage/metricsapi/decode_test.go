@@ -5,13 +5,17 @@ package metricsapi
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 func TestDecode(t *testing.T) {
@@ -89,11 +93,54 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(list(item("shop", "web-0", container("app", "300Mi"), container("proxy", "1e3")))))
 	f.Add([]byte(`{"items":[{"metadata":null,"timestamp":null,"containers":[null,{"usage":{"memory":"9E"}}]},null]}`))
 	f.Add([]byte(list(item("shop", "web-0", container("app", "1e-99999999999")))))
+	take := func(memory.Sample) {}
+	_ = Decode(strings.NewReader(list(item("shop", "web-0", container("app", "1Mi")))), take) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, in []byte) {
-		_ = Decode(bytes.NewReader(in), func(s memory.Sample) {
-			if s.WorkingSet <= 0 || s.HasRSS || s.Time.IsZero() || s.Container.Pod == "" || s.Container.Namespace == "" || s.Container.Container == "" {
-				t.Errorf("impossible sample %+v", s)
-			}
+		budget.Check(t, decodeBudget, len(in), func() {
+			_ = Decode(bytes.NewReader(in), func(s memory.Sample) {
+				if s.WorkingSet <= 0 || s.HasRSS || s.Time.IsZero() || s.Container.Pod == "" || s.Container.Namespace == "" || s.Container.Container == "" {
+					t.Errorf("impossible sample %+v", s)
+				}
+			})
 		})
 	})
+}
+
+// decodeBudget is what reading a list may take.
+var decodeBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: 10 * time.Second}
+
+// repeated is a text after another one, so often.
+func repeated(start, again string, times int) io.Reader {
+	return io.MultiReader(strings.NewReader(start), io.LimitReader(&endless{again, ""}, int64(len(again)*times)))
+}
+
+type endless struct{ text, rest string }
+
+func (a *endless) Read(into []byte) (int, error) {
+	if a.rest == "" {
+		a.rest = a.text
+	}
+	n := copy(into, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
+}
+
+// TestAHostileListCostsLittle: metrics-server is another's, and its answer may have 512 MiB. What is held of it at a time is one pod.
+func TestAHostileListCostsLittle(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   io.Reader
+		want error
+	}{
+		"a pod without an end":       {repeated(`{"items":[{"containers":[`, `{"name":"a"},`, 1<<20), errLongPod},
+		"something before the items": {repeated(`{"metadata":[`, `{"name":"a"},`, 1<<20), errLongPod},
+		"space":                      {repeated(`{"items":[`, ` `, 8<<20), errLongPod},
+		"many containers":            {repeated(`{"items":[{"containers":[{}`, `,{}`, 300), io.ErrUnexpectedEOF},
+		"too many containers":        {strings.NewReader(`{"items":[{"containers":[{}` + strings.Repeat(`,{}`, 300) + `]}]}`), errManyContainers},
+	} {
+		var err error
+		budget.Check(t, budget.Budget{Bytes: 8 << 20, CPU: 10 * time.Second}, 0, func() { err = Decode(c.in, func(memory.Sample) {}) })
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
 }

@@ -122,11 +122,12 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, refused(resp.StatusCode)
 	}
-	byNode := map[string][]memory.Sample{}
+	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
 	err = Decode(usage.Limit(resp.Body, s.max), func(sample memory.Sample) {
 		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
-		if known {
-			sample.Container.UID = uid
+		sample.Container.UID = uid
+		if _, again := heard[sample.Container]; known && !again { // a list that says the same for ever must not fill the memory
+			heard[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // server answers queries by how they begin, at /prometheus/api/v1/..., as Mimir does.
@@ -309,11 +310,14 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("impossible sample %+v", s)
 			}
 		}
-		if r, err := source.Read(t.Context(), node); err == nil {
-			for _, s := range r.Samples {
-				check(s)
+		// An answer is read three times for a node and four times for a workload.
+		budget.Check(t, budget.Budget{Bytes: 1 << 20, PerByte: 1024, CPU: time.Second}, len(in), func() {
+			if r, err := source.Read(t.Context(), node); err == nil {
+				for _, s := range r.Samples {
+					check(s)
+				}
 			}
-		}
-		_ = source.History(t.Context(), web, Span{From: sec(0), To: sec(3600)}, check)
+			_ = source.History(t.Context(), web, Span{From: sec(0), To: sec(3600)}, check)
+		})
 	})
 }

@@ -1,0 +1,92 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/webhooks/server"
+)
+
+// FuzzBothWays: to any request, the quick way and the framework's give one answer, within the budget, also after other requests whose outcomes
+// are remembered. Where the framework cannot read a request, the quick way admits the pod, or refuses as well.
+func FuzzBothWays(f *testing.F) {
+	h, pod, _ := golden(f, "../internal/inject/testdata/size-on-create.yaml")
+	usual := reviewOf(pod)
+	checkBothWays(f, h, usual) // what is made once per process is no part of the budget
+	f.Add(usual)
+	changed := func(old, new string) {
+		if !bytes.Contains(usual, []byte(old)) {
+			f.Fatalf("no %s in %s", old, usual)
+		}
+		f.Add(bytes.Replace(usual, []byte(old), []byte(new), 1))
+	}
+	for _, size := range []string{"1E400", "1e-999999999", `"1e-999999999"`, "268435456", "2.5e8", `"256Mi "`, "null", "{}"} {
+		changed(`"memory":"256Mi"`, `"memory":`+size)
+	}
+	for _, kind := range []string{`"kind":"AdmissionReviews"`, `"kind":7`, `"kind":null`, `"Kind":"AdmissionReview"`, `"k\u0069nd":"AdmissionReview"`, `"a":1`} {
+		changed(`"kind":"AdmissionReview"`, kind)
+	}
+	for _, version := range []string{"v1beta1", "v2", "v1\",\"apiVersion\":\"v1beta1"} {
+		changed("admission.k8s.io/v1", "admission.k8s.io/"+version)
+	}
+	changed(`"namespace":"shop",`, ``)
+	changed(`"namespace":"shop",`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"},"subResource":"resize","namespace":"shop",`)
+	changed(`"oldObject":null`, `"namespace":"other"`)
+	f.Add(bytes.Replace(bytes.Replace(usual, []byte(`"namespace":"shop",`), nil, 1), []byte(`"oldObject":null`), []byte(`"namespace":"shop"`), 1))
+	changed(`"metadata":{`, `"kind":"Deployment","apiVersion":7,"metadata":{`)
+	changed(`"operation":"CREATE"`, `"operation":"DELETE"`)
+	changed(`"dryRun":false`, `"dryRun":"false"`)
+	f.Fuzz(func(t *testing.T, body []byte) { checkBothWays(t, h, body) })
+}
+
+func checkBothWays(t testing.TB, h *podHandler, body []byte) {
+	t.Helper()
+	var quick, usual *admissionv1.AdmissionResponse
+	budget.Check(t, reviewBudget, len(body), func() { quick = answered(h, body) })
+	budget.Check(t, reviewBudget, len(body), func() { usual = answered(h.usual, body) })
+	switch {
+	case quick == nil: // without a UID nobody takes an answer
+		if usual != nil && usual.Allowed {
+			t.Errorf("the quick way has no answer to %s, and the usual one %+v", body, usual)
+		}
+	case usual == nil || !usual.Allowed || failedOpen(usual):
+		if !quick.Allowed && (usual == nil || usual.Allowed) {
+			t.Errorf("the quick way refuses %s", body)
+		}
+	case !cmp.Equal(usual, quick):
+		t.Errorf("%s: -usual +quick\n%s", body, cmp.Diff(usual, quick))
+	}
+}
+
+// failedOpen: the pod was admitted unchanged because something of it, which the quick way need not have read, could not be read.
+func failedOpen(r *admissionv1.AdmissionResponse) bool {
+	return len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "admitted unchanged")
+}
+
+// answered is what a handler answers; nil when that is no AdmissionReview.
+func answered(h http.Handler, body []byte) *admissionv1.AdmissionResponse {
+	request := httptest.NewRequest(http.MethodPost, PodPath, nil)
+	request.Body = server.NewBody(body)
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, request)
+	var answer admissionv1.AdmissionReview
+	if json.Unmarshal(recorder.Body.Bytes(), &answer) != nil || answer.Response == nil {
+		return nil
+	}
+	if answer.Response.Allowed {
+		answer.Response.Result = nil // ours has none; to the API server that is the same
+	}
+	return answer.Response
+}
