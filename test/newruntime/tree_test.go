@@ -4,6 +4,7 @@
 package newruntime
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -27,6 +28,8 @@ func copied(t *testing.T) tree {
 	defer func() { _ = root.Close() }()
 	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist): // what another test made and removed meanwhile
+			return nil
 		case err != nil:
 			return err
 		case entry.IsDir() && slices.Contains([]string{".git", "bin", "dist", "out"}, entry.Name()): // made, not written
@@ -37,6 +40,9 @@ func copied(t *testing.T) tree {
 			return nil
 		}
 		content, err := root.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
