@@ -123,7 +123,7 @@ func workloads() []workload {
 		{
 			name: "stalled", story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves nobody",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 128 * mi, need: 150 * mi, within: 6 * time.Minute,
-			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at its limit of 128Mi",
+			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at 128Mi",
 		},
 		{
 			name: "three-replicas", story: "three replicas need 90Mi each and have 64Mi",
