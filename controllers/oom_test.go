@@ -152,7 +152,7 @@ var _ = Describe("An OOM kill", func() {
 		It("is counted once if the checkpoint was not written", func() {
 			w.faults.before = once[*v1alpha1.MemoryCheckpoint](errors.New("the API server is down"))
 			w.applied(w.pod("web", kill(-10*second)).Obj())
-			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("away")))
+			Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("the API server is down")))
 			Expect(w.recorder.all()).To(BeEmpty(), "nothing is told before it is safe")
 			Expect(w.reconciled(w.alone("web")).Status.OOMKills).To(BeEquivalentTo(1))
 			Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web OOMKilled")))
