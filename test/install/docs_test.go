@@ -126,11 +126,12 @@ func TestEveryRoleIsInATree(t *testing.T) {
 		}
 	}
 	roles := 0
-	err := filepath.WalkDir(filepath.Join(root, "config"), func(path string, entry fs.DirEntry, err error) error {
+	config := os.DirFS(filepath.Join(root, "config"))
+	err := fs.WalkDir(config, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
 		}
-		content, err := os.ReadFile(path)
+		content, err := fs.ReadFile(config, path)
 		if err != nil {
 			return err
 		}
