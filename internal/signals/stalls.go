@@ -113,11 +113,11 @@ func newestStalls(kept []memory.Stall) []memory.Stall {
 	if extra <= 0 {
 		return kept
 	}
-	for i := len(kept) - 1; i >= 0; i-- {
-		if kept[i].NotRelieved {
-			if i < extra {
-				return append([]memory.Stall{kept[i]}, kept[extra+1:]...)
-			}
+	for i, k := range slices.Backward(kept) {
+		if k.NotRelieved && i < extra {
+			return append([]memory.Stall{k}, kept[extra+1:]...)
+		}
+		if k.NotRelieved {
 			break
 		}
 	}
