@@ -17,6 +17,8 @@ import (
 const (
 	// MaxBody is what an API server takes of a request. Twice what of an object it can store: etcd takes 1.5 MiB.
 	MaxBody = 3 << 20
+	// mostUnread is how much more of a request that is too large is read and thrown away before its answer.
+	mostUnread = 2 * MaxBody
 	// maxBodies is what all bodies together may hold. A usual review has 4 to 20 KiB, and is answered in less than a millisecond.
 	maxBodies = 16 << 20
 	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200 bytes.
@@ -95,6 +97,9 @@ func (b *bodies) handler(hook http.Handler) http.Handler {
 		}
 		if refusal != nil {
 			b.metrics.refused.WithLabelValues(refusal.reason).Inc()
+			if refusal.reason == reasonTooLarge { // who is not heard out gets a reset connection instead of the answer
+				_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // until the deadline of the connection at the longest
+			}
 			refuse(w, hook, text, refusal)
 			return
 		}
