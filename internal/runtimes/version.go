@@ -25,10 +25,10 @@ func V(parts ...int) Version {
 // What it cannot read is unknown.
 func ParseVersion(text string) Version {
 	text, _, _ = strings.Cut(text, "+")
-	if rest, ok := strings.CutPrefix(text, "1.8"); ok && (rest == "" || rest[0] == '.' || rest[0] == '_') {
+	text = strings.ReplaceAll(text, "_", ".")
+	if rest, ok := strings.CutPrefix(text, "1.8"); ok && (rest == "" || rest[0] == '.') {
 		text = "8" + rest
 	}
-	text = strings.ReplaceAll(text, "_", ".")
 	text = strings.ReplaceAll(text, "u", ".0.")
 	var v Version
 	for part := range strings.SplitSeq(text, ".") {
