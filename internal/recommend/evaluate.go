@@ -201,7 +201,11 @@ func (e *evaluation) head() string {
 	case s.Limit == cur.Limit:
 		return fmt.Sprintf("%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, orNone(s.Limit))
 	}
-	return fmt.Sprintf("%s limit %s to %s, request %s to %s", e.rec.Decision, orNone(cur.Limit), s.Limit, orNone(cur.Request), s.Request)
+	request := fmt.Sprintf("request %s to %s", orNone(cur.Request), s.Request)
+	if s.Request == cur.Request {
+		request = "request stays " + orNone(s.Request)
+	}
+	return fmt.Sprintf("%s limit %s to %s, %s", e.rec.Decision, orNone(cur.Limit), s.Limit, request)
 }
 
 // summary says it in one line, with the newest fact it rests on.
