@@ -36,10 +36,10 @@ func resizes(mode v1alpha1.SizingMode) bool {
 }
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *scene, m *remembered, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing, Namespace: s.owner.Ref.Namespace, Wishes: map[string]recommend.GuardInput{}}
+func applyInput(s *snapshot, m *remembered, live map[string]inject.Live, now time.Time) apply.Input {
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing, Namespace: s.owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
 	if !resizes(s.profile.Spec.Sizing.Mode) {
-		in.State.Experiment = nil // the owner has taken memfit's hand off the size of running pods
+		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
 		if s.profile.Spec.Drift.Action != v1alpha1.DriftRestart {
 			return in
 		}
@@ -52,7 +52,7 @@ func applyInput(s *scene, m *remembered, live map[string]inject.Live, now time.T
 	return in
 }
 
-func applyPolicy(s *scene) apply.Policy {
+func applyPolicy(s *snapshot) apply.Policy {
 	sizing := s.profile.Spec.Sizing
 	p := apply.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
 	switch s.owner.Ref.Kind {
@@ -74,7 +74,7 @@ func applyPolicy(s *scene) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (m *remembered) runningPod(s *scene, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
+func (m *remembered) runningPod(s *snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
@@ -187,7 +187,7 @@ func resizedBy(pod *corev1.Pod) string {
 }
 
 // wish is what guards know of a container besides its pods.
-func (q *question) wish(s *scene, rec recommend.Recommendation) recommend.GuardInput {
+func (q *containerInput) wish(s *snapshot, rec recommend.Recommendation) recommend.GuardInput {
 	return recommend.GuardInput{
 		Recommendation: rec, Current: q.container.current, Policy: q.container.sizePolicy(), Now: q.now,
 		Paused: s.paused, Conflict: s.facts.Conflict, WindowPeak: lastDay(q.history),
@@ -211,7 +211,7 @@ func lastDay(h *history.Container) memory.Bytes {
 }
 
 // apply writes down what is to be done to running pods, and does it.
-func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered, v *verdict, now time.Time) error {
+func (r *WorkloadReconciler) apply(ctx context.Context, s *snapshot, m *remembered, v *result, now time.Time) error {
 	m.sizing = v.apply.State
 	for _, a := range v.apply.Actions {
 		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
@@ -228,8 +228,8 @@ func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered,
 	}
 	for _, f := range v.findings {
 		r.Metrics.applied(s.owner.Ref, string(f.Kind))
-		r.emit(foundOnWorkload(s.owner, f))
-		r.emit(foundOnPod(s.owner, f))
+		r.recordEvent(foundOnWorkload(s.owner, f))
+		r.recordEvent(foundOnPod(s.owner, f))
 	}
 	var failed error
 	for _, a := range v.apply.Actions {
@@ -240,7 +240,7 @@ func (r *WorkloadReconciler) apply(ctx context.Context, s *scene, m *remembered,
 
 // carryOut does one thing to one pod. What the API server refuses is noted and not asked for again soon; any other failure is tried again
 // with the next look, because the state says that it is to be done.
-func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remembered, a apply.Action, now time.Time) error {
+func (r *WorkloadReconciler) carryOut(ctx context.Context, s *snapshot, m *remembered, a apply.Action, now time.Time) error {
 	pod := s.pod(a.UID)
 	if a.Restart && pod != nil && r.Evict != nil {
 		return r.restart(ctx, s, m, a, now)
@@ -261,11 +261,11 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 		why := "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
 			"was the feature gate InPlacePodVerticalScaling turned off?"
 		m.sizing.Refused(a, apply.ReasonRefused, why, now)
-		r.emit(refusedPod(s.owner, pod, a, why))
+		r.recordEvent(refusedPod(s.owner, pod, a, why))
 		return nil
 	case err == nil:
 		r.Metrics.applied(s.owner.Ref, actionName(a))
-		r.emit(changedPod(s.owner, pod, a))
+		r.recordEvent(changedPod(s.owner, pod, a))
 		return nil
 	case errors.Is(err, errChanged):
 		return nil // the change brings the next look, which finds what there is now
@@ -278,7 +278,7 @@ func (r *WorkloadReconciler) carryOut(ctx context.Context, s *scene, m *remember
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err):
 		why := "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err)
 		m.sizing.Refused(a, apply.ReasonRefused, why, now)
-		r.emit(refusedPod(s.owner, pod, a, why))
+		r.recordEvent(refusedPod(s.owner, pod, a, why))
 		return nil
 	}
 	return fmt.Errorf("%s pod %s/%s: %w", verb, pod.Namespace, pod.Name, err)
@@ -295,7 +295,7 @@ func granted(a apply.Action, err error) string {
 	return " (the kustomize component config/rbac/resize-pods grants it)"
 }
 
-func (s *scene) pod(uid types.UID) *corev1.Pod {
+func (s *snapshot) pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.governed {
 		if pod.UID == uid {
 			return pod

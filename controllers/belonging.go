@@ -32,7 +32,7 @@ func (r *WorkloadReconciler) census() census { return census{cached: r.Client, l
 
 // identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it before still end, and
 // their kills would make the new one, which may run another program, inherit a size.
-func (s *scene) identify(p records.Presence, of map[types.UID]owners.Owner) {
+func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
 	s.presence = p
 	if s.owner.UID = p.UID; s.owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
 		for _, pod := range s.pods {
@@ -70,9 +70,9 @@ func (s *scene) identify(p records.Presence, of map[types.UID]owners.Owner) {
 
 // leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that is gone. What
 // names its owner would go with it anyway; nothing is written for it any more.
-func (r *WorkloadReconciler) leave(ctx context.Context, s *scene) error {
+func (r *WorkloadReconciler) leave(ctx context.Context, s *snapshot) error {
 	w := s.owner.Ref
-	r.Roster.Govern(w, nil, ProfileKey{})
+	r.Inbox.Govern(w, nil, ProfileKey{})
 	_, known := r.memory.get(w)
 	r.memory.drop(w)
 	r.Metrics.forget(w)
@@ -80,14 +80,14 @@ func (r *WorkloadReconciler) leave(ctx context.Context, s *scene) error {
 	if s.presence.State != records.Gone {
 		return nil
 	}
-	if recommended, err := r.stillThere(ctx, w); err != nil || !known && !recommended {
+	if recommended, err := r.exists(ctx, w); err != nil || !known && !recommended {
 		return err
 	}
 	return Sweeper{Client: r.Client, Live: r.Live}.clear(ctx, w)
 }
 
 // vanished tells an error that only says that the workload went meanwhile: its records with it, or its whole namespace.
-func (r *WorkloadReconciler) vanished(ctx context.Context, s *scene, err error) bool {
+func (r *WorkloadReconciler) vanished(ctx context.Context, s *snapshot, err error) bool {
 	if namespaceGone(err) {
 		return true
 	}
@@ -101,7 +101,7 @@ func (r *WorkloadReconciler) vanished(ctx context.Context, s *scene, err error) 
 
 // claim says whether a stored record may be used for the workload. One that names no owner is given it; one of an earlier workload of
 // the same name is deleted.
-func (r *WorkloadReconciler) claim(ctx context.Context, s *scene, record client.Object) (usable bool, err error) {
+func (r *WorkloadReconciler) claim(ctx context.Context, s *snapshot, record client.Object) (usable bool, err error) {
 	p := s.presence
 	p.UID = or(p.UID, s.owner.UID)
 	action, _ := records.Judge(metaOf(record), s.owner.Ref, p)
@@ -121,7 +121,7 @@ func (r *WorkloadReconciler) claim(ctx context.Context, s *scene, record client.
 }
 
 // adopt writes the ownerReference that an older memfit did not.
-func (r *WorkloadReconciler) adopt(ctx context.Context, s *scene, record client.Object) error {
+func (r *WorkloadReconciler) adopt(ctx context.Context, s *snapshot, record client.Object) error {
 	before, ok := record.DeepCopyObject().(client.Object)
 	if !ok {
 		return nil

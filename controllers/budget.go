@@ -101,7 +101,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 // status without that.
 func (r *WorkloadReconciler) stalled(ctx context.Context, workload memory.WorkloadRef, why string, first bool) {
 	if first {
-		r.emit(story{
+		r.recordEvent(workloadEvent{
 			regarding: workloadObject(owners.Owner{Ref: workload}), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLookTimedOut, action: "Observed", note: why,
 		})
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // recall returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart or a change of leader.
-func (r *WorkloadReconciler) recall(ctx context.Context, s *scene) (*remembered, error) {
+func (r *WorkloadReconciler) recall(ctx context.Context, s *snapshot) (*remembered, error) {
 	workload := s.owner.Ref
 	m, known := r.memory.get(workload)
 	if known && m.owner != "" && s.owner.UID != "" && m.owner != s.owner.UID { // deleted and made again: maybe another program
@@ -134,7 +134,7 @@ func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, m *r
 }
 
 // recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in it.
-func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *scene, m *remembered) error {
+func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *snapshot, m *remembered) error {
 	workload := s.owner.Ref
 	var stored v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}

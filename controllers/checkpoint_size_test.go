@@ -83,7 +83,7 @@ func TestAFullLedgerIsSaidOnTheWorkload(t *testing.T) {
 	m.look(nil, start.Add(-time.Minute))
 	const pods = 40_000
 	m.look(killedPods("shop", pods, 1), start.Add(2*time.Minute))
-	c := oomCondition(&scene{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, start.Add(2*time.Minute))
+	c := oomCondition(&snapshot{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, start.Add(2*time.Minute))
 	if c.Reason != v1alpha1.ReasonLedgerFull || c.Status != "True" {
 		t.Errorf("got %+v, want OOMObserved=True because of %s", c, v1alpha1.ReasonLedgerFull)
 	}

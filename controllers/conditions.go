@@ -39,7 +39,7 @@ func settled(conditions, before []metav1.Condition, generation int64, now time.T
 	return conditions
 }
 
-func workloadConditions(s *scene, m *remembered, v *verdict, cov coverage, now time.Time) []metav1.Condition {
+func workloadConditions(s *snapshot, m *remembered, v *result, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
 		oomCondition(s, m, now),
@@ -50,7 +50,7 @@ func workloadConditions(s *scene, m *remembered, v *verdict, cov coverage, now t
 	}
 }
 
-func readyCondition(s *scene, v *verdict) metav1.Condition {
+func readyCondition(s *snapshot, v *result) metav1.Condition {
 	switch {
 	case s.profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
@@ -64,7 +64,7 @@ func readyCondition(s *scene, v *verdict) metav1.Condition {
 // defaultWindow is drift.window when the profile does not say.
 const defaultWindow = 24 * time.Hour
 
-func oomCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
+func oomCondition(s *snapshot, m *remembered, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
@@ -102,7 +102,7 @@ func ledgerFull(l *signals.Ledger) string {
 }
 
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
-func driftCondition(v *verdict) metav1.Condition {
+func driftCondition(v *result) metav1.Condition {
 	var known bool
 	var sick string
 	for i := range v.status.Containers {
@@ -132,7 +132,7 @@ func driftCondition(v *verdict) metav1.Condition {
 }
 
 // aboutRestart says what drift.action: Restart makes of it.
-func aboutRestart(v *verdict) string {
+func aboutRestart(v *result) string {
 	switch d := v.restart; {
 	case d.Held != "":
 		return "; not restarted, although " + d.Why + ": " + d.Held
@@ -150,7 +150,7 @@ func stepCondition(cov coverage) metav1.Condition {
 }
 
 // appliedCondition says whether running pods have what is recommended, and if not, why.
-func appliedCondition(s *scene, v *verdict) metav1.Condition {
+func appliedCondition(s *snapshot, v *result) metav1.Condition {
 	refuse := func(reason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message)
 	}
@@ -180,7 +180,7 @@ func appliedCondition(s *scene, v *verdict) metav1.Condition {
 }
 
 // nextBegins is what is true of a workload of which no pod runs, as of a CronJob between its runs.
-func nextBegins(s *scene, v *verdict) string {
+func nextBegins(s *snapshot, v *result) string {
 	next := "pod"
 	if s.owner.Ref.Kind == "CronJob" || s.owner.Ref.Kind == "Job" {
 		next = "run"
@@ -206,7 +206,7 @@ func inConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 }
 
 // applied counts running pods that have, in every container, the size that stands.
-func applied(s *scene, v *verdict) (with, without int32) {
+func applied(s *snapshot, v *result) (with, without int32) {
 	for _, pod := range s.governed {
 		fits := true
 		for _, c := range managed(s.profile, pod) {

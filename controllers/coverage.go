@@ -23,7 +23,7 @@ type coverage struct {
 	outOfStep string
 }
 
-func cover(s *scene, live map[string]inject.Live) coverage {
+func cover(s *snapshot, live map[string]inject.Live) coverage {
 	var c coverage
 	var state inject.State
 	var why string

@@ -24,14 +24,14 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// verdict is the decision about a workload: what its status should say, and what is new.
-type verdict struct {
+// result is the decision about a workload: what its status should say, and what is new.
+type result struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
 	// shapes are what memory does, by container.
 	shapes map[string]signals.Shape
 	// judged are the same with what they rest on.
-	judged map[string]judgement
+	judged map[string]shapeCache
 	// leaks are containers that climb from every start until they are killed.
 	leaks map[string]signals.Ramps
 	// alive is what replicas show of their heaps, by container.
@@ -59,8 +59,8 @@ const (
 )
 
 // decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
-func decide(s *scene, m *remembered, now time.Time) verdict {
-	v := verdict{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]judgement{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, nextLook: maxLook}
+func decide(s *snapshot, m *remembered, now time.Time) result {
+	v := result{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]shapeCache{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
 	running.State, v.findings = apply.Observe(running, m.ledger.AllKillsAndStalls(now))
 	if s.template != nil {
@@ -70,7 +70,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 		}
 		plan := inject.MakePlan(inject.Input{Pod: s.template, Profile: s.profile, Live: liveOf(v.alive, m.standing), Created: true})
 		for _, c := range managed(s.profile, s.template) {
-			q := question{
+			q := containerInput{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.KillsAndStalls(c.name, now), replicas: m.replicas(c.name, s.governed),
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
 				standing: m.standing[c.name], before: m.judged[c.name], now: now,
@@ -92,7 +92,7 @@ func decide(s *scene, m *remembered, now time.Time) verdict {
 			if a.status.Recommended != nil {
 				v.recommended[c.name] = *a.status.Recommended
 				if resizes(s.profile.Spec.Sizing.Mode) {
-					running.Wishes[c.name] = q.wish(s, a.recommendation)
+					running.Desired[c.name] = q.wish(s, a.recommendation)
 				}
 				if !near(*a.status.Recommended, m.standing[c.name]) {
 					v.changed = append(v.changed, c.name)
@@ -203,8 +203,8 @@ func sizeOf(r corev1.ResourceRequirements) recommend.Size {
 	}
 }
 
-// question is everything the answer for one container depends on.
-type question struct {
+// containerInput is everything the answer for one container depends on.
+type containerInput struct {
 	container managedContainer
 	plan      inject.Plan
 	history   *history.Container
@@ -214,7 +214,7 @@ type question struct {
 	standing  v1alpha1.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *apply.Revert
-	before   judgement
+	before   shapeCache
 	now      time.Time
 	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.
 	inUse, largestNode memory.Bytes
@@ -223,17 +223,17 @@ type question struct {
 	leak       signals.Ramps
 }
 
-type answer struct {
+type containerResult struct {
 	status v1alpha1.ContainerRecommendation
 	// recommendation is what stands: its size is that of status.
 	recommendation recommend.Recommendation
 	shape          signals.Shape
-	judged         judgement
+	judged         shapeCache
 	nextLook       time.Duration
 }
 
-func (q *question) answer() answer {
-	a := answer{judged: q.judge(), nextLook: maxLook}
+func (q *containerInput) answer() containerResult {
+	a := containerResult{judged: q.judge(), nextLook: maxLook}
 	a.shape = a.judged.shape
 	name := q.container.name
 	a.status = v1alpha1.ContainerRecommendation{
@@ -260,7 +260,7 @@ func (q *question) answer() answer {
 }
 
 // recommend fills in the recommendation and returns its advice.
-func (q *question) recommend(a *answer) []string {
+func (q *containerInput) recommend(a *containerResult) []string {
 	growth := q.plan.Growth(q.container.name)
 	policy := q.container.sizePolicy()
 	follows, frozen := q.plan.CapFollows(q.container.name)
@@ -271,7 +271,7 @@ func (q *question) recommend(a *answer) []string {
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {
-		rec = q.reverted.Instead(rec, q.container.current)
+		rec = q.reverted.Override(rec, q.container.current)
 	}
 	a.nextLook = rec.NextLook
 	s := &a.status

@@ -5,7 +5,7 @@
 //
 // The flow, in reading order:
 //
-//	Feed       pod events become observations in the Roster's mailboxes, at once and without blocking; a workload is queued
+//	PodSource       pod events become observations in the Inbox's mailboxes, at once and without blocking; a workload is queued
 //	Collector  every usage interval, samples of governed containers go into the same mailboxes
 //	           a workload of which there is nothing but samples takes them in at once, and is looked at once a minute
 //	Workload   one reconcile: collect the mail, decide, write the MemoryCheckpoint, then the MemoryRecommendation, then events

@@ -256,7 +256,7 @@ var _ = Describe("The kernel's kill counter", func() {
 		w.reconciled(w.alone("web"))
 		read := func(count int64) *v1alpha1.MemoryRecommendation {
 			w.passes(time.Minute)
-			w.reconciler.Roster.Counted("node-1", []signals.Counter{{
+			w.reconciler.Inbox.Counted("node-1", []signals.Counter{{
 				Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 				ContainerID: "app-0", Count: count, Time: w.clock.Now(),
 			}})
@@ -275,7 +275,7 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		pod := w.pod("web").Obj()
 		ref := memory.ContainerRef{Namespace: w.namespace, Pod: "web-before", UID: "before", Container: "app"}
-		past := &Past{
+		past := &HistoryBackfill{
 			Name: "prometheus", Span: 48 * time.Hour, Clock: clock.RealClock{},
 			Read: func(_ context.Context, _ memory.WorkloadRef, _, to time.Time, take func(memory.Sample)) error {
 				for at := start.Add(-48 * time.Hour); at.Before(start); at = at.Add(5 * time.Minute) {

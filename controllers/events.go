@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// story is one event, built by the functions below and written by tell. The note never is a format.
-type story struct {
+// workloadEvent is one event, built by the functions below and written by tell. The note never is a format.
+type workloadEvent struct {
 	regarding, related   runtime.Object
 	kind, reason, action string
 	note                 string
@@ -27,7 +27,7 @@ type story struct {
 // maxNote is what the API takes in a note, in bytes.
 const maxNote = 1024
 
-func (r *WorkloadReconciler) emit(e story) {
+func (r *WorkloadReconciler) recordEvent(e workloadEvent) {
 	if r.Recorder == nil {
 		return
 	}
@@ -44,8 +44,8 @@ func podObject(c memory.ContainerRef) *corev1.ObjectReference {
 }
 
 // oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
-func oomKilledPod(o owners.Owner, k *memory.OOMKill) story {
-	return story{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: killSentence(k)}
+func oomKilledPod(o owners.Owner, k *memory.OOMKill) workloadEvent {
+	return workloadEvent{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: killSentence(k)}
 }
 
 // killReason: where no kernel killed, the event does not say so.
@@ -56,35 +56,35 @@ func killReason(k *memory.OOMKill) string {
 	return v1alpha1.EventOOMKilled
 }
 
-func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) story {
+func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) workloadEvent {
 	note := fmt.Sprintf("Pod %s: %s", k.Container.Pod, killSentence(k))
 	if summary != "" {
 		note += ". " + summary
 	}
-	return story{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: note}
+	return workloadEvent{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: note}
 }
 
-func recommendationChanged(o owners.Owner, container, summary string) story {
-	return story{
+func recommendationChanged(o owners.Owner, container, summary string) workloadEvent {
+	return workloadEvent{
 		regarding: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RecommendationChanged", action: "Recommended",
 		note: fmt.Sprintf("Container %s: %s", container, summary),
 	}
 }
 
-func injectionOutOfDate(o owners.Owner, message string) story {
-	return story{
+func injectionOutOfDate(o owners.Owner, message string) workloadEvent {
+	return workloadEvent{
 		regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "InjectionOutOfDate", action: "Compared",
 		note: message + ". New pods get it: " + restartHint(o.Ref),
 	}
 }
 
-func driftDetected(o owners.Owner, message string) story {
-	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "DriftDetected", action: "Observed", note: message}
+func driftDetected(o owners.Owner, message string) workloadEvent {
+	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "DriftDetected", action: "Observed", note: message}
 }
 
 // sickReplica is told on the pod; the workload's story is the condition's.
-func sickReplica(o owners.Owner, pod *corev1.Pod, sentence string) story {
-	return story{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "SickReplica", action: "Compared", note: sentence}
+func sickReplica(o owners.Owner, pod *corev1.Pod, sentence string) workloadEvent {
+	return workloadEvent{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "SickReplica", action: "Compared", note: sentence}
 }
 
 // podReference names a pod from the cache, which has no kind.
@@ -92,23 +92,23 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-func restartedPod(o owners.Owner, pod *corev1.Pod, why string) story {
-	return story{
+func restartedPod(o owners.Owner, pod *corev1.Pod, why string) workloadEvent {
+	return workloadEvent{
 		regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
 		note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
-func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) story {
-	return story{
+func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) workloadEvent {
+	return workloadEvent{
 		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
 		note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
 // changedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
-func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) story {
-	e := story{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "Resizing", action: "Resized", note: "Resizing in place: " + a.Why}
+func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) workloadEvent {
+	e := workloadEvent{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "Resizing", action: "Resized", note: "Resizing in place: " + a.Why}
 	switch {
 	case a.Evict:
 		e.reason, e.action, e.note = "EvictedForResize", "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
@@ -118,47 +118,47 @@ func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) story {
 	return e
 }
 
-func refusedPod(o owners.Owner, pod *corev1.Pod, a apply.Action, why string) story {
-	return story{
+func refusedPod(o owners.Owner, pod *corev1.Pod, a apply.Action, why string) workloadEvent {
+	return workloadEvent{
 		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeWarning, reason: "ResizeRefused", action: "Resized",
 		note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
 	}
 }
 
 // foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
-func foundOnWorkload(o owners.Owner, f apply.Finding) story {
+func foundOnWorkload(o owners.Owner, f apply.Finding) workloadEvent {
 	e := foundOnPod(o, f)
 	e.regarding, e.related = e.related, e.regarding
 	e.note = "Pod " + f.Pod + ": " + f.Message
 	return e
 }
 
-func foundOnPod(o owners.Owner, f apply.Finding) story {
+func foundOnPod(o owners.Owner, f apply.Finding) workloadEvent {
 	kind := corev1.EventTypeWarning
 	if f.Kind == apply.Resized || f.Kind == apply.Replaced {
 		kind = corev1.EventTypeNormal
 	}
-	return story{
+	return workloadEvent{
 		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID},
 		related:   workloadObject(o), kind: kind, reason: string(f.Kind), action: "Observed", note: f.Message,
 	}
 }
 
-func profileProblem(o owners.Owner, problem profile.Problem, why string) story {
-	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
+func profileProblem(o owners.Owner, problem profile.Problem, why string) workloadEvent {
+	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
 }
 
 // conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
-func conflictAppeared(s *scene, message string) story {
+func conflictAppeared(s *snapshot, message string) workloadEvent {
 	kind := corev1.EventTypeWarning
 	if mode := s.profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
 		kind = corev1.EventTypeNormal
 	}
-	return story{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
+	return workloadEvent{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
 }
 
-func ledgerIsFull(o owners.Owner, message string) story {
-	return story{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLedgerFull, action: "Counted", note: message}
+func ledgerIsFull(o owners.Owner, message string) workloadEvent {
+	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLedgerFull, action: "Counted", note: message}
 }
 
 // restartHint is how the workload's pods are replaced, where something does.

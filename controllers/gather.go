@@ -23,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// scene is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
-type scene struct {
+// snapshot is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
+type snapshot struct {
 	owner owners.Owner
 	// presence says whether the workload exists.
 	presence records.Presence
@@ -40,15 +40,15 @@ type scene struct {
 	pods, governed []*corev1.Pod
 	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
 	template *corev1.Pod
-	mail     Mail
+	mail     PendingEvents
 	// facts are what else in the cluster has a say in its memory.
 	facts neighbours.Facts
 }
 
 // gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with their mail.
-func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, mail Mail, keys []types.NamespacedName) (*scene, error) {
-	s := &scene{owner: owners.Owner{Ref: workload}, mail: mail}
-	rulings, of := map[types.UID]govern.Ruling{}, map[types.UID]owners.Owner{}
+func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, mail PendingEvents, keys []types.NamespacedName) (*snapshot, error) {
+	s := &snapshot{owner: owners.Owner{Ref: workload}, mail: mail}
+	rulings, of := map[types.UID]govern.Resolution{}, map[types.UID]owners.Owner{}
 	for _, key := range keys {
 		pod := &corev1.Pod{}
 		if err := r.Get(ctx, key, pod); err != nil {
@@ -60,7 +60,7 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 		if pod.Namespace == "" {
 			continue
 		}
-		ruling, err := r.Governor.Rule(ctx, pod)
+		ruling, err := r.Governor.Resolve(ctx, pod)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 			r.move(pod, ruling.Ref)
 			continue
 		}
-		r.Roster.Owned(pod.UID, ruling.UID)
+		r.Inbox.Owned(pod.UID, ruling.UID)
 		rulings[pod.UID], of[pod.UID] = ruling, ruling.Owner
 		s.pods = append(s.pods, pod)
 	}
@@ -90,7 +90,7 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 
 // lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not work against a
 // neighbour because it did not see it.
-func (r *WorkloadReconciler) lookAround(ctx context.Context, s *scene) error {
+func (r *WorkloadReconciler) lookAround(ctx context.Context, s *snapshot) error {
 	if r.Neighbours == nil || s.profile == nil || s.template == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *WorkloadReconciler) lookAround(ctx context.Context, s *scene) error {
 }
 
 // rule takes the profile of the newest governed pod: during a rollout it is the new template that counts.
-func (s *scene) rule(rulings map[types.UID]govern.Ruling) {
+func (s *snapshot) rule(rulings map[types.UID]govern.Resolution) {
 	for _, pod := range s.pods {
 		ruling := rulings[pod.UID]
 		if s.profile == nil {
@@ -123,7 +123,7 @@ func (s *scene) rule(rulings map[types.UID]govern.Ruling) {
 }
 
 // lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
-func (s *scene) lookBack(r *WorkloadReconciler) {
+func (s *snapshot) lookBack(r *WorkloadReconciler) {
 	if s.mail.Profile != nil {
 		s.profile, s.template = s.mail.Profile, s.mail.Last
 	} else if m, known := r.memory.get(s.owner.Ref); known {
@@ -132,7 +132,7 @@ func (s *scene) lookBack(r *WorkloadReconciler) {
 }
 
 // live are the pods that still exist.
-func (s *scene) live() map[types.UID]bool {
+func (s *snapshot) live() map[types.UID]bool {
 	live := make(map[types.UID]bool, len(s.pods))
 	for _, pod := range s.pods {
 		live[pod.UID] = true
@@ -141,7 +141,7 @@ func (s *scene) live() map[types.UID]bool {
 }
 
 // observations are what the governed pods show now.
-func (s *scene) observations() []signals.Observation {
+func (s *snapshot) observations() []signals.Observation {
 	var all []signals.Observation
 	for _, pod := range s.governed {
 		all = append(all, signals.Observe(pod)...)
@@ -151,17 +151,17 @@ func (s *scene) observations() []signals.Observation {
 
 // move sends a pod, and what it shows, to the workload it belongs to.
 func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
-	r.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), to)
-	r.Roster.Observe(to, signals.Observe(pod))
-	if r.Feed != nil {
-		r.Feed.enqueue(to, priorityUsual)
+	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
+	r.Inbox.Observe(to, signals.Observe(pod))
+	if r.PodSource != nil {
+		r.PodSource.enqueue(to, priorityUsual)
 	}
 }
 
 // complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
 // ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
 // only then, and when memfit saw them run, because a node's clock may be wrong.
-func complete(s *scene, m *remembered, observations []signals.Observation) {
+func complete(s *snapshot, m *remembered, observations []signals.Observation) {
 	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}
@@ -189,7 +189,7 @@ func complete(s *scene, m *remembered, observations []signals.Observation) {
 
 // placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same containers, so they
 // share one list.
-func (s *scene) placed() map[types.UID]placement {
+func (s *snapshot) placed() map[types.UID]placement {
 	placed := make(map[types.UID]placement, len(s.governed))
 	var last []string
 	for _, pod := range s.governed {

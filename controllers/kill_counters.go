@@ -83,9 +83,9 @@ func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, e
 		return usage.Reading{}, err
 	}
 	var touched []memory.WorkloadRef
-	for w := range c.Nodes.Roster.Counted(node.Name, counters) {
+	for w := range c.Nodes.Inbox.Counted(node.Name, counters) {
 		touched = append(touched, w)
 	}
-	c.Nodes.Feed.Enqueue(touched...)
+	c.Nodes.PodSource.Enqueue(touched...)
 	return usage.Reading{Source: c.Name()}, nil
 }

@@ -169,7 +169,7 @@ func (w *world) injected(ref memory.WorkloadRef, pod *corev1.Pod) {
 	Expect(err).NotTo(HaveOccurred())
 	rec, ok := slim.(*v1alpha1.MemoryRecommendation)
 	Expect(ok).To(BeTrue())
-	ruling, err := w.reconciler.Governor.Rule(w.ctx, pod)
+	ruling, err := w.reconciler.Governor.Resolve(w.ctx, pod)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(ruling.Profile).NotTo(BeNil())
 	Expect(govern.RecordName(ref)).To(Equal(rec.Name))

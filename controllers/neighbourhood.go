@@ -66,7 +66,7 @@ func (n *Neighbourhood) Facts(ctx context.Context, w memory.WorkloadRef, contain
 
 // follow watches the neighbours until ctx ends, and queues the workloads that they concern when they change their mind. It returns
 // when all are known that existed.
-func (n *Neighbourhood) follow(ctx context.Context, f *Feed) error {
+func (n *Neighbourhood) follow(ctx context.Context, f *PodSource) error {
 	byTarget := func(obj client.Object) []string {
 		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
 		if !ok {
@@ -104,7 +104,7 @@ func (n *Neighbourhood) follow(ctx context.Context, f *Feed) error {
 }
 
 // onNews queues the workloads that an object concerns when it appears, goes, or says something new.
-func onNews[T client.Object](f *Feed, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
+func onNews[T client.Object](f *PodSource, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
 	tell := func(obj any) {
 		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
@@ -158,10 +158,10 @@ func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
 	return refs
 }
 
-func inNamespaceOf[T client.Object](f *Feed) func(T) []memory.WorkloadRef {
+func inNamespaceOf[T client.Object](f *PodSource) func(T) []memory.WorkloadRef {
 	return func(obj T) []memory.WorkloadRef {
 		var all []memory.WorkloadRef
-		for _, w := range f.Roster.Workloads() {
+		for _, w := range f.Inbox.Workloads() {
 			if w.Namespace == obj.GetNamespace() {
 				all = append(all, w)
 			}

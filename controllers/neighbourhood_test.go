@@ -37,7 +37,7 @@ import (
 type street struct {
 	*Neighbourhood
 	clock  *clocktesting.FakeClock
-	feed   *Feed
+	feed   *PodSource
 	queued workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 }
 
@@ -56,7 +56,7 @@ func moveIn() *street {
 	asked, err := discovery.NewDiscoveryClientForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 
-	s := &street{clock: clocktesting.NewFakeClock(start), feed: &Feed{Cache: informers, Roster: NewRoster()}}
+	s := &street{clock: clocktesting.NewFakeClock(start), feed: &PodSource{Cache: informers, Inbox: NewInbox()}}
 	s.queued = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 	DeferCleanup(s.queued.ShutDown)
 	s.feed.queue.Store(&workloadQueue{s.queued})
@@ -137,7 +137,7 @@ var _ = Describe("The neighbourhood", func() {
 		Expect(facts.Conflict).To(BeEmpty())
 		Expect(s.facts(Default, memory.WorkloadRef{Kind: "Deployment", Namespace: "default", Name: "web"}).Range).To(Equal(neighbours.Range{}), "another namespace")
 
-		s.feed.Roster.Enrol("1", types.NamespacedName{Namespace: w.namespace, Name: "web-1"}, w.deployment())
+		s.feed.Inbox.AddPod("1", types.NamespacedName{Namespace: w.namespace, Name: "web-1"}, w.deployment())
 		ranges.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount("memory", "256Mi")}}
 		Expect(w.client.Update(w.ctx, ranges)).To(Succeed())
 		Expect(s.next()).To(Equal(w.deployment()), "a LimitRange speaks to all in its namespace")

@@ -25,7 +25,7 @@ type problem struct {
 	claims []ProfileKey
 }
 
-func problemOf(s *scene) problem {
+func problemOf(s *snapshot) problem {
 	p := problem{why: s.why}
 	for _, n := range s.claims {
 		p.claims = append(p.claims, keyOfProfile(n))

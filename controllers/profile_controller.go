@@ -76,7 +76,7 @@ func (r *ProfileReconciler) Setup(mgr ctrl.Manager) error {
 		Named("profile").
 		Watches(&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.MemoryRecommendation{}, slowly(followed)).
+		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
 		WatchesRawSource(r.Bell).
 		WithOptions(controller.TypedOptions[ProfileKey]{MaxConcurrentReconciles: 2}).
 		WithLogConstructor(func(k *ProfileKey) logr.Logger {
@@ -104,8 +104,8 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 	return nil
 }
 
-// slowly queues what f maps to after a moment, so that the news of many workloads become one write.
-func slowly(f handler.TypedMapFunc[client.Object, ProfileKey]) handler.TypedEventHandler[client.Object, ProfileKey] {
+// debounce queues what f maps to after a moment, so that the news of many workloads become one write.
+func debounce(f handler.TypedMapFunc[client.Object, ProfileKey]) handler.TypedEventHandler[client.Object, ProfileKey] {
 	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[ProfileKey]) {
 		for _, key := range f(ctx, obj) {
 			q.AddAfter(key, summaryDelay)

@@ -37,7 +37,7 @@ type projection struct {
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
 		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Generation: rec.Generation, OwnerReferences: rec.OwnerReferences},
-		spec: rec.Spec, gist: gist(&rec.Status, sizes(&rec.Status)),
+		spec: rec.Spec, gist: statusHash(&rec.Status, sizes(&rec.Status)),
 	}
 	for _, c := range rec.Status.Conditions {
 		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
@@ -45,10 +45,10 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	return p
 }
 
-// gist is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
+// statusHash is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
 // prose. A size that is close to the one that stands counts as that one. Without it every sample would be an API write; with it a
 // steady workload costs a handful of writes a day.
-func gist(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
+func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
 	c := s.DeepCopy()
 	for i := range c.Containers {
 		r := &c.Containers[i]
@@ -137,13 +137,13 @@ func coarse(q *resource.Quantity) *resource.Quantity {
 }
 
 // publish writes the MemoryRecommendation if it says something new.
-func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembered, v verdict, now time.Time) error {
+func (r *WorkloadReconciler) publish(ctx context.Context, s *snapshot, m *remembered, v result, now time.Time) error {
 	v.status.Conditions = settled(v.status.Conditions, m.recommendation.conditions, 0, now) // 0: the object's, which its write tells
 	spec := v1alpha1.MemoryRecommendationSpec{
 		Profile:  s.profile.Ref,
 		Workload: v1alpha1.WorkloadReference{APIVersion: s.owner.Ref.APIVersion, Kind: s.owner.Ref.Kind, Name: s.owner.Ref.Name},
 	}
-	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == gist(&v.status, m.standing) {
+	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == statusHash(&v.status, m.standing) {
 		stored, err := r.stored(ctx, s.owner.Ref)
 		switch {
 		case err != nil:
@@ -181,9 +181,9 @@ func (r *WorkloadReconciler) publish(ctx context.Context, s *scene, m *remembere
 	return nil
 }
 
-// stillThere asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
+// exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
 // deletion event queues the workload once more.
-func (r *WorkloadReconciler) stillThere(ctx context.Context, workload memory.WorkloadRef) (bool, error) {
+func (r *WorkloadReconciler) exists(ctx context.Context, workload memory.WorkloadRef) (bool, error) {
 	rec, err := r.stored(ctx, workload)
 	return rec != nil, err
 }
@@ -198,7 +198,7 @@ func (r *WorkloadReconciler) stored(ctx context.Context, workload memory.Workloa
 	return &rec, nil
 }
 
-func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
+func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *snapshot, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
 	switch {
 	case rec.ResourceVersion == "" && s.owner.UID == "":
 		return fmt.Errorf("%w: the UID of %s", errNotYet, s.owner.Ref) // what is written now would be nobody's
@@ -227,7 +227,7 @@ func (r *WorkloadReconciler) writeRecommendation(ctx context.Context, s *scene, 
 
 // withdraw deletes the recommendation of a workload that nobody governs any more.
 func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.WorkloadRef) error {
-	exists, err := r.stillThere(ctx, workload)
+	exists, err := r.exists(ctx, workload)
 	if err != nil || !exists {
 		return err
 	}
@@ -238,9 +238,9 @@ func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.Workl
 	return nil
 }
 
-// tell writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
+// recordEvents writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
 // recommendation could not be written, as are stalls, because the next look will not find them new again; everything else waits.
-func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKill, stalls stallChanges, v verdict, published bool) {
+func (r *WorkloadReconciler) recordEvents(s *snapshot, m *remembered, kills []memory.OOMKill, stalls stallChanges, v result, published bool) {
 	summaries := maps.Clone(v.unnamed)
 	if summaries == nil {
 		summaries = map[string]string{}
@@ -249,8 +249,8 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 		summaries[v.status.Containers[i].Container] = v.status.Containers[i].Summary
 	}
 	for i := range kills {
-		r.emit(oomKilledPod(s.owner, &kills[i]))
-		r.emit(oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
+		r.recordEvent(oomKilledPod(s.owner, &kills[i]))
+		r.recordEvent(oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
 	}
 	r.tellStalls(s.owner, stalls, summaries)
 	if !published {
@@ -258,27 +258,27 @@ func (r *WorkloadReconciler) tell(s *scene, m *remembered, kills []memory.OOMKil
 	}
 	r.tellShapes(s, m, &v)
 	for _, c := range v.changed {
-		r.emit(recommendationChanged(s.owner, c, summaries[c]))
+		r.recordEvent(recommendationChanged(s.owner, c, summaries[c]))
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if outOfDate > 0 && m.outOfDate == 0 {
-		r.emit(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+		r.recordEvent(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
 	}
 	m.outOfDate = outOfDate
 	full := ledgerFull(&m.ledger)
 	if full != "" && !m.toldFull {
-		r.emit(ledgerIsFull(s.owner, full))
+		r.recordEvent(ledgerIsFull(s.owner, full))
 	}
 	m.toldFull = full != ""
 	conflict := inConflict(&v.status)
 	if conflict != "" && !m.conflicted {
-		r.emit(conflictAppeared(s, conflict))
+		r.recordEvent(conflictAppeared(s, conflict))
 	}
 	m.conflicted = conflict != ""
 }
 
 // warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.
-func (r *WorkloadReconciler) warn(s *scene) {
+func (r *WorkloadReconciler) warn(s *snapshot) {
 	if s.problem != profile.NotFound && s.problem != profile.Ambiguous {
 		r.solved(s.owner.Ref)
 		return
@@ -288,7 +288,7 @@ func (r *WorkloadReconciler) warn(s *scene) {
 	}
 	news, concerned := r.Problems.Set(s.owner.Ref, problemOf(s))
 	if news {
-		r.emit(profileProblem(s.owner, s.problem, s.why))
+		r.recordEvent(profileProblem(s.owner, s.problem, s.why))
 	}
 	r.concern(concerned)
 }

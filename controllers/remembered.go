@@ -74,7 +74,7 @@ type remembered struct {
 	drifting string
 	sick     []string
 	// judged are the shapes found last, by container.
-	judged map[string]judgement
+	judged map[string]shapeCache
 	// standing are the sizes recommended last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
 	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
@@ -143,7 +143,7 @@ func (m *remembered) look(observations []signals.Observation, now time.Time) []m
 }
 
 // news says whether mail tells of something that ended since the last look.
-func (m *remembered) news(mail *Mail) bool {
+func (m *remembered) news(mail *PendingEvents) bool {
 	if len(mail.Counters) > 0 || mail.Last != nil {
 		return true
 	}
@@ -337,7 +337,7 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err err
 	return lost, nil
 }
 
-// rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the roster.
+// rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the inbox.
 func (m *remembered) rollBack() error {
 	if len(m.saved) == 0 {
 		m.ledger = signals.Ledger{}

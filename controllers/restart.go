@@ -46,7 +46,7 @@ type refusal struct {
 }
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *scene, m *remembered, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+func restartOf(s *snapshot, m *remembered, shapes map[string]signals.Shape, now time.Time) drift.Decision {
 	spec := s.profile.Spec.Drift
 	if spec.Action != v1alpha1.DriftRestart {
 		return drift.Decision{}
@@ -71,7 +71,7 @@ func restartOf(s *scene, m *remembered, shapes map[string]signals.Shape, now tim
 }
 
 // notRestarted is why pods of this workload are left alone whatever their memory does.
-func notRestarted(s *scene, m *remembered, now time.Time) string {
+func notRestarted(s *snapshot, m *remembered, now time.Time) string {
 	switch {
 	case s.paused != "":
 		return "paused by " + s.paused
@@ -86,7 +86,7 @@ func notRestarted(s *scene, m *remembered, now time.Time) string {
 }
 
 // driftingPod is a pod with what its containers use.
-func (m *remembered) driftingPod(s *scene, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+func (m *remembered) driftingPod(s *snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range managed(s.profile, pod) {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}
@@ -115,14 +115,14 @@ func ready(pod *corev1.Pod) bool {
 }
 
 // restart evicts the pod that was decided on, which is noted already. What did not happen is taken out of the account again.
-func (r *WorkloadReconciler) restart(ctx context.Context, s *scene, m *remembered, a apply.Action, now time.Time) error {
+func (r *WorkloadReconciler) restart(ctx context.Context, s *snapshot, m *remembered, a apply.Action, now time.Time) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: a.Pod, UID: a.UID}}
 	err := r.Evict(ctx, pod)
 	switch {
 	case err == nil:
 		r.Metrics.restarted(s.owner.Ref)
-		r.emit(restartedPod(s.owner, pod, a.Why))
-		r.emit(restartedWorkload(s.owner, pod, a.Why))
+		r.recordEvent(restartedPod(s.owner, pod, a.Why))
+		r.recordEvent(restartedWorkload(s.owner, pod, a.Why))
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		m.notRestarted(a.UID) // it is gone already, or another pod has its name

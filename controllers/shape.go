@@ -23,9 +23,9 @@ const (
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too.
 	urgentSpan = 5 * time.Minute
-	// brinkPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last ten minutes: what
+	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last ten minutes: what
 	// has grown steadily since the start, and is there at this rate before as much time has passed again, is killed in the next minutes.
-	brinkPercent = 85
+	nearLimitPercent = 85
 )
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
@@ -75,7 +75,7 @@ func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.B
 			continue
 		}
 		i := in.recent.instance(ref, in.started)
-		if in.recent.now() >= limit.Percent(brinkPercent) && len(i.Points) > 0 {
+		if in.recent.now() >= limit.Percent(nearLimitPercent) && len(i.Points) > 0 {
 			i.Started = i.Points[0].Time.Add(-time.Hour) // no warm-up
 		}
 		if n := len(i.Points); n > 0 && i.Points[n-1].Time.Sub(i.Points[0].Time) >= urgentSpan {
@@ -87,7 +87,7 @@ func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.B
 
 // shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so that a leak that
 // kills within minutes is over before it shows there. Instances close to their limit are therefore looked at by themselves.
-func (q *question) shape() signals.Shape {
+func (q *containerInput) shape() signals.Shape {
 	in := signals.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
 	growth := q.plan.Growth(q.container.name)
@@ -138,7 +138,7 @@ func (m *remembered) recallShapes(status *v1alpha1.MemoryRecommendationStatus) {
 }
 
 // aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of 60)".
-func (v *verdict) aboveReplicas(container, pod string) string {
+func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
 	var all []memory.Bytes
 	for _, r := range v.replicas[container] {
@@ -155,7 +155,7 @@ func (v *verdict) aboveReplicas(container, pod string) string {
 }
 
 // sickSentence is the same on the pod itself, with what it means.
-func (v *verdict) sickSentence(pod string) string {
+func (v *result) sickSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.SickPods, pod) {
 			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) + ". It is this pod, not the size: look at what it does before you raise the limit"
@@ -165,10 +165,10 @@ func (v *verdict) sickSentence(pod string) string {
 }
 
 // tellShapes writes events about memory that begins to drift, and about pods that begin to stand out: once, not at every look.
-func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
+func (r *WorkloadReconciler) tellShapes(s *snapshot, m *remembered, v *result) {
 	drifting, sick := driftingIn(&v.status), sickIn(&v.status)
 	if drifting != "" && drifting != m.drifting {
-		r.emit(driftDetected(s.owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
+		r.recordEvent(driftDetected(s.owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
 	}
 	for _, name := range sick {
 		if slices.Contains(m.sick, name) {
@@ -176,7 +176,7 @@ func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
 		}
 		for _, pod := range s.governed {
 			if pod.Name == name {
-				r.emit(sickReplica(s.owner, pod, v.sickSentence(name)))
+				r.recordEvent(sickReplica(s.owner, pod, v.sickSentence(name)))
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func (r *WorkloadReconciler) tellShapes(s *scene, m *remembered, v *verdict) {
 }
 
 // compared: the pod was measured long enough to be compared with its replicas.
-func (v *verdict) compared(pod string) bool {
+func (v *result) compared(pod string) bool {
 	for _, replicas := range v.replicas {
 		if slices.ContainsFunc(replicas, func(r signals.Replica) bool { return r.Pod == pod }) {
 			return true

@@ -39,7 +39,7 @@ func (f *faulting) uses(d time.Duration, anon memory.Bytes, faults int64) {
 			if i == 0 {
 				s.RSS, s.WorkingSet, s.Usage, s.MajorFaults = anon, anon.Plus(memory.MiB), or(f.full, 255*memory.MiB), f.faults
 			}
-			f.reconciler.Roster.Sampled("node-1", []memory.Sample{s}, "kubelet")
+			f.reconciler.Inbox.Sampled("node-1", []memory.Sample{s}, "kubelet")
 		}
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		f.actuated()

@@ -113,7 +113,7 @@ func stallSentence(s *memory.Stall) string {
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
-func stallCondition(s *scene, m *remembered, now time.Time) metav1.Condition {
+func stallCondition(s *snapshot, m *remembered, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
@@ -171,8 +171,8 @@ func (r *WorkloadReconciler) tellStalls(o owners.Owner, c stallChanges, summarie
 	for i := range c.began {
 		s := &c.began[i]
 		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
-		r.emit(e)
-		r.emit(onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
+		r.recordEvent(e)
+		r.recordEvent(onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
 	}
 	for i := range c.ended {
 		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
@@ -180,20 +180,20 @@ func (r *WorkloadReconciler) tellStalls(o owners.Owner, c stallChanges, summarie
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
 		}
 		e := stallOnPod(o, s, kind, reason)
-		r.emit(e)
-		r.emit(onWorkload(e, s.Container.Pod, ""))
+		r.recordEvent(e)
+		r.recordEvent(onWorkload(e, s.Container.Pod, ""))
 	}
 }
 
-func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason string) story {
-	return story{
+func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason string) workloadEvent {
+	return workloadEvent{
 		regarding: podObject(s.Container), related: workloadObject(o), kind: kind, reason: reason,
 		action: "Observed", note: stallSentence(s),
 	}
 }
 
 // onWorkload is the same event on the workload, with what memfit makes of it.
-func onWorkload(e story, pod, summary string) story {
+func onWorkload(e workloadEvent, pod, summary string) workloadEvent {
 	e.regarding, e.related = e.related, e.regarding
 	e.note = "Pod " + pod + ": " + e.note
 	if summary != "" {

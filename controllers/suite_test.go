@@ -61,7 +61,7 @@ type world struct {
 
 // memfit is one process.
 type memfit struct {
-	feed       *Feed
+	feed       *PodSource
 	reconciler *WorkloadReconciler
 }
 
@@ -91,11 +91,11 @@ func (w *world) restart() { w.memfit = w.process() }
 func (w *world) process() memfit {
 	governor := govern.New(w.client, w.client)
 	Expect(governor.Rebuild(w.ctx)).To(Succeed())
-	roster := NewRoster()
+	inbox := NewInbox()
 	return memfit{
-		feed: &Feed{Governor: governor, Roster: roster},
+		feed: &PodSource{Governor: governor, Inbox: inbox},
 		reconciler: &WorkloadReconciler{
-			Client: w.faulty, Live: w.faulty, Governor: governor, Roster: roster, Recorder: w.recorder,
+			Client: w.faulty, Live: w.faulty, Governor: governor, Inbox: inbox, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery, Problems: &Problems{},
 			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()), Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 		},

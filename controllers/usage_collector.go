@@ -32,10 +32,10 @@ type Gap struct {
 type UsageCollector struct {
 	// Reader reads nodes from the cache.
 	Reader client.Reader
-	// Roster says which nodes matter, and takes the samples.
-	Roster *Roster
-	// Feed queues the workloads that were sampled.
-	Feed *Feed
+	// Inbox says which nodes matter, and takes the samples.
+	Inbox *Inbox
+	// PodSource queues the workloads that were sampled.
+	PodSource *PodSource
 	// Collector asks the nodes.
 	Collector *usage.Collector
 	// Metrics count errors.
@@ -73,12 +73,12 @@ func (u *UsageCollector) Collect(ctx context.Context) {
 	nodes, missing := u.nodes(ctx)
 	var touched []memory.WorkloadRef
 	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
-		for workload := range u.Roster.Sampled(node.Name, r.Samples, r.Source) {
+		for workload := range u.Inbox.Sampled(node.Name, r.Samples, r.Source) {
 			touched = append(touched, workload)
 		}
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
-	u.Feed.Sampled(touched...)
+	u.PodSource.Sampled(touched...)
 	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}
@@ -88,7 +88,7 @@ func (u *UsageCollector) Collect(ctx context.Context) {
 func (u *UsageCollector) nodes(ctx context.Context) ([]usage.Node, []Gap) {
 	var nodes []usage.Node
 	var missing []Gap
-	for name := range u.Roster.GovernedNodes() {
+	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
 		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			missing = append(missing, Gap{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})

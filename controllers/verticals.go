@@ -74,7 +74,7 @@ type verticals struct {
 }
 
 // list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
-func (v *verticals) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]neighbours.Vertical, error) {
+func (v *verticals) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]neighbours.VPA, error) {
 	if informer := v.informer.Load(); informer == nil || !(*informer).HasSynced() {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (v *verticals) list(ctx context.Context, c cache.Cache, options ...client.L
 		}
 		return nil, err
 	}
-	var all []neighbours.Vertical
+	var all []neighbours.VPA
 	for i := range list.Items {
 		if vertical, ok := neighbours.ReadVertical(list.Items[i].Object); ok {
 			all = append(all, vertical)
@@ -96,7 +96,7 @@ func (v *verticals) list(ctx context.Context, c cache.Cache, options ...client.L
 }
 
 // keepLooking looks again every few minutes until ctx ends.
-func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f *Feed) {
+func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f *PodSource) {
 	ticker := n.Clock.NewTicker(verticalEvery)
 	defer ticker.Stop()
 	for {
@@ -110,7 +110,7 @@ func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f *Feed) 
 }
 
 // look begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
-func (v *verticals) look(ctx context.Context, n *Neighbourhood, f *Feed) {
+func (v *verticals) look(ctx context.Context, n *Neighbourhood, f *PodSource) {
 	served, err := n.ServesVertical(ctx)
 	watched := v.informer.Load() != nil
 	switch {
@@ -128,7 +128,7 @@ func (v *verticals) look(ctx context.Context, n *Neighbourhood, f *Feed) {
 	}
 }
 
-func (v *verticals) begin(ctx context.Context, c cache.Cache, f *Feed) error {
+func (v *verticals) begin(ctx context.Context, c cache.Cache, f *PodSource) error {
 	byTarget := func(obj client.Object) []string {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
@@ -156,7 +156,7 @@ func (v *verticals) begin(ctx context.Context, c cache.Cache, f *Feed) error {
 }
 
 // end forgets the kind; the workloads that had one are looked at again.
-func (v *verticals) end(ctx context.Context, c cache.Cache, f *Feed) error {
+func (v *verticals) end(ctx context.Context, c cache.Cache, f *PodSource) error {
 	all, err := v.list(ctx, c)
 	if err != nil {
 		return err

@@ -58,10 +58,10 @@ type WorkloadReconciler struct {
 	Live client.Reader
 	// Governor knows profiles and owners.
 	Governor *govern.Governor
-	// Roster has the mail.
-	Roster *Roster
-	// Feed queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
-	Feed *Feed
+	// Inbox has the mail.
+	Inbox *Inbox
+	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
+	PodSource *PodSource
 	// Recorder writes events.
 	Recorder events.EventRecorder
 	// Metrics for the workload.
@@ -85,7 +85,7 @@ type WorkloadReconciler struct {
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
-	Past *Past
+	Past *HistoryBackfill
 
 	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when that changes.
 	// Both may be nil.
@@ -113,7 +113,7 @@ const (
 func (r *WorkloadReconciler) Setup(mgr ctrl.Manager) error {
 	return builder.TypedControllerManagedBy[memory.WorkloadRef](mgr).
 		Named("workload").
-		WatchesRawSource(r.Feed).
+		WatchesRawSource(r.PodSource).
 		WithOptions(controller.TypedOptions[memory.WorkloadRef]{MaxConcurrentReconciles: workers}).
 		WithLogConstructor(func(w *memory.WorkloadRef) logr.Logger {
 			log := mgr.GetLogger().WithName("workload")
@@ -128,12 +128,12 @@ func (r *WorkloadReconciler) Setup(mgr ctrl.Manager) error {
 // look collects the mail of one workload, decides, and writes: checkpoint, recommendation, events.
 func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
 	now := r.Clock.Now()
-	mail, keys := r.Roster.Collect(workload)
-	if wait := r.tooSoon(workload, &mail, len(keys), now); wait > 0 {
-		r.Roster.Return(workload, mail)
+	mail, keys := r.Inbox.Collect(workload)
+	if wait := r.rateLimit(workload, &mail, len(keys), now); wait > 0 {
+		r.Inbox.Return(workload, mail)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if wait := r.takeIn(workload, &mail, now); wait > 0 {
+	if wait := r.absorbSamples(workload, &mail, now); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if len(keys) == 0 && mail.Profile == nil && r.unheardOf(ctx, workload) {
@@ -141,7 +141,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	}
 	scene, err := r.gather(ctx, workload, mail, keys)
 	if err != nil {
-		r.Roster.Return(workload, mail)
+		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", workload, err)
 	}
 	if mail = scene.mail; scene.presence.State == records.Gone || scene.presence.State == records.Leaving {
@@ -152,17 +152,17 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	}
 	m, err := r.recall(ctx, scene)
 	if errors.Is(err, errNotYet) {
-		r.Roster.Return(workload, mail)
+		r.Inbox.Return(workload, mail)
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	}
 	if err != nil {
-		r.Roster.Return(workload, mail)
+		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", workload, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restUntil, m.owner = time.Time{}, or(m.owner, scene.owner.UID)
-	r.Roster.Govern(workload, scene.placed(), keyOfProfile(scene.profile))
+	r.Inbox.Govern(workload, scene.placed(), keyOfProfile(scene.profile))
 	r.warn(scene)
 
 	if m.measuredSince.IsZero() && !r.Unmeasured {
@@ -182,7 +182,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 		if r.vanished(ctx, scene, err) {
 			return reconcile.Result{}, r.leave(ctx, scene)
 		}
-		r.Roster.Return(workload, mail)
+		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, err
 	}
 	m.settle(mail.Observations, now)
@@ -201,7 +201,7 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 	if err != nil && r.vanished(ctx, scene, err) {
 		return reconcile.Result{}, r.leave(ctx, scene)
 	}
-	r.tell(scene, m, kills, stalls, verdict, err == nil)
+	r.recordEvents(scene, m, kills, stalls, verdict, err == nil)
 	if errors.Is(err, errNotYet) {
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	}
@@ -218,8 +218,8 @@ func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadR
 // some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000 comparisons.
 const restPerPod = 2 * time.Millisecond
 
-// tooSoon is how long a large workload still rests. Kills do not wait.
-func (r *WorkloadReconciler) tooSoon(workload memory.WorkloadRef, mail *Mail, pods int, now time.Time) time.Duration {
+// rateLimit is how long a large workload still rests. Kills do not wait.
+func (r *WorkloadReconciler) rateLimit(workload memory.WorkloadRef, mail *PendingEvents, pods int, now time.Time) time.Duration {
 	m, known := r.memory.get(workload)
 	if !known || pods < 50 {
 		return 0
@@ -232,10 +232,10 @@ func (r *WorkloadReconciler) tooSoon(workload memory.WorkloadRef, mail *Mail, po
 	return m.lookedAt.Add(time.Duration(pods) * restPerPod).Sub(now)
 }
 
-// takeIn takes in mail that is nothing but samples, and returns how long the workload may wait for a look at them; 0: not at all. What
+// absorbSamples takes in mail that is nothing but samples, and returns how long the workload may wait for a look at them; 0: not at all. What
 // decisions rest on grows by a sample a minute at most, and a look takes a hundred times as long as taking in. An instance that is close
 // to its limit and uses more and more does not wait, nor does a stall that begins or ends.
-func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now time.Time) time.Duration {
+func (r *WorkloadReconciler) absorbSamples(workload memory.WorkloadRef, mail *PendingEvents, now time.Time) time.Duration {
 	m, known := r.memory.get(workload)
 	if !known || mail.Look || len(mail.Samples) == 0 || len(mail.Observations)+len(mail.Counters) > 0 || mail.Last != nil {
 		return 0
@@ -249,7 +249,7 @@ func (r *WorkloadReconciler) takeIn(workload memory.WorkloadRef, mail *Mail, now
 	found := m.watchStalls(nil, mail.Samples)
 	m.measure(mail.Samples, now)
 	m.source = or(mail.Source, m.source)
-	pressing := found || slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].presses() })
+	pressing := found || slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].nearLimit() })
 	mail.Samples = nil
 	if pressing {
 		return 0
@@ -262,7 +262,7 @@ func (r *WorkloadReconciler) unheardOf(ctx context.Context, workload memory.Work
 	if _, known := r.memory.get(workload); known {
 		return false
 	}
-	recommended, err := r.stillThere(ctx, workload)
+	recommended, err := r.exists(ctx, workload)
 	return err == nil && !recommended
 }
 
@@ -277,8 +277,8 @@ func namespaceGone(err error) bool {
 }
 
 // release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
-func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
-	r.Roster.Govern(s.owner.Ref, nil, ProfileKey{})
+func (r *WorkloadReconciler) release(ctx context.Context, s *snapshot) error {
+	r.Inbox.Govern(s.owner.Ref, nil, ProfileKey{})
 	m, known := r.memory.get(s.owner.Ref)
 	if len(s.pods) == 0 { // scaled to nothing: the recommendation still stands
 		if !known {
@@ -301,7 +301,7 @@ func (r *WorkloadReconciler) release(ctx context.Context, s *scene) error {
 }
 
 // flush writes the history before it is forgotten.
-func (r *WorkloadReconciler) flush(ctx context.Context, s *scene, m *remembered) error {
+func (r *WorkloadReconciler) flush(ctx context.Context, s *snapshot, m *remembered) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.checkpoint.ResourceVersion == "" {

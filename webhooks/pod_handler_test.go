@@ -278,7 +278,7 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	if !e.read() {
 		t.Fatal("not a usual request")
 	}
-	ruling, err := h.injector.Governor.Rule(t.Context(), &e.review.Meta)
+	ruling, err := h.injector.Governor.Resolve(t.Context(), &e.review.Meta)
 	if err != nil {
 		t.Fatal(err)
 	}

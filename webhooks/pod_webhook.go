@@ -65,11 +65,11 @@ type PodInjector struct {
 	// Clock times admissions.
 	Clock clock.PassiveClock
 
-	known outcomes
+	known patchCache
 }
 
-// subject is a new pod as somebody reads it: [podHandler] from bytes, the framework's way from what it decoded.
-type subject interface {
+// podRequest is a new pod as somebody reads it: [podHandler] from bytes, the framework's way from what it decoded.
+type podRequest interface {
 	// metadata is what decides who governs the pod, with the namespace of the request.
 	metadata() (*metav1.ObjectMeta, error)
 	// template is all that a plan for the pod is made from, as text, and whether the request is a dry run; ok is false when that cannot
@@ -114,7 +114,7 @@ func (h *PodInjector) Handle(ctx context.Context, req admission.Request) admissi
 }
 
 // answer answers for one pod.
-func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
+func (h *PodInjector) answer(ctx context.Context, s podRequest) (a answer) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
@@ -138,7 +138,7 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 		result = resultUngoverned
 		return answer{}
 	}
-	ruling, err := h.Governor.Rule(ctx, meta)
+	ruling, err := h.Governor.Resolve(ctx, meta)
 	if err != nil {
 		return h.failOpen(ctx, s, "lookup", err)
 	}
@@ -164,7 +164,7 @@ func (h *PodInjector) answer(ctx context.Context, s subject) (a answer) {
 }
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
-func (h *PodInjector) outcome(ctx context.Context, s subject, ruling govern.Ruling) (o *outcome, dryRun bool, err error) {
+func (h *PodInjector) outcome(ctx context.Context, s podRequest, ruling govern.Resolution) (o *outcome, dryRun bool, err error) {
 	rec, err := h.recommendation(ctx, ruling)
 	if err != nil {
 		return nil, false, err
@@ -208,7 +208,7 @@ type around struct {
 }
 
 // around reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
-func (h *PodInjector) around(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) around {
+func (h *PodInjector) around(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) around {
 	if h.Constraints == nil || rec == nil || !sized(ruling, rec) {
 		return around{}
 	}
@@ -268,7 +268,7 @@ func warnings(plan inject.Plan) (all []string) {
 }
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
-func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Ruling) (*v1alpha1.MemoryRecommendation, error) {
+func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Resolution) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
@@ -287,7 +287,7 @@ func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Ruling) 
 }
 
 // sized: new pods get the recommended size, because the profile's mode asks for it and nothing speaks against it.
-func sized(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) bool {
+func sized(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
 	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
 		return false
 	}
@@ -296,7 +296,7 @@ func sized(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // sizes are the recommended sizes for a new pod by container, if it is sized.
-func sizes(ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+func sizes(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
 	if rec == nil || !sized(ruling, rec) {
 		return nil
 	}
@@ -360,7 +360,7 @@ func sizesNewPods(p *profile.Named) bool {
 }
 
 // notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(ruling govern.Ruling) answer {
+func notGoverned(ruling govern.Resolution) answer {
 	if ruling.Problem == profile.NotFound || ruling.Problem == profile.Ambiguous {
 		return answer{warnings: []string{"memfit: " + ruling.Why}}
 	}
@@ -368,7 +368,7 @@ func notGoverned(ruling govern.Ruling) answer {
 }
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
-func (h *PodInjector) failOpen(ctx context.Context, s subject, step string, err error) answer {
+func (h *PodInjector) failOpen(ctx context.Context, s podRequest, step string, err error) answer {
 	if beyond := (*review.BoundsError)(nil); errors.As(err, &beyond) { // whoever wrote the pod can do something about it
 		h.Metrics.outOfBounds.Inc()
 		s.logger(ctx).Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)

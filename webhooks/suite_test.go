@@ -79,7 +79,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
-	reader, err := govern.NewStraight(ctx, mgr.GetCache())
+	reader, err := govern.NewInformerReader(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
 	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
 	governor := govern.New(faulty, mgr.GetAPIReader())

@@ -32,13 +32,13 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	straight, err := govern.NewStraight(ctx, mgr.GetCache())
+	straight, err := govern.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
 	governor := govern.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
-	roster := controllers.NewRoster()
-	feed := &controllers.Feed{Cache: mgr.GetCache(), Governor: governor, Roster: roster}
+	inbox := controllers.NewInbox()
+	feed := &controllers.PodSource{Cache: mgr.GetCache(), Governor: governor, Inbox: inbox}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
 	if err := mgr.Add(watcher); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
@@ -51,11 +51,11 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return err
 		}
 	}
-	return control(mgr, governor, roster, feed, o)
+	return control(mgr, governor, inbox, feed, o)
 }
 
 // control adds what runs on the leader.
-func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Roster, feed *controllers.Feed, o options) error {
+func control(mgr ctrl.Manager, governor *govern.Governor, inbox *controllers.Inbox, feed *controllers.PodSource, o options) error {
 	measures := controllers.NewMetrics(metrics.Registry)
 	watchdog := controllers.NewWatchdog(clock.RealClock{})
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
@@ -71,7 +71,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	}
 	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
 	workloads := &controllers.WorkloadReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Roster: roster, Feed: feed,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: inbox, PodSource: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		LookEvery:  samplesPerLook * o.usageInterval,
 		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.Bell.Ring,
@@ -80,7 +80,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, roster *controllers.Ro
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{
-			Reader: mgr.GetClient(), Roster: roster, Feed: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
+			Reader: mgr.GetClient(), Inbox: inbox, PodSource: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
 			OnGaps: profiles.RingAll,
 		}, o)
 		if err != nil {

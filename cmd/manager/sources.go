@@ -239,7 +239,7 @@ func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
 }
 
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.
-func readPast(mgr ctrl.Manager, feed *controllers.Feed, o options) (*controllers.Past, error) {
+func readPast(mgr ctrl.Manager, feed *controllers.PodSource, o options) (*controllers.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
@@ -247,8 +247,8 @@ func readPast(mgr ctrl.Manager, feed *controllers.Feed, o options) (*controllers
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
 	}
-	past := &controllers.Past{
-		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Feed: feed,
+	past := &controllers.HistoryBackfill{
+		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, PodSource: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)
 		},

@@ -83,7 +83,7 @@ func (c *cluster) actuates(pod *Pod) {
 }
 
 func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
-	c := &cluster{t: t, in: Input{Now: start, Wishes: map[string]recommend.GuardInput{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
+	c := &cluster{t: t, in: Input{Now: start, Desired: map[string]recommend.GuardInput{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))
 	}
@@ -100,7 +100,7 @@ func (c *cluster) pod(size recommend.Size) Pod {
 
 // wants recommends a size on nine days of evidence.
 func (c *cluster) wants(size recommend.Size, urgent bool) {
-	c.in.Wishes["app"] = recommend.GuardInput{
+	c.in.Desired["app"] = recommend.GuardInput{
 		Recommendation: recommend.Recommendation{Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
 		WindowPeak:     60 * mib,
 	}
@@ -128,12 +128,12 @@ func (c *cluster) lookAndDie(after int) {
 		c.log = append(c.log, fmt.Sprintf("%s %s: %s", f.Kind, f.Pod, f.Message))
 	}
 	in.State = observed
-	in.Wishes = map[string]recommend.GuardInput{}
-	for name, wish := range c.in.Wishes {
+	in.Desired = map[string]recommend.GuardInput{}
+	for name, wish := range c.in.Desired {
 		if r, stands := observed.Standing(name, in.Now); stands {
-			wish.Recommendation = r.Instead(wish.Recommendation, wish.Current)
+			wish.Recommendation = r.Override(wish.Recommendation, wish.Current)
 		}
-		in.Wishes[name] = wish
+		in.Desired[name] = wish
 	}
 	d := Decide(in)
 	c.last = d
@@ -265,7 +265,7 @@ func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 		c.look()
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
-	if c.expectReason(ReasonUpToDate); !c.last.UpToDate || c.last.State.Experiment != nil {
+	if c.expectReason(ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
 		t.Errorf("not at rest: %+v", c.last)
 	}
 	if !c.told("Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for") {
@@ -538,16 +538,16 @@ func TestAPauseStopsEverythingAtOnce(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
 	c.lookAndDie(0) // written down, not done
-	wish := c.in.Wishes["app"]
+	wish := c.in.Desired["app"]
 	wish.Paused = "memfit.dev/pause on Namespace shop"
-	c.in.Wishes["app"] = wish
+	c.in.Desired["app"] = wish
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
 	wish.Paused = ""
-	c.in.Wishes["app"] = wish
+	c.in.Desired["app"] = wish
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()
@@ -620,7 +620,7 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 			if changing > 2*int(c.in.Policy.MaxUnavailable)+len(c.kills) {
 				t.Fatalf("seed %d step %d: %d pods change at a time, maxUnavailable is %d", seed, step, changing, c.in.Policy.MaxUnavailable)
 			}
-			if e := c.last.State.Experiment; e != nil && e.Lowering && e.Passed == 0 && len(e.Steps) > 1 {
+			if e := c.last.State.Rollout; e != nil && e.Decrease && e.Completed == 0 && len(e.Steps) > 1 {
 				t.Fatalf("seed %d: the canary has company: %+v", seed, e.Steps)
 			}
 		}

@@ -56,7 +56,7 @@ func (o *observation) followRestart() {
 // or watched as the first with a lower limit. down are those that do not serve for any other reason.
 func (d *decider) disturbed() (caused, down int32) {
 	counted := map[types.UID]bool{}
-	if e := d.State.Experiment; e != nil {
+	if e := d.State.Rollout; e != nil {
 		for i := range e.Steps {
 			if d.disturbs(e, &e.Steps[i]) {
 				counted[e.Steps[i].UID] = true
@@ -78,8 +78,8 @@ func (d *decider) disturbed() (caused, down int32) {
 func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
 
 // disturbs: this step keeps its pod from serving, or may do so.
-func (d *decider) disturbs(e *Experiment, st *Step) bool {
-	if e.Lowering && e.Passed == 0 {
+func (d *decider) disturbs(e *Rollout, st *Step) bool {
+	if e.Decrease && e.Completed == 0 {
 		return true // the canary
 	}
 	if !st.Confirmed.IsZero() {
@@ -150,7 +150,7 @@ func (d *decider) restart() {
 
 // evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be told if two were.
 func (d *decider) evicting() bool {
-	if e := d.State.Experiment; e != nil {
+	if e := d.State.Rollout; e != nil {
 		for _, st := range e.Steps {
 			if st.Evict {
 				return true

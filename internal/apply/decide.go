@@ -55,7 +55,7 @@ func (d *decider) lookIn(t time.Duration) {
 
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth a change.
 func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
-	wish, found := d.Wishes[c.Name]
+	wish, found := d.Desired[c.Name]
 	if !found || c.Done {
 		return c.Spec, false
 	}
@@ -79,25 +79,25 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 
 // underWayTo is the size that a change under way gives this container.
 func (d *decider) underWayTo(container string) (recommend.Size, bool) {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	if e == nil {
 		return recommend.Size{}, false
 	}
 	target, under := e.Targets[container]
-	wish := d.Wishes[container]
-	return target, under && !outOfBounds(target, wish.Policy) && (e.Lowering || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
+	wish := d.Desired[container]
+	return target, under && !outOfBounds(target, wish.Policy) && (e.Decrease || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
 }
 
 // supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
 func (d *decider) supersede() {
-	e := d.State.Experiment
-	if e == nil || !e.Lowering {
+	e := d.State.Rollout
+	if e == nil || !e.Decrease {
 		return
 	}
 	for name, target := range e.Targets {
-		wish := d.Wishes[name].Recommendation
-		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit || d.Wishes[name].Policy.DecreaseNever {
-			d.State.Experiment = nil
+		wish := d.Desired[name].Recommendation
+		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit || d.Desired[name].Policy.DecreaseNever {
+			d.State.Rollout = nil
 			return
 		}
 	}
@@ -105,7 +105,7 @@ func (d *decider) supersede() {
 
 // again repeats what was written down and is not done.
 func (d *decider) again() {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	if e == nil {
 		return
 	}
@@ -147,12 +147,12 @@ func (d *decider) pod(st Step) *Pod {
 
 // stopped says whether nothing of this workload may be changed, whatever is recommended.
 func (d *decider) stopped() bool {
-	for _, wish := range d.Wishes {
+	for _, wish := range d.Desired {
 		if wish.Paused != "" || wish.Conflict != "" {
 			return true
 		}
 	}
-	return d.State.Foreign != nil
+	return d.State.ConflictingWriter != nil
 }
 
 // next begins to change as many pods as may be changed now.
@@ -181,8 +181,8 @@ func (d *decider) next() {
 
 // roomForMore: a canary is alone, and the number of pods that are watched is bounded.
 func (s *State) roomForMore() bool {
-	e := s.Experiment
-	return e == nil || len(e.Steps) == 0 || len(e.Steps) < maxWatched && (!e.Lowering || e.Passed > 0)
+	e := s.Rollout
+	return e == nil || len(e.Steps) == 0 || len(e.Steps) < maxWatched && (!e.Decrease || e.Completed > 0)
 }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
@@ -277,15 +277,15 @@ func (d *decider) affordable(pod *Pod, c Container, to recommend.Size) (reason, 
 
 // watchedAlready: the first pod has borne this lower limit, and what follows disturbs nobody.
 func (d *decider) watchedAlready(to recommend.Size, c Container) bool {
-	e := d.State.Experiment
-	return e != nil && e.Lowering && e.Passed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
+	e := d.State.Rollout
+	return e != nil && e.Decrease && e.Completed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
 }
 
 // stillAsked: what was refused is what would be asked for now.
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
 		size, was := r.Sizes[c.Name]
-		if to, differs := d.target(pod, c); was && differs && recommend.Differs(size, to, d.Wishes[c.Name].Policy) {
+		if to, differs := d.target(pod, c); was && differs && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
 			return false
 		}
 	}
@@ -308,12 +308,12 @@ func (d *decider) outdated(st Step) bool {
 	waits := !st.Evict && pod.waits(&st)
 	for _, c := range pod.Containers {
 		size, asked := st.To[c.Name]
-		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Wishes[c.Name].Policy) {
+		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
 			return true
 		}
 	}
 	for name, size := range st.To {
-		wish := d.Wishes[name]
+		wish := d.Desired[name]
 		if outOfBounds(size, wish.Policy) || wish.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
 			return true
 		}
@@ -354,7 +354,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		if !pod.serves() {
 			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
 		}
-		in.Restarts, in.QoS, in.NodeSize = true, "", d.Wishes[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
+		in.Restarts, in.QoS, in.NodeSize = true, "", d.Desired[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
 		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
 		if reason, message, no := d.guards(in); no {
 			d.reason, d.message = "", ""
@@ -374,8 +374,8 @@ func (d *decider) about(pod *Pod, c Container) string {
 }
 
 func (d *decider) guards(in recommend.GuardInput) (reason, message string, refused bool) {
-	if d.State.Foreign != nil {
-		return ReasonConflict, d.State.Foreign.Why, true
+	if d.State.ConflictingWriter != nil {
+		return ReasonConflict, d.State.ConflictingWriter.Why, true
 	}
 	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
 		return ReasonOnlyRaise, d.Policy.OnlyRaise, true
@@ -402,7 +402,7 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 
 // guarded is what the guards look at for one container of one pod.
 func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.GuardInput {
-	in, now := d.Wishes[c.Name], have(c)
+	in, now := d.Desired[c.Name], have(c)
 	bound := outOfBounds(now, in.Policy) && !outOfBounds(to, in.Policy)
 	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
 	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes that.
@@ -418,7 +418,7 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 	if in.OwnersBound = bound; bound {
 		in.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
 	}
-	if _, under := d.underWayTo(c.Name); under && d.State.Experiment.Lowering == (to.Limit < now.Limit) {
+	if _, under := d.underWayTo(c.Name); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
 		in.LastChange = time.Time{} // the change that is under way, one pod further
 	}
 	if r, stands := d.State.Standing(c.Name, d.Now); stands && to.Limit < r.Restored.Limit {
@@ -438,14 +438,14 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 
 // begun: the change of a pod is not confirmed.
 func (d *decider) begun() bool {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
 }
 
 // changing is the number of pods whose change is not confirmed and holds up the others. A raise in place that waits for its container to run,
 // or for long for room on its node, disturbs nobody, and must not keep the others from theirs for longer than it may take.
 func (d *decider) changing() (n int32) {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	if e == nil {
 		return 0
 	}
@@ -453,7 +453,7 @@ func (d *decider) changing() (n int32) {
 		st := &e.Steps[i]
 		pod := d.pod(*st)
 		waits := pod != nil && !st.Evict && !st.Back && pod.waits(st)
-		if st.Confirmed.IsZero() && !waits && (e.Lowering || st.Back || d.disturbs(e, st) || d.Now.Sub(st.At) < patience) {
+		if st.Confirmed.IsZero() && !waits && (e.Decrease || st.Back || d.disturbs(e, st) || d.Now.Sub(st.At) < patience) {
 			n++
 		}
 	}
@@ -481,10 +481,10 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 		last = nil
 	}
 	lowering := lowersAny(from, to)
-	e := d.State.Experiment
-	if e == nil || e.Lowering != lowering {
-		e = &Experiment{Began: stamp(d.Now), Previous: d.State.LastChange, Lowering: lowering, Targets: map[string]recommend.Size{}, Before: map[string]recommend.Size{}}
-		d.State.Experiment = e
+	e := d.State.Rollout
+	if e == nil || e.Decrease != lowering {
+		e = &Rollout{Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]recommend.Size{}, Before: map[string]recommend.Size{}}
+		d.State.Rollout = e
 	}
 	for name := range to {
 		c, _ := pod.container(name)
@@ -504,12 +504,12 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 
 // conclude puts the decision into words.
 func (d *decider) conclude() Decision {
-	if e := d.State.Experiment; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
-		d.State.Experiment = nil // every pod has it, and has had it long enough
+	if e := d.State.Rollout; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
+		d.State.Rollout = nil // every pod has it, and has had it long enough
 	}
 	out := Decision{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
-	if d.State.Experiment != nil || d.reason != "" {
+	if d.State.Rollout != nil || d.reason != "" {
 		d.lookIn(lookAgain)
 	}
 	out.NextLook = d.nextLook
@@ -517,14 +517,14 @@ func (d *decider) conclude() Decision {
 }
 
 func (d *decider) words() (upToDate bool, reason, message string) {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	switch {
 	case d.running == 0:
 		return false, ReasonNoPods, "No pod runs; new pods get the recommended size"
 	case d.begun():
 		reason, message = d.underWay()
 		return false, reason, message
-	case e != nil && e.Lowering && len(e.Steps) > 0:
+	case e != nil && e.Decrease && len(e.Steps) > 0:
 		return len(d.wanting) == 0, ReasonWatching, d.watching()
 	case d.reason == "UpToDate" || len(d.wanting) == 0:
 		return true, ReasonUpToDate, "Every running pod has the recommended size"
@@ -539,7 +539,7 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
 func (d *decider) underWay() (reason, message string) {
-	for _, st := range d.State.Experiment.Steps {
+	for _, st := range d.State.Rollout.Steps {
 		if !st.Confirmed.IsZero() {
 			continue
 		}
@@ -571,11 +571,11 @@ func (d *decider) underWay() (reason, message string) {
 
 // watching is about the pods that run with a lower limit.
 func (d *decider) watching() string {
-	e := d.State.Experiment
+	e := d.State.Rollout
 	last := e.Steps[len(e.Steps)-1]
 	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch))
 	who := "Pod " + last.Pod
-	if e.Passed == 0 && len(d.wanting) > 0 {
+	if e.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
 	d.lookIn(max(until.Sub(d.Now), time.Second))

@@ -93,10 +93,10 @@ func storedStates(t testing.TB) (stored [][]byte) {
 func checkDecision(t testing.TB, d *Decision, before *State) {
 	t.Helper()
 	watched := 0
-	if before.Experiment != nil {
-		watched = len(before.Experiment.Steps)
+	if before.Rollout != nil {
+		watched = len(before.Rollout.Steps)
 	}
-	if e := d.State.Experiment; len(d.State.Refusals) > maxRefusals || e != nil && len(e.Steps) > max(maxWatched, watched) {
+	if e := d.State.Rollout; len(d.State.Refusals) > maxRefusals || e != nil && len(e.Steps) > max(maxWatched, watched) {
 		t.Errorf("the state grows: %+v", d.State)
 	}
 	if _, err := json.Marshal(&d.State); err != nil {

@@ -138,7 +138,7 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 
 // another is nearly the same size: a kubelet does nothing about numbers that it has.
 func (d *decider) another(container string, size recommend.Size) recommend.Size {
-	wish := d.Wishes[container]
+	wish := d.Desired[container]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
 	if outOfBounds(recommend.Size{Limit: more}, wish.Policy) || wish.RangeMax > 0 && more > wish.RangeMax {

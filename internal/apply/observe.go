@@ -37,7 +37,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
 	o.state.forget(o.pods, in.Now)
-	if o.state.Experiment != nil && !o.revert(kills) {
+	if o.state.Rollout != nil && !o.revert(kills) {
 		o.follow()
 	}
 	o.followRestart()
@@ -57,13 +57,13 @@ func (o *observation) found(kind FindingKind, st *Step, format string, args ...a
 
 // follow looks at each pod that is being changed or watched.
 func (o *observation) follow() {
-	e := o.state.Experiment
+	e := o.state.Rollout
 	kept := e.Steps[:0:0]
 	for i := range e.Steps {
 		st := e.Steps[i]
 		done, passed := o.followStep(&st)
 		if passed {
-			e.Passed++
+			e.Completed++
 		}
 		if !done {
 			kept = append(kept, st)
@@ -106,7 +106,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
 		o.found(Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
-		if o.state.Experiment.Lowering && lowersAny(st.From, st.To) {
+		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
 		return true, true
@@ -152,8 +152,8 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		who = "field manager " + pod.Writer
 	}
 	why := fmt.Sprintf("%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To), strings.Join(now, ", "))
-	o.state.Foreign = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
-	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, clock(o.state.Foreign.Until))
+	o.state.ConflictingWriter = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
+	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, clock(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -170,8 +170,8 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
 		st.Pod, st.UID, st.Evict = next.Name, next.UID, false
 		st.Confirmed, st.Restarts, st.To = stamp(o.Now), next.restarts(), sizesOf(next, st.To)
-		if !o.state.Experiment.Lowering {
-			o.state.Experiment.Passed++
+		if !o.state.Rollout.Decrease {
+			o.state.Rollout.Completed++
 			return true
 		}
 		return false
@@ -205,8 +205,8 @@ func sizesOf(pod *Pod, of map[string]recommend.Size) map[string]recommend.Size {
 
 // revert ends an experiment that lowered a limit and was followed by kills at it, or by a restart storm.
 func (o *observation) revert(kills []memory.OOMKill) bool {
-	e := o.state.Experiment
-	if !e.Lowering {
+	e := o.state.Rollout
+	if !e.Decrease {
 		return false
 	}
 	pod, why := o.killedAtTarget(kills)
@@ -226,14 +226,14 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not lowered again before %s",
 				tried.Limit, name, before.Limit, why, clock(o.Now.Add(RevertHold)))})
 	}
-	o.state.Experiment = nil
+	o.state.Rollout = nil
 	return true
 }
 
 // killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from a kill in a pod that
 // still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill before the change that caused it.
 func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
-	e := o.state.Experiment
+	e := o.state.Rollout
 	for _, k := range kills {
 		name := k.Container.Container
 		target := e.Targets[name].Limit
@@ -267,7 +267,7 @@ func later(a, b time.Time) time.Time {
 
 // restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice and give up.
 func (o *observation) restartStorm() (Pod, string) {
-	for _, st := range o.state.Experiment.Steps {
+	for _, st := range o.state.Rollout.Steps {
 		pod := o.pods[st.UID]
 		if pod == nil || st.Confirmed.IsZero() || !lowersAny(st.From, st.To) {
 			continue

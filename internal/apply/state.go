@@ -21,8 +21,8 @@ const version = 1
 
 // State is what must be remembered between two looks, a restart of memfit included. The zero value remembers nothing.
 type State struct {
-	// Experiment is the change under way; nil: none.
-	Experiment *Experiment `json:"experiment,omitempty"`
+	// Rollout is the change under way; nil: none.
+	Rollout *Rollout `json:"experiment,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
 	// Reverts are the sizes that were rolled back within the last week, one per container.
@@ -31,22 +31,22 @@ type State struct {
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
-	// Foreign tells of somebody else who resizes these pods.
-	Foreign *ForeignWriter `json:"foreign,omitempty"`
+	// ConflictingWriter tells of somebody else who resizes these pods.
+	ConflictingWriter *ForeignWriter `json:"foreign,omitempty"`
 }
 
-// Experiment is one change of a workload's pods to one set of sizes.
-type Experiment struct {
+// Rollout is one change of a workload's pods to one set of sizes.
+type Rollout struct {
 	Began time.Time `json:"began"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
 	Previous time.Time `json:"previous,omitzero"`
 	// Targets are the sizes by container; Before are those of the first pod that was changed.
 	Targets map[string]recommend.Size `json:"targets"`
 	Before  map[string]recommend.Size `json:"before"`
-	// Lowering: a limit goes down, so that pods are watched.
-	Lowering bool `json:"lowering,omitempty"`
-	// Passed is the number of pods that were changed and are done with: confirmed, and watched if the experiment lowers.
-	Passed int `json:"passed,omitempty"`
+	// Decrease: a limit goes down, so that pods are watched.
+	Decrease bool `json:"lowering,omitempty"`
+	// Completed is the number of pods that were changed and are done with: confirmed, and watched if the experiment lowers.
+	Completed int `json:"passed,omitempty"`
 	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -125,9 +125,9 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Instead is the recommendation while a size that was rolled back must not come again: the restored size stands until the hold is over,
+// Override is the recommendation while a size that was rolled back must not come again: the restored size stands until the hold is over,
 // for new pods as well. A recommendation for more is left as it is.
-func (r Revert) Instead(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
+func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
 	if rec.Size == (recommend.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
 		return rec
@@ -178,19 +178,19 @@ func (s *State) refuse(r Refusal) {
 
 // drop forgets a step.
 func (s *State) drop(uid types.UID) {
-	if s.Experiment == nil {
+	if s.Rollout == nil {
 		return
 	}
-	e := *s.Experiment
+	e := *s.Rollout
 	e.Steps = slices.DeleteFunc(slices.Clone(e.Steps), func(st Step) bool { return st.UID == uid })
-	s.Experiment = &e
+	s.Rollout = &e
 	s.abandon()
 }
 
 // abandon ends an experiment of which nothing came.
 func (s *State) abandon() {
-	if e := s.Experiment; e != nil && len(e.Steps) == 0 && e.Passed == 0 {
-		s.Experiment, s.LastChange = nil, e.Previous
+	if e := s.Rollout; e != nil && len(e.Steps) == 0 && e.Completed == 0 {
+		s.Rollout, s.LastChange = nil, e.Previous
 	}
 }
 
@@ -205,8 +205,8 @@ func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
 }
 
 func (s *State) step(uid types.UID) (Step, bool) {
-	if s.Experiment != nil {
-		for _, st := range s.Experiment.Steps {
+	if s.Rollout != nil {
+		for _, st := range s.Rollout.Steps {
 			if st.UID == uid {
 				return st, true
 			}
@@ -218,10 +218,10 @@ func (s *State) step(uid types.UID) (Step, bool) {
 // clone is a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s
-	if s.Experiment != nil {
-		e := *s.Experiment
+	if s.Rollout != nil {
+		e := *s.Rollout
 		e.Targets, e.Before, e.Steps = maps.Clone(e.Targets), maps.Clone(e.Before), slices.Clone(e.Steps)
-		c.Experiment = &e
+		c.Rollout = &e
 	}
 	if s.Restart != nil {
 		r := *s.Restart
@@ -235,8 +235,8 @@ func (s *State) clone() State {
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
-	if s.Foreign != nil && !now.Before(s.Foreign.Until) {
-		s.Foreign = nil
+	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
+		s.ConflictingWriter = nil
 	}
 }
 
@@ -258,7 +258,7 @@ type plain State
 
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
-	if s.Experiment == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.Foreign == nil &&
+	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.ConflictingWriter == nil &&
 		s.Restart == nil {
 		return []byte("null"), nil
 	}
@@ -276,7 +276,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	}
 	*s = State(e.plain)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
-	if x := s.Experiment; x != nil {
+	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[string]recommend.Size{&x.Targets, &x.Before} {
 			if *sizes == nil {

@@ -85,9 +85,9 @@ type Input struct {
 	Policy Policy
 	// Pods are the workload's governed pods that have not ended.
 	Pods []Pod
-	// Wishes are, by container, the recommendation with what guards know of the container besides its pods. Decide fills in the rest.
-	Wishes map[string]recommend.GuardInput
-	State  State
+	// Desired are, by container, the recommendation with what guards know of the container besides its pods. Decide fills in the rest.
+	Desired map[string]recommend.GuardInput
+	State   State
 	// Restart is a pod that should make room for a fresh one; nil: none.
 	Restart *Candidate
 	// Namespace of the pods, for what people are told to do.

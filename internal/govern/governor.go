@@ -57,8 +57,8 @@ func (g *Governor) At(home string) *Governor {
 // Home is memfit's own namespace; empty when it does not run in a cluster.
 func (g *Governor) Home() string { return g.home }
 
-// Ruling is what is known of one pod.
-type Ruling struct {
+// Resolution is what is known of one pod.
+type Resolution struct {
 	profile.Decision
 	// Owner is the pod's workload: its topmost controller, or the pod itself.
 	owners.Owner
@@ -67,25 +67,25 @@ type Ruling struct {
 	Paused string
 }
 
-// Rule decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody governs the pod;
+// Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody governs the pod;
 // with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
-func (g *Governor) Rule(ctx context.Context, pod metav1.Object) (Ruling, error) {
+func (g *Governor) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := g.owners.Owner(ctx, pod)
 	if err != nil {
-		return Ruling{Owner: owner}, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
+		return Resolution{Owner: owner}, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
 	}
 	if why := g.outOfReach(pod); why != "" {
-		return Ruling{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
+		return Resolution{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
 	}
 	onNamespace, err := g.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
-		return Ruling{Owner: owner}, err
+		return Resolution{Owner: owner}, err
 	}
 	paused, err := g.pausedBy(ctx, owner, onNamespace)
 	if err != nil {
-		return Ruling{Owner: owner}, err
+		return Resolution{Owner: owner}, err
 	}
-	return Ruling{
+	return Resolution{
 		Owner:  owner,
 		Paused: paused,
 		Decision: g.index.Load().Decide(profile.Subject{

@@ -65,7 +65,7 @@ func TestRule(t *testing.T) {
 		"of a profile that is not there": {pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj(), record: "pod-web", problem: profile.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ruling, err := governor.Rule(t.Context(), tc.pod)
+			ruling, err := governor.Resolve(t.Context(), tc.pod)
 			if err != nil {
 				t.Fatal(err)
 			}

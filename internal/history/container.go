@@ -36,19 +36,19 @@ type Container struct {
 	first, last int64
 	samples     int64
 
-	peakRSS, peakWS       code
+	peakRSS, peakWS       size16
 	peakRSSDay, peakWSDay uint16
 
 	day  uint16 // newest day
 	hour int32  // newest hour
-	now  code   // highest demand of the newest hour so far
+	now  size16 // highest demand of the newest hour so far
 
 	days  [DaysKept]dayCell
-	hours [HoursKept]code
-	lows  [lowHours]code
+	hours [HoursKept]size16
+	lows  [lowHours]size16
 	peaks histogram
 
-	slot      [slots]slot
+	slot      [slots]instanceTracker
 	seen      [32]uint8 // instances of this hour, a linear counter
 	replicas  uint16    // instances of the hour before
 	instances uint8     // number given to the newest instance
@@ -60,15 +60,15 @@ type Container struct {
 }
 
 // dayCell is one day; a zero peak means no samples.
-type dayCell struct{ peak, trough code }
+type dayCell struct{ peak, trough size16 }
 
-// slot follows one container instance.
-type slot struct {
+// instanceTracker follows one container instance.
+type instanceTracker struct {
 	id      uint32 // hash of the pod's name, UID and container; 0: free
-	low     code   // lowest demand in this hour; 0: none yet, or still warming up
+	low     size16 // lowest demand in this hour; 0: none yet, or still warming up
 	full    bool   // it was up and warm when the hour began
 	number  uint8
-	open    tally // what it used in the span that is not over yet
+	open    openInterval // what it used in the span that is not over yet
 	last    stamp
 	started stamp // when it started, or when it was first seen
 }
@@ -78,8 +78,8 @@ type stamp uint32
 
 // regime is what was seen under one limit: it tells use that follows the limit from demand that does not care.
 type regime struct {
-	since            int32 // the hour it began
-	limit, peak, low code  // low is filled in when the regime ends; until then it is in lows
+	since            int32  // the hour it began
+	limit, peak, low size16 // low is filled in when the regime ends; until then it is in lows
 }
 
 // New is an empty history.
@@ -162,7 +162,7 @@ func (c *Container) closeHour() {
 	c.peaks.add(c.now, c.hour)
 	c.replicas = c.countSeen()
 	c.seen = [32]uint8{}
-	var low code
+	var low size16
 	for i := range c.slot {
 		sl := &c.slot[i]
 		if sl.full {
@@ -179,10 +179,10 @@ func (c *Container) closeHour() {
 }
 
 // slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new instance.
-func (c *Container) slotFor(s memory.Sample, at int64) (sl *slot, fresh bool) {
+func (c *Container) slotFor(s memory.Sample, at int64) (sl *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
 	c.seen[id>>8%32] |= 1 << (id % 8)
-	var free *slot
+	var free *instanceTracker
 	for i := range c.slot {
 		sl := &c.slot[i]
 		switch {
@@ -207,10 +207,10 @@ func (c *Container) slotFor(s memory.Sample, at int64) (sl *slot, fresh bool) {
 	return free, true
 }
 
-func (s *slot) warm() bool { return s.last-s.started >= stamp(warmUp/time.Second) }
+func (s *instanceTracker) warm() bool { return s.last-s.started >= stamp(warmUp/time.Second) }
 
 // markRegime starts a new regime when the limit changes by more than a twentieth; smaller steps teach nothing.
-func (c *Container) markRegime(v code, limit memory.Bytes) {
+func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	if l := encode(limit); l != 0 && l != c.regime.limit {
 		was := c.regime.limit.bytes()
 		if c.regime.limit != 0 && c.regime.peak != 0 && (limit > was.Percent(105) || limit < was.Percent(95)) {
@@ -225,10 +225,10 @@ func (c *Container) markRegime(v code, limit memory.Bytes) {
 
 // lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of six hours each. Six hours
 // hold a collection of any runtime that collects at all; of the four, the busiest counts. 0: unknown.
-func (c *Container) lowSince(since int32) code {
-	var high code
+func (c *Container) lowSince(since int32) size16 {
+	var high size16
 	for block := c.hour - lowHours; block < c.hour; block += 6 {
-		var low code
+		var low size16
 		for h := max(block, since) + 1; h <= min(block+6, c.hour); h++ {
 			if v := c.lows[(h+lowHours)%lowHours]; v != 0 && (low == 0 || v < low) {
 				low = v
@@ -249,14 +249,14 @@ func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	}
 }
 
-func (c *Container) occupy(sl *slot, id uint32, started int64) {
+func (c *Container) occupy(sl *instanceTracker, id uint32, started int64) {
 	c.instances++
-	var open tally
+	var open openInterval
 	if sl.id == id {
 		open = sl.open // the span is still that of the one before
 	}
 	at := stamp(started) //nolint:gosec // callers checked that it fits
-	*sl = slot{open: open, id: id, started: at, number: c.instances, last: at - 1}
+	*sl = instanceTracker{open: open, id: id, started: at, number: c.instances, last: at - 1}
 }
 
 func (c *Container) count(at int64) {
@@ -269,7 +269,7 @@ func (c *Container) count(at int64) {
 	}
 }
 
-func (c *Container) markHour(v code, hour int32) {
+func (c *Container) markHour(v size16, hour int32) {
 	if c.hour-hour >= HoursKept {
 		return
 	}
@@ -280,7 +280,7 @@ func (c *Container) markHour(v code, hour int32) {
 	}
 }
 
-func (c *Container) markDay(v code, day uint16) {
+func (c *Container) markDay(v size16, day uint16) {
 	cell := &c.days[day%DaysKept]
 	cell.peak = max(cell.peak, v)
 }
@@ -293,7 +293,7 @@ func (c *Container) markPeaks(s memory.Sample, day uint16) {
 }
 
 // mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
-func mark(peak *code, on *uint16, v code, day uint16) {
+func mark(peak *size16, on *uint16, v size16, day uint16) {
 	if v >= *peak || int(day)-int(*on) >= DaysKept {
 		*peak, *on = v, day
 	}

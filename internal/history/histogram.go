@@ -24,12 +24,12 @@ const (
 type histogram struct {
 	refHour int32
 	n       uint8
-	upper   [maxBuckets]code // upper edge of the bucket, ascending
+	upper   [maxBuckets]size16 // upper edge of the bucket, ascending
 	weight  [maxBuckets]float32
 }
 
 // add puts one window peak into the histogram.
-func (h *histogram) add(c code, hour int32) {
+func (h *histogram) add(c size16, hour int32) {
 	if c == 0 {
 		return
 	}
@@ -74,7 +74,7 @@ func (h *histogram) rebase(hour int32) {
 }
 
 // edge is the upper edge of the bucket of c.
-func (h *histogram) edge(c code) code { return c | (1<<finestShift - 1) }
+func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
 // mergeCheapest joins the two neighbours that distort quantiles least: the lower one's weight moves up by the distance between them, and
 // distances of codes are distances in ratio. Quantiles only grow by it.

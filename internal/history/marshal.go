@@ -68,7 +68,7 @@ func (c *Container) code(w coder) {
 	num(w, &c.hour)
 	num(w, &c.regime.since)
 	num(w, &c.before.since)
-	for _, v := range []*code{&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak, &c.before.low} {
+	for _, v := range []*size16{&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak, &c.before.low} {
 		num(w, v)
 	}
 	for _, v := range []*uint16{&c.peakRSSDay, &c.peakWSDay, &c.replicas} {
@@ -90,7 +90,7 @@ func (c *Container) code(w coder) {
 
 // codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
 func (c *Container) codeSeries(w coder) {
-	var peak, low, hour, lows code
+	var peak, low, hour, lows size16
 	for i := range c.days {
 		delta(w, &c.days[i].peak, &peak)
 		delta(w, &c.days[i].trough, &low)
@@ -107,7 +107,7 @@ func (h *histogram) code(w coder) {
 	num(w, &h.refHour)
 	num(w, &h.n)
 	h.n = min(h.n, maxBuckets)
-	var edge code
+	var edge size16
 	for i := range int(h.n) {
 		delta(w, &h.upper[i], &edge)
 		bits := math.Float32bits(h.weight[i])
@@ -116,7 +116,7 @@ func (h *histogram) code(w coder) {
 	}
 }
 
-func (s *slot) code(w coder, last int64) {
+func (s *instanceTracker) code(w coder, last int64) {
 	num(w, &s.id)
 	if s.id == 0 {
 		return
@@ -131,7 +131,7 @@ func (s *slot) code(w coder, last int64) {
 	}
 }
 
-func (t *tally) code(w coder) {
+func (t *openInterval) code(w coder) {
 	num(w, &t.count)
 	if t.count == 0 {
 		return
@@ -150,7 +150,7 @@ func (t *timeline) code(w coder) {
 	num(w, &t.n)
 	num(w, &t.follows)
 	t.n = min(t.n, SpansKept)
-	var high code
+	var high size16
 	for i := range t.span[:t.n] {
 		s := &t.span[i]
 		delta(w, &s.high, &high)
@@ -163,7 +163,7 @@ func (r *ring) code(w coder) {
 	w.int(&r.newest)
 	n := r.n
 	num(w, &n)
-	var before code
+	var before size16
 	var usual uint16
 	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
 	o := ring{newest: r.newest, n: min(n, PointsKept)}

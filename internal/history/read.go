@@ -119,7 +119,7 @@ func (c *Container) Trough() memory.Bytes { return c.lowSince(c.hour - lowHours)
 
 // HighestDay is the highest demand of the days kept.
 func (c *Container) HighestDay() memory.Bytes {
-	var peak code
+	var peak size16
 	for _, d := range c.days {
 		peak = max(peak, d.peak)
 	}

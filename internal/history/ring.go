@@ -11,14 +11,14 @@ import "math"
 type ring struct {
 	newest int64
 	gap    [PointsKept]uint16
-	value  [PointsKept]code
+	value  [PointsKept]size16
 	number [PointsKept]uint8
 	head   uint8 // index of the oldest
 	n      uint8
 }
 
 // add appends a point; one that follows its instance's last within spacing seconds is merged into it, the higher value kept.
-func (r *ring) add(v code, at int64, number uint8, spacing int64) {
+func (r *ring) add(v size16, at int64, number uint8, spacing int64) {
 	t := r.newest
 	for i := int(r.n) - 1; i >= 0 && at-t < spacing; i-- {
 		j := r.index(i)

@@ -34,7 +34,7 @@ type timeline struct {
 
 // spanCell is one span. A zero high means that nothing was seen.
 type spanCell struct {
-	high code
+	high size16
 	// low is the lowest point in 255ths of the highest; mean is how far the mean is from there, in 127ths of the way to the highest.
 	low uint8
 	// mean also has the bit another.
@@ -77,16 +77,16 @@ func joined(a, b spanCell) spanCell {
 	return s
 }
 
-// tally is what one instance used in the span that is not over yet.
-type tally struct {
+// openInterval is what one instance used in the span that is not over yet.
+type openInterval struct {
 	sum       float32 // bytes
 	count     uint16
-	low, high code
+	low, high size16
 	number    uint8 // of the instance
 }
 
 // add takes a point. A span belongs to one instance: what the next one in the same container uses begins with the next span.
-func (t *tally) add(v code, number uint8) {
+func (t *openInterval) add(v size16, number uint8) {
 	if t.count == 0 {
 		t.low, t.number = v, number
 	}
@@ -98,7 +98,7 @@ func (t *tally) add(v code, number uint8) {
 	t.count++
 }
 
-func (t *tally) mean() memory.Bytes { return memory.Bytes(t.sum / float32(max(t.count, 1))) }
+func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32(max(t.count, 1))) }
 
 // open is when the span began that is not over yet.
 func (t *timeline) open() int64 { return t.begin + int64(t.n)*int64(t.width) }
@@ -126,7 +126,7 @@ func (c *Container) closeSpan() spanCell {
 	s, number := c.openSpan()
 	c.past.follows = number
 	for i := range c.slot {
-		c.slot[i].open = tally{}
+		c.slot[i].open = openInterval{}
 	}
 	return s
 }
@@ -134,7 +134,7 @@ func (c *Container) closeSpan() spanCell {
 // openSpan is what is known of the span that is not over yet: of the instance followed or, when nothing was seen of it, of the one that
 // holds most.
 func (c *Container) openSpan() (s spanCell, number uint8) {
-	var fullest tally
+	var fullest openInterval
 	for i := range c.slot {
 		switch t := c.slot[i].open; {
 		case t.count == 0:
@@ -154,7 +154,7 @@ func (c *Container) openSpan() (s spanCell, number uint8) {
 
 // followFullest changes to the instance that held most in the hour that ends, when it held far more than the one followed.
 func (c *Container) followFullest() {
-	var followed, fullest slot
+	var followed, fullest instanceTracker
 	for _, s := range c.slot {
 		if s.full && s.number == c.past.follows {
 			followed = s

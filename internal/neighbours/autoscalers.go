@@ -31,8 +31,8 @@ func group(apiVersion string) string {
 	return gv.Group
 }
 
-// Vertical is what memfit reads of a VerticalPodAutoscaler.
-type Vertical struct {
+// VPA is what memfit reads of a VerticalPodAutoscaler.
+type VPA struct {
 	Namespace, Name string
 	Target          Target
 	// UpdateMode is as written; "" leaves it to VPA's default, which applies what it recommends.
@@ -48,8 +48,8 @@ type containerPolicy struct {
 }
 
 // ReadVertical reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It is false for one that names no workload.
-func ReadVertical(content map[string]any) (Vertical, bool) {
-	v := Vertical{
+func ReadVertical(content map[string]any) (VPA, bool) {
+	v := VPA{
 		Namespace: text(content, "metadata", "namespace"), Name: text(content, "metadata", "name"),
 		Target: Target{
 			APIVersion: text(content, "spec", "targetRef", "apiVersion"),
@@ -73,7 +73,7 @@ func ReadVertical(content map[string]any) (Vertical, bool) {
 }
 
 // controls says whether it sizes the memory of a container: a policy for its name comes before the one for "*".
-func (v *Vertical) controls(container string) bool {
+func (v *VPA) controls(container string) bool {
 	controlled := true
 	for _, p := range v.policies {
 		if p.container == container {

@@ -17,7 +17,7 @@ type finding struct{ who, remedy string }
 // Conflict names the autoscalers that steer the memory of one of a workload's containers, and says what to do; both are "" when none
 // does. A VerticalPodAutoscaler writes the same fields, and two writers evict in a circle. A HorizontalPodAutoscaler that scales on
 // memory measures use against requests, so that every change of requests changes the number of replicas, and with it use.
-func Conflict(w memory.WorkloadRef, containers []string, vertical []Vertical, horizontal []Horizontal) (conflict, remedy string) {
+func Conflict(w memory.WorkloadRef, containers []string, vertical []VPA, horizontal []Horizontal) (conflict, remedy string) {
 	var writers, followers []finding
 	for i := range vertical {
 		if v := &vertical[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" && slices.ContainsFunc(containers, v.controls) {
@@ -42,7 +42,7 @@ func Conflict(w memory.WorkloadRef, containers []string, vertical []Vertical, ho
 	return strings.Join(who, " and "), strings.Join(remedies, "; ")
 }
 
-func (v *Vertical) finding() finding {
+func (v *VPA) finding() finding {
 	mode := "updateMode " + v.UpdateMode
 	if v.UpdateMode == "" {
 		mode = "updateMode not set, so it applies"

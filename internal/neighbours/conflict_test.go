@@ -51,7 +51,7 @@ func TestVerticalPodAutoscalers(t *testing.T) {
 			if err := yaml.Unmarshal([]byte("metadata: {namespace: shop, name: v}\nspec:\n"+tc.spec), &content); err != nil {
 				t.Fatal(err)
 			}
-			var vertical []Vertical
+			var vertical []VPA
 			if v, ok := ReadVertical(content); ok {
 				vertical = append(vertical, v)
 			}
@@ -123,8 +123,8 @@ func TestHorizontalPodAutoscalers(t *testing.T) {
 func TestConflictNamesAll(t *testing.T) {
 	target := Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	h := Horizontal{Namespace: "shop", Name: "h", Target: target, pods: true}
-	a, b := Vertical{Namespace: "shop", Name: "a", Target: target, UpdateMode: "Auto"}, Vertical{Namespace: "shop", Name: "b", Target: target, UpdateMode: "Auto"}
-	got, remedy := Conflict(web, []string{"app"}, []Vertical{b, a}, []Horizontal{h})
+	a, b := VPA{Namespace: "shop", Name: "a", Target: target, UpdateMode: "Auto"}, VPA{Namespace: "shop", Name: "b", Target: target, UpdateMode: "Auto"}
+	got, remedy := Conflict(web, []string{"app"}, []VPA{b, a}, []Horizontal{h})
 	const want = "VerticalPodAutoscaler shop/a (updateMode Auto, controls memory) and VerticalPodAutoscaler shop/b (updateMode Auto, controls memory) and " +
 		"HorizontalPodAutoscaler shop/h (scales on memory)"
 	if got != want {
@@ -148,14 +148,14 @@ func FuzzReadVertical(f *testing.F) {
 		if json.Unmarshal(data, &content) != nil {
 			t.Skip()
 		}
-		var v Vertical
+		var v VPA
 		var ok bool
 		budget.Check(t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data), func() { v, ok = ReadVertical(content) })
 		if ok != (v.Target.Kind != "" && v.Target.Name != "") {
 			t.Fatalf("read %+v: %t", v, ok)
 		}
 		v.Namespace = web.Namespace
-		got, _ := Conflict(web, []string{"app"}, []Vertical{v}, nil)
+		got, _ := Conflict(web, []string{"app"}, []VPA{v}, nil)
 		if got != "" && (!ok || v.UpdateMode == "Off") {
 			t.Fatalf("%+v counts as %q", v, got)
 		}

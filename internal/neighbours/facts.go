@@ -14,7 +14,7 @@ type Size struct{ Request, Limit memory.Bytes }
 
 // Objects are the neighbours of a workload: what its namespace holds, in any order, and the nodes.
 type Objects struct {
-	Vertical    []Vertical
+	Vertical    []VPA
 	Horizontal  []Horizontal
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota

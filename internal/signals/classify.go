@@ -37,7 +37,7 @@ var shapeRules = []struct {
 	{StepRetention, stepsAndStays}, // growth in jumps
 	{Climb, climbs},                // growth without end
 	{Flat, levelsOff},              // growth that ended somewhere else: a warm-up, a cache
-	{Climb, teethClimb},            // growth below teeth as high as itself
+	{Climb, trendUnderSawtooth},    // growth below teeth as high as itself
 	{Unknown, stillGrowing},        // growth, and too little seen of it
 	{Flat, standsStill},            //
 	{Burst, bursts},                // up and down again, mostly down
@@ -109,8 +109,8 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// teethClimb: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in the second half.
-func teethClimb(j judged, _ ShapeInput) (memory.Confidence, bool) {
+// trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in the second half.
+func trendUnderSawtooth(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
 	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope || j.growth.ending < keepsEnding || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {

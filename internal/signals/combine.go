@@ -20,12 +20,12 @@ var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Bu
 // Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the past
 // of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
 func Classify(in ShapeInput) Shape {
-	points, past := allSeries(in.Instances), lives(in.Past)
+	points, past := allSeries(in.Instances), instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
-	if died := diedClimbing(past, float64(in.Limit)); len(died) > 0 {
+	if died := crashedWhileGrowing(past, float64(in.Limit)); len(died) > 0 {
 		long = died
 	}
-	if died := diedClimbing(points, float64(in.Limit)); len(died) > 0 {
+	if died := crashedWhileGrowing(points, float64(in.Limit)); len(died) > 0 {
 		recent = died
 	}
 	sick := sickReplicas(in)
@@ -87,8 +87,8 @@ func resized(instances []Instance) []Instance {
 	return parts
 }
 
-// lives cuts the past where an instance ended. What follows is a new life.
-func lives(past []Span) []series {
+// instancesOf cuts the past where an instance ended. What follows is a new life.
+func instancesOf(past []Span) []series {
 	var out []series
 	from := 0
 	for i := 1; i <= len(past); i++ {
@@ -100,9 +100,9 @@ func lives(past []Span) []series {
 	return out
 }
 
-// diedClimbing are the lives that tell a story together, whatever each looks like by itself: at least half of those that were more than
+// crashedWhileGrowing are the lives that tell a story together, whatever each looks like by itself: at least half of those that were more than
 // a start, two or more, rose for hours; one at least reached the limit and ended there, and the others did so or are on their way.
-func diedClimbing(lives []series, limit float64) []judged {
+func crashedWhileGrowing(lives []series, limit float64) []judged {
 	var climbed []judged
 	whole, died := 0, 0
 	for i, s := range lives {

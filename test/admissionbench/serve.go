@@ -67,7 +67,7 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 			return err
 		}
 	}
-	straight, err := govern.NewStraight(ctx, mgr.GetCache())
+	straight, err := govern.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ var runtimesOf = []v1alpha1.RuntimeType{v1alpha1.RuntimeNodeJS, v1alpha1.Runtime
 type operator struct {
 	maps      *maps
 	clock     *clocktesting.FakePassiveClock
-	roster    *controllers.Roster
+	inbox     *controllers.Inbox
 	reconcile *controllers.WorkloadReconciler
 	workloads []*workload
 	samples   []memory.Sample
@@ -59,7 +59,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		maps: &maps{
 			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{}, recommended: map[client.ObjectKey]bool{},
 		},
-		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), roster: controllers.NewRoster(),
+		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), inbox: controllers.NewInbox(),
 	}
 	for i, runtime := range runtimesOf {
 		p := v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: string(runtimesOf[i])}}
@@ -79,7 +79,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		return nil, err
 	}
 	o.reconcile = &controllers.WorkloadReconciler{
-		Client: o.maps, Live: o.maps, Governor: governor, Roster: o.roster, Recorder: o.maps, Metrics: controllers.NewMetrics(prometheus.NewRegistry()),
+		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps, Metrics: controllers.NewMetrics(prometheus.NewRegistry()),
 		Clock: o.clock, CheckpointEvery: controllers.DefaultCheckpointEvery, LookEvery: 4 * usageInterval, Problems: &controllers.Problems{},
 	}
 	return o, nil
@@ -161,8 +161,8 @@ func transformOf(obj client.Object) func(any) (any, error) {
 func (o *operator) meet(ctx context.Context) error {
 	for _, w := range o.workloads {
 		for _, pod := range w.pods {
-			o.roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), w.ref)
-			o.roster.Observe(w.ref, signals.Observe(pod))
+			o.inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), w.ref)
+			o.inbox.Observe(w.ref, signals.Observe(pod))
 		}
 	}
 	return o.look(ctx)
@@ -220,7 +220,7 @@ func (o *operator) measure(w *workload, at time.Time) {
 			Time:      at, Started: started, RSS: replica, HasRSS: true, WorkingSet: replica + 8*memory.MiB,
 		})
 	}
-	o.roster.Sampled("node-1", o.samples, "kubelet")
+	o.inbox.Sampled("node-1", o.samples, "kubelet")
 	if killed {
 		o.kill(w, at)
 	}
@@ -237,7 +237,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 	status.ContainerID = fmt.Sprintf("containerd://%s-%d", pod.Name, status.RestartCount)
 	status.State.Running.StartedAt = metav1.NewTime(at)
 	w.pods[0], o.maps.pods[client.ObjectKeyFromObject(pod)] = pod, pod
-	o.roster.Observe(w.ref, signals.Observe(pod))
+	o.inbox.Observe(w.ref, signals.Observe(pod))
 }
 
 // memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is worth it

@@ -9,25 +9,25 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// code is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %, is exact below
+// size16 is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %, is exact below
 // 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as that. 0 means nothing seen.
-type code uint16
+type size16 uint16
 
 const (
 	pageSize     = 4 * memory.KiB
 	mantissaBits = 11
 	mantissaOnes = 1<<mantissaBits - 1
-	maxCode      = code(1<<16 - 1)
+	maxCode      = size16(1<<16 - 1)
 )
 
 // encode rounds up, so that a peak is never remembered smaller than it was.
-func encode(b memory.Bytes) code {
+func encode(b memory.Bytes) size16 {
 	if b <= 0 {
 		return 0
 	}
 	pages := uint64((b-1)/pageSize) + 1
 	if pages <= mantissaOnes {
-		return code(pages)
+		return size16(pages)
 	}
 	exp := bits.Len64(pages) - mantissaBits - 1
 	mantissa := (pages + 1<<exp - 1) >> exp
@@ -38,11 +38,11 @@ func encode(b memory.Bytes) code {
 	if exp >= 31 {
 		return maxCode
 	}
-	return code(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes) //nolint:gosec // exp is below 31
+	return size16(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes) //nolint:gosec // exp is below 31
 }
 
 // bytes is the size a code stands for.
-func (c code) bytes() memory.Bytes {
+func (c size16) bytes() memory.Bytes {
 	exp := int(c >> mantissaBits)
 	if exp == 0 {
 		return memory.Bytes(c) * pageSize

@@ -21,9 +21,9 @@ const (
 	maxLists = 4096
 )
 
-// sharer lets pods in the cache share what is equal: replicas differ in their names and their status only, and most amounts of
+// interner lets pods in the cache share what is equal: replicas differ in their names and their status only, and most amounts of
 // memory are a few round ones. Cached objects are never changed, so sharing is safe.
-type sharer struct {
+type interner struct {
 	mu        sync.Mutex
 	templates map[types.UID]*template
 	lists     map[amount]corev1.ResourceList
@@ -41,10 +41,10 @@ type amount struct {
 	format resource.Format
 }
 
-var shared = &sharer{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
+var shared = &interner{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
 
 // template replaces the parts of a slim pod that equal those of another pod of its owner.
-func (s *sharer) template(pod *corev1.Pod) {
+func (s *interner) template(pod *corev1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return
@@ -82,7 +82,7 @@ func (s *sharer) template(pod *corev1.Pod) {
 
 // memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one entry takes 700
 // bytes, and a container has four.
-func (s *sharer) memory(list corev1.ResourceList) corev1.ResourceList {
+func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
 	q, found := list[corev1.ResourceMemory]
 	if !found {
 		return nil

@@ -17,8 +17,8 @@ const (
 	judgedMost = 5 * time.Minute
 )
 
-// judgement is the shape of a container's memory, and what it rests on.
-type judgement struct {
+// shapeCache is the shape of a container's memory, and what it rests on.
+type shapeCache struct {
 	shape    signals.Shape
 	until    time.Time // it stands so long
 	limit    memory.Bytes
@@ -27,8 +27,8 @@ type judgement struct {
 }
 
 // judge finds the shape, or takes the one found before while it stands. An instance close to its limit is always looked at.
-func (q *question) judge() judgement {
-	j := judgement{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
+func (q *containerInput) judge() shapeCache {
+	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
 	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills && b.replicas == j.replicas {
 		return b
 	}
@@ -51,7 +51,7 @@ func (m *remembered) youngest() time.Duration {
 	return span
 }
 
-// presses: the instance uses most of its limit, and more and more of it.
-func (i *instance) presses() bool {
+// nearLimit: the instance uses most of its limit, and more and more of it.
+func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
 }

@@ -35,14 +35,14 @@ const (
 	priorityRefresh = -100
 )
 
-// Feed turns pod events into mail and queues the workloads they belong to. It is the workload controller's source.
+// PodSource turns pod events into mail and queues the workloads they belong to. It is the workload controller's source.
 //
 // What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted pod shows
 // nothing. The handler only looks into caches and appends to a mailbox, so the informer is never held up.
-type Feed struct {
+type PodSource struct {
 	Cache    cache.Cache
 	Governor *govern.Governor
-	Roster   *Roster
+	Inbox    *Inbox
 	// Neighbours are followed before the first pod is. Nil: nobody looks at them.
 	Neighbours *Neighbourhood
 
@@ -55,7 +55,7 @@ type workloadQueue struct {
 }
 
 // Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found, too.
-func (f *Feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
+func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
 	f.queue.Store(&workloadQueue{queue})
 	f.synced = make(chan error, 1)
 	go func() { f.synced <- f.follow(ctx) }()
@@ -63,7 +63,7 @@ func (f *Feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInter
 }
 
 // WaitForSync returns when every pod that existed at the start is enrolled.
-func (f *Feed) WaitForSync(ctx context.Context) error {
+func (f *PodSource) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.synced:
 		return err
@@ -72,7 +72,7 @@ func (f *Feed) WaitForSync(ctx context.Context) error {
 	}
 }
 
-func (f *Feed) follow(ctx context.Context) error {
+func (f *PodSource) follow(ctx context.Context) error {
 	// Without owners and profiles every pod would look like its own, ungoverned workload.
 	if !f.Cache.WaitForCacheSync(ctx) {
 		return errors.New("informer caches did not sync")
@@ -119,7 +119,7 @@ func (f *Feed) follow(ctx context.Context) error {
 }
 
 // followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
-func (f *Feed) followOwners(ctx context.Context) error {
+func (f *PodSource) followOwners(ctx context.Context) error {
 	for _, obj := range govern.Informers() {
 		kind := obj.GetObjectKind().GroupVersionKind()
 		informer, err := f.Cache.GetInformer(ctx, obj)
@@ -131,7 +131,7 @@ func (f *Feed) followOwners(ctx context.Context) error {
 				a, okA := before.(client.Object)
 				b, okB := after.(client.Object)
 				if okA && okB && !maps.Equal(ourAnnotations(a.GetAnnotations()), ourAnnotations(b.GetAnnotations())) {
-					f.Enqueue(f.below(kind, b)...)
+					f.Enqueue(f.workloadsAffectedBy(kind, b)...)
 				}
 			},
 			DeleteFunc: func(obj any) { f.vanished(kind, obj) },
@@ -144,7 +144,7 @@ func (f *Feed) followOwners(ctx context.Context) error {
 }
 
 // vanished queues a workload that was deleted, so that what was recorded of it goes too.
-func (f *Feed) vanished(kind schema.GroupVersionKind, obj any) {
+func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -157,10 +157,10 @@ func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
 	return memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// below are the workloads with pods that an owner or a namespace speaks for.
-func (f *Feed) below(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
+// workloadsAffectedBy are the workloads with pods that an owner or a namespace speaks for.
+func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
-	for _, w := range f.Roster.Workloads() {
+	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && (w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
 		itself := w == refOf(kind, obj)
 		if inNamespace || itself {
@@ -171,28 +171,28 @@ func (f *Feed) below(kind schema.GroupVersionKind, obj client.Object) []memory.W
 }
 
 // seen enrols a pod and takes down what its status shows.
-func (f *Feed) seen(ctx context.Context, obj any) {
+func (f *PodSource) seen(ctx context.Context, obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return
 	}
-	workload, known := f.Roster.Workload(pod.UID)
+	workload, known := f.Inbox.Workload(pod.UID)
 	if !known {
 		owner, err := f.Governor.Owner(ctx, pod)
 		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
 			logf.FromContext(ctx).Error(err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod", client.ObjectKeyFromObject(pod))
 		}
 		workload = owner.Ref
-		f.Roster.Enrol(pod.UID, client.ObjectKeyFromObject(pod), workload)
-		f.Roster.Owned(pod.UID, owner.UID)
+		f.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), workload)
+		f.Inbox.Owned(pod.UID, owner.UID)
 	}
 	observations := signals.Observe(pod)
-	f.Roster.Observe(workload, observations)
+	f.Inbox.Observe(workload, observations)
 	f.enqueue(workload, priorityOf(observations))
 }
 
 // gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they were.
-func (f *Feed) gone(ctx context.Context, obj any) {
+func (f *PodSource) gone(ctx context.Context, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -200,8 +200,8 @@ func (f *Feed) gone(ctx context.Context, obj any) {
 	if !ok {
 		return
 	}
-	workload, known := f.Roster.Workload(pod.UID)
-	ruling, err := f.Governor.Rule(ctx, pod)
+	workload, known := f.Inbox.Workload(pod.UID)
+	ruling, err := f.Governor.Resolve(ctx, pod)
 	var governedBy *profile.Named
 	if err == nil {
 		governedBy = ruling.Profile
@@ -210,12 +210,12 @@ func (f *Feed) gone(ctx context.Context, obj any) {
 		workload = ruling.Ref
 	}
 	observations := signals.Observe(pod)
-	f.Roster.Depart(workload, ruling.UID, pod, observations, governedBy)
+	f.Inbox.RemovePod(workload, ruling.UID, pod, observations, governedBy)
 	f.enqueue(workload, priorityOf(observations))
 }
 
 // unrecommended queues a workload whose recommendation somebody deleted, so that it comes back.
-func (f *Feed) unrecommended(obj any) {
+func (f *PodSource) unrecommended(obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -225,7 +225,7 @@ func (f *Feed) unrecommended(obj any) {
 }
 
 // respecified queues the workload of a recommendation whose spec somebody edited, so that it is put right.
-func (f *Feed) respecified(before, after any) {
+func (f *PodSource) respecified(before, after any) {
 	old, okOld := before.(*v1alpha1.MemoryRecommendation)
 	rec, ok := after.(*v1alpha1.MemoryRecommendation)
 	if ok && okOld && old.Generation != rec.Generation {
@@ -234,30 +234,30 @@ func (f *Feed) respecified(before, after any) {
 }
 
 // Enqueue queues workloads, behind those that something happened to.
-func (f *Feed) Enqueue(workloads ...memory.WorkloadRef) {
+func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.enqueue(w, priorityRefresh)
 	}
 }
 
 // Sampled queues workloads that have new samples, which are taken in at once and looked at when it is time.
-func (f *Feed) Sampled(workloads ...memory.WorkloadRef) {
+func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.queued(w, priorityRefresh)
 	}
 }
 
 // ProfilesChanged queues the workloads that changes of profiles concern.
-func (f *Feed) ProfilesChanged(changes []govern.Change) {
-	f.Enqueue(f.Roster.Concerned(changes)...)
+func (f *PodSource) ProfilesChanged(changes []govern.Change) {
+	f.Enqueue(f.Inbox.Concerned(changes)...)
 }
 
-func (f *Feed) enqueue(w memory.WorkloadRef, priority int) {
-	f.Roster.Ask(w)
+func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
+	f.Inbox.Ask(w)
 	f.queued(w, priority)
 }
 
-func (f *Feed) queued(w memory.WorkloadRef, priority int) {
+func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
 	queue := f.queue.Load()
 	if queue == nil {
 		return // not the leader, or not started: the start looks at everything

@@ -155,7 +155,7 @@ func limitColumn(containers []v1alpha1.ContainerRecommendation) string {
 }
 
 // workloadSummary is one line about the workload.
-func workloadSummary(s *scene, containers []v1alpha1.ContainerRecommendation) string {
+func workloadSummary(s *snapshot, containers []v1alpha1.ContainerRecommendation) string {
 	if len(containers) == 0 {
 		if s.template == nil {
 			return "No pod was seen yet"

@@ -27,10 +27,10 @@ func look(container string, restarts int32) signals.Observation {
 	return signals.Observation{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container}, Restarts: restarts}
 }
 
-func rosterWith(pods ...string) *Roster {
-	r := NewRoster()
+func rosterWith(pods ...string) *Inbox {
+	r := NewInbox()
 	for _, name := range pods {
-		r.Enrol(types.UID("uid-"+name), types.NamespacedName{Namespace: "shop", Name: "web-" + name}, rosterWeb)
+		r.AddPod(types.UID("uid-"+name), types.NamespacedName{Namespace: "shop", Name: "web-" + name}, rosterWeb)
 	}
 	return r
 }
@@ -87,7 +87,7 @@ func TestReturnedMailComesFirst(t *testing.T) {
 // TestLateOwnersMovePods: a pod whose owner becomes known late changes its workload, and leaves nothing behind.
 func TestLateOwnersMovePods(t *testing.T) {
 	r := rosterWith("1")
-	r.Enrol("uid-1", types.NamespacedName{Namespace: "shop", Name: "web-1"}, rosterJob)
+	r.AddPod("uid-1", types.NamespacedName{Namespace: "shop", Name: "web-1"}, rosterJob)
 	if w, _ := r.Workload("uid-1"); w != rosterJob {
 		t.Errorf("the pod belongs to %s, want %s", w, rosterJob)
 	}
@@ -148,7 +148,7 @@ func BenchmarkObserve(b *testing.B) {
 
 // TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits are no work for the workloads of others.
 func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
-	r := NewRoster()
+	r := NewInbox()
 	governed := map[string]ProfileKey{
 		"shop/web": {"MemoryProfile", "shop", "web"}, "shop/api": {"MemoryProfile", "shop", "api"}, "shop/none": {},
 		"other/web": {"ClusterMemoryProfile", "", "all"}, "other/none": {},
@@ -156,7 +156,7 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	for name, key := range governed {
 		namespace, workload, _ := strings.Cut(name, "/")
 		ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: workload}
-		r.Enrol(types.UID(name), types.NamespacedName{Namespace: namespace, Name: workload}, ref)
+		r.AddPod(types.UID(name), types.NamespacedName{Namespace: namespace, Name: workload}, ref)
 		r.Govern(ref, nil, key)
 	}
 	change := func(namespace, name string, chooses bool) govern.Change {

@@ -26,8 +26,8 @@ const (
 	youngHistory = time.Hour
 )
 
-// Past reads what workloads used before memfit saw them, once each, in the background.
-type Past struct {
+// HistoryBackfill reads what workloads used before memfit saw them, once each, in the background.
+type HistoryBackfill struct {
 	// Read hands over the samples of a workload between two times, oldest first.
 	Read func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error
 	// Name is the source, as status shows it: "prometheus".
@@ -36,8 +36,8 @@ type Past struct {
 	Span time.Duration
 	// Clock tells the time.
 	Clock clock.Clock
-	// Feed queues a workload when its past is there.
-	Feed *Feed
+	// PodSource queues a workload when its past is there.
+	PodSource *PodSource
 
 	mu    sync.Mutex
 	asked map[memory.WorkloadRef]*pastOf
@@ -52,10 +52,10 @@ type pastOf struct {
 }
 
 // NeedLeaderElection is true: only the leader remembers.
-func (p *Past) NeedLeaderElection() bool { return true }
+func (p *HistoryBackfill) NeedLeaderElection() bool { return true }
 
 // Start reads what is asked for until ctx ends.
-func (p *Past) Start(ctx context.Context) error {
+func (p *HistoryBackfill) Start(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range pastReaders {
 		wg.Go(func() {
@@ -77,7 +77,7 @@ func (p *Past) Start(ctx context.Context) error {
 }
 
 // Take asks for a workload's past, and hands it over when it is there; from then on it is forgotten. A past that cannot be read is empty.
-func (p *Past) Take(w memory.WorkloadRef) (map[string]*history.Container, bool) {
+func (p *HistoryBackfill) Take(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked == nil {
@@ -97,7 +97,7 @@ func (p *Past) Take(w memory.WorkloadRef) (map[string]*history.Container, bool) 
 	return a.containers, true
 }
 
-func (p *Past) next() (memory.WorkloadRef, bool) {
+func (p *HistoryBackfill) next() (memory.WorkloadRef, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
@@ -111,19 +111,19 @@ func (p *Past) next() (memory.WorkloadRef, bool) {
 	return w, true
 }
 
-func (p *Past) finish(w memory.WorkloadRef, containers map[string]*history.Container) {
+func (p *HistoryBackfill) finish(w memory.WorkloadRef, containers map[string]*history.Container) {
 	p.mu.Lock()
 	if a, found := p.asked[w]; found {
 		a.done, a.containers = true, containers
 	}
 	p.mu.Unlock()
-	if p.Feed != nil {
-		p.Feed.Enqueue(w)
+	if p.PodSource != nil {
+		p.PodSource.Enqueue(w)
 	}
 }
 
 // read makes histories of a workload's past. It fails in silence but for the log: what memfit sees itself is enough to go on.
-func (p *Past) read(ctx context.Context, w memory.WorkloadRef) map[string]*history.Container {
+func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) map[string]*history.Container {
 	log := logf.FromContext(ctx).WithValues("workload", w.String(), "source", p.Name)
 	pause := pastPause
 	for try := 1; ; try++ {
@@ -156,20 +156,20 @@ func (p *Past) read(ctx context.Context, w memory.WorkloadRef) map[string]*histo
 }
 
 // wake is what ring rings. It holds one ring, so that none is lost between a look at the queue and the wait.
-func (p *Past) wake() chan struct{} {
+func (p *HistoryBackfill) wake() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bell()
 }
 
-func (p *Past) bell() chan struct{} {
+func (p *HistoryBackfill) bell() chan struct{} {
 	if p.ready == nil {
 		p.ready = make(chan struct{}, 1)
 	}
 	return p.ready
 }
 
-func (p *Past) ring() {
+func (p *HistoryBackfill) ring() {
 	select {
 	case p.bell() <- struct{}{}:
 	default:

@@ -22,7 +22,7 @@ func TestCodesRoundUpALittleAndKeepOrder(t *testing.T) {
 			t.Fatalf("%d reads back as %d", b, got)
 		}
 	}
-	for c := code(1); c < maxCode; c++ {
+	for c := size16(1); c < maxCode; c++ {
 		if encode(c.bytes()) != c || c.bytes() <= (c-1).bytes() {
 			t.Fatalf("code %d is %d bytes, which encodes to %d", c, c.bytes(), encode(c.bytes()))
 		}

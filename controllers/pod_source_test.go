@@ -19,11 +19,11 @@ func TestBelow(t *testing.T) {
 	deployment := func(namespace, name string) memory.WorkloadRef {
 		return memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
 	}
-	roster := NewRoster()
+	inbox := NewInbox()
 	for uid, w := range map[types.UID]memory.WorkloadRef{"1": deployment("shop", "web"), "2": deployment("shop", "api"), "3": deployment("other", "web")} {
-		roster.Enrol(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
+		inbox.AddPod(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
 	}
-	feed := &Feed{Roster: roster, Governor: govern.New(nil, nil).At("memfit-system")}
+	feed := &PodSource{Inbox: inbox, Governor: govern.New(nil, nil).At("memfit-system")}
 	named := func(namespace, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
@@ -47,7 +47,7 @@ func TestBelow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[memory.WorkloadRef]bool{}
-			for _, w := range feed.below(tc.kind, tc.obj) {
+			for _, w := range feed.workloadsAffectedBy(tc.kind, tc.obj) {
 				got[w] = true
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

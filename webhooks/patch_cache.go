@@ -41,8 +41,8 @@ type outcome struct {
 	need neighbours.Size
 }
 
-// likeness is all that an outcome depends on. Pods are alike when theirs are equal.
-type likeness struct {
+// cacheKey is all that an outcome depends on. Pods are alike when theirs are equal.
+type cacheKey struct {
 	// profile and generation say which spec governs.
 	profile    types.UID
 	generation int64
@@ -58,26 +58,26 @@ type likeness struct {
 	template [sha256.Size]byte
 }
 
-// outcomes are the outcomes for the pods that came last.
-type outcomes struct {
+// patchCache are the patchCache for the pods that came last.
+type patchCache struct {
 	once sync.Once
 	last *lru.Cache
 }
 
-func (k *outcomes) cache() *lru.Cache {
+func (k *patchCache) cache() *lru.Cache {
 	k.once.Do(func() { k.last = lru.New(maxOutcomes) })
 	return k.last
 }
 
 // get is the outcome for pods of that likeness, nil when none is remembered. It is shared: only read it.
-func (k *outcomes) get(of likeness) *outcome {
+func (k *patchCache) get(of cacheKey) *outcome {
 	found, _ := k.cache().Get(of)
 	o, _ := found.(*outcome)
 	return o
 }
 
 // add remembers an outcome, as its result, which it returns: the patch itself stands in memory that is used again. Nil: it is too long.
-func (k *outcomes) add(of likeness, o *outcome) []byte {
+func (k *patchCache) add(of cacheKey, o *outcome) []byte {
 	result := review.AppendResult(nil, o.patch, o.warnings)
 	if len(result) > maxResult {
 		return nil
@@ -94,16 +94,16 @@ func sizeOf(annotations map[string]string) (size int) {
 }
 
 // likeness of a pod; ok is false where an outcome depends on more, so that it is never remembered.
-func (h *PodInjector) likeness(s subject, ruling govern.Ruling, rec *v1alpha1.MemoryRecommendation, room around) (like likeness, dryRun, ok bool) {
+func (h *PodInjector) likeness(s podRequest, ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation, room around) (like cacheKey, dryRun, ok bool) {
 	governs := ruling.Profile
 	if room.depends() {
-		return likeness{}, false, false
+		return cacheKey{}, false, false
 	}
 	template, dryRun, ok := s.template()
 	if !ok || governs.UID == "" || h.ConfigMaps != nil && bytes.Contains(template, []byte("configMapRef")) { // its keys may change
-		return likeness{}, false, false
+		return cacheKey{}, false, false
 	}
-	like = likeness{profile: governs.UID, generation: governs.Generation, template: sha256.Sum256(template)}
+	like = cacheKey{profile: governs.UID, generation: governs.Generation, template: sha256.Sum256(template)}
 	if rec != nil {
 		like.recommendation, like.version, like.paused = rec.UID, rec.ResourceVersion, ruling.Paused != ""
 	}

@@ -64,7 +64,7 @@ var _ = Describe("A look", func() {
 
 	It("does not wait when the pod changes, or somebody asks for it", func() {
 		read(100 * memory.MiB)
-		w.reconciler.Roster.Ask(w.alone("web"))
+		w.reconciler.Inbox.Ask(w.alone("web"))
 		read(100 * memory.MiB)
 		Expect(known().lookedAt).To(Equal(w.clock.Now()))
 		build.OOMKilled(w.clock.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
@@ -92,24 +92,24 @@ func TestJudge(t *testing.T) {
 	for at := now.Add(-2 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
 		h.Add(memory.Sample{Container: memory.ContainerRef{Pod: "web", Container: "app"}, Time: at, RSS: 100 * memory.MiB, HasRSS: true}, 256*memory.MiB)
 	}
-	before := judgement{shape: signals.Shape{Kind: signals.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1}
-	ask := func(edit func(*question)) judgement {
-		q := question{history: h, kills: make([]memory.OOMKill, 1), before: before, now: now}
+	before := shapeCache{shape: signals.Shape{Kind: signals.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1}
+	ask := func(edit func(*containerInput)) shapeCache {
+		q := containerInput{history: h, kills: make([]memory.OOMKill, 1), before: before, now: now}
 		q.container.current.Limit = 256 * memory.MiB
 		edit(&q)
 		return q.judge()
 	}
 	for name, tc := range map[string]struct {
-		edit   func(*question)
+		edit   func(*containerInput)
 		stands bool
 	}{
-		"nothing is new":      {edit: func(*question) {}, stands: true},
-		"its time is over":    {edit: func(q *question) { q.now = now.Add(time.Minute) }},
-		"another limit":       {edit: func(q *question) { q.container.current.Limit = 512 * memory.MiB }},
-		"a kill":              {edit: func(q *question) { q.kills = make([]memory.OOMKill, 2) }},
-		"a replica":           {edit: func(q *question) { q.replicas = make([]signals.Replica, 1) }},
-		"close to the limit":  {edit: func(q *question) { q.urgent = make([]signals.Instance, 1) }},
-		"never looked before": {edit: func(q *question) { q.before = judgement{} }},
+		"nothing is new":      {edit: func(*containerInput) {}, stands: true},
+		"its time is over":    {edit: func(q *containerInput) { q.now = now.Add(time.Minute) }},
+		"another limit":       {edit: func(q *containerInput) { q.container.current.Limit = 512 * memory.MiB }},
+		"a kill":              {edit: func(q *containerInput) { q.kills = make([]memory.OOMKill, 2) }},
+		"a replica":           {edit: func(q *containerInput) { q.replicas = make([]signals.Replica, 1) }},
+		"close to the limit":  {edit: func(q *containerInput) { q.urgent = make([]signals.Instance, 1) }},
+		"never looked before": {edit: func(q *containerInput) { q.before = shapeCache{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ask(tc.edit)
@@ -118,7 +118,7 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if got, want := ask(func(q *question) { q.before = judgement{} }).until, now.Add(119*time.Minute/24); !got.Equal(want) {
+	if got, want := ask(func(q *containerInput) { q.before = shapeCache{} }).until, now.Add(119*time.Minute/24); !got.Equal(want) {
 		t.Errorf("found after two hours, it stands until %s, want %s", got, want)
 	}
 }

@@ -24,12 +24,12 @@ const (
 	maxSamples = 4096
 )
 
-// Roster knows which pods belong to which workload, and keeps a mailbox for each workload. It is what the pod informer writes to,
+// Inbox knows which pods belong to which workload, and keeps a mailbox for each workload. It is what the pod informer writes to,
 // so nothing in it blocks or grows without bound. Safe for concurrent use.
-type Roster struct {
+type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]member
-	workloads map[memory.WorkloadRef]*household
+	workloads map[memory.WorkloadRef]*workloadEntry
 }
 
 type member struct {
@@ -48,15 +48,15 @@ type placement struct {
 	containers []string
 }
 
-type household struct {
+type workloadEntry struct {
 	pods map[types.UID]struct{}
-	mail Mail
+	mail PendingEvents
 	// profile governed the workload at its last look; empty: none did, or there was none.
 	profile ProfileKey
 }
 
-// Mail is what happened to a workload since the last look.
-type Mail struct {
+// PendingEvents is what happened to a workload since the last look.
+type PendingEvents struct {
 	// Observations are in the order in which they were made.
 	Observations []signals.Observation
 	// Samples are in the order in which they were taken.
@@ -74,21 +74,21 @@ type Mail struct {
 	Last    *corev1.Pod
 }
 
-// NewRoster is an empty roster.
-func NewRoster() *Roster {
-	return &Roster{pods: map[types.UID]member{}, workloads: map[memory.WorkloadRef]*household{}}
+// NewInbox is an empty inbox.
+func NewInbox() *Inbox {
+	return &Inbox{pods: map[types.UID]member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
 }
 
-// Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the roster still knows.
-func (r *Roster) Workload(uid types.UID) (memory.WorkloadRef, bool) {
+// Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the inbox still knows.
+func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[uid]
 	return m.workload, found
 }
 
-// Enrol says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of it.
-func (r *Roster) Enrol(uid types.UID, key types.NamespacedName, workload memory.WorkloadRef) {
+// AddPod says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of it.
+func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, workload memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.pods[uid]
@@ -104,7 +104,7 @@ func (r *Roster) Enrol(uid types.UID, key types.NamespacedName, workload memory.
 }
 
 // Owned says to which of the workloads that have had its workload's name a pod belongs.
-func (r *Roster) Owned(uid, owner types.UID) {
+func (r *Inbox) Owned(uid, owner types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m, found := r.pods[uid]; found && owner != "" {
@@ -114,7 +114,7 @@ func (r *Roster) Owned(uid, owner types.UID) {
 }
 
 // Observe puts observations into a workload's mailbox. An observation equal to the last one of its container is dropped.
-func (r *Roster) Observe(workload memory.WorkloadRef, observations []signals.Observation) {
+func (r *Inbox) Observe(workload memory.WorkloadRef, observations []signals.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	mail := &r.household(workload).mail
@@ -123,9 +123,9 @@ func (r *Roster) Observe(workload memory.WorkloadRef, observations []signals.Obs
 	}
 }
 
-// Depart takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays. owner is the
-// UID of its workload, for a pod of which the roster does not know it.
-func (r *Roster) Depart(workload memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
+// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays. owner is the
+// UID of its workload, for a pod of which the inbox does not know it.
+func (r *Inbox) RemovePod(workload memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
 	r.Observe(workload, observations)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *Roster) Depart(workload memory.WorkloadRef, owner types.UID, pod *corev
 }
 
 // Ask asks for a look at a workload, whatever mail it has.
-func (r *Roster) Ask(workload memory.WorkloadRef) {
+func (r *Inbox) Ask(workload memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, found := r.workloads[workload]; found {
@@ -157,7 +157,7 @@ func (r *Roster) Ask(workload memory.WorkloadRef) {
 
 // Sampled puts samples of one node into the mailboxes of the workloads their pods belong to, and returns those workloads. A node speaks
 // for its own pods only, and once for each container.
-func (r *Roster) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
+func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
@@ -183,7 +183,7 @@ func (m *member) on(node string, c memory.ContainerRef) bool {
 }
 
 // Counted puts kill counters of one node into the mailboxes, and returns the workloads in which something was killed once.
-func (r *Roster) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
+func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
@@ -201,15 +201,15 @@ func (r *Roster) Counted(node string, counters []signals.Counter) map[memory.Wor
 }
 
 // Collect empties a workload's mailbox and names its pods.
-func (r *Roster) Collect(workload memory.WorkloadRef) (Mail, []types.NamespacedName) {
+func (r *Inbox) Collect(workload memory.WorkloadRef) (PendingEvents, []types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[workload]
 	if !found {
-		return Mail{}, nil
+		return PendingEvents{}, nil
 	}
 	mail := h.mail
-	h.mail = Mail{}
+	h.mail = PendingEvents{}
 	keys := make([]types.NamespacedName, 0, len(h.pods))
 	for uid := range h.pods {
 		keys = append(keys, r.pods[uid].key)
@@ -219,7 +219,7 @@ func (r *Roster) Collect(workload memory.WorkloadRef) (Mail, []types.NamespacedN
 }
 
 // Return puts mail back that could not be dealt with, before what came in meanwhile.
-func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
+func (r *Inbox) Return(workload memory.WorkloadRef, mail PendingEvents) {
 	if len(mail.Observations)+len(mail.Samples)+len(mail.Counters) == 0 {
 		return
 	}
@@ -249,7 +249,7 @@ func (r *Roster) Return(workload memory.WorkloadRef, mail Mail) {
 }
 
 // Govern records which pods of a workload are governed by a profile and where they run; all others are not.
-func (r *Roster) Govern(workload memory.WorkloadRef, placed map[types.UID]placement, by ProfileKey) {
+func (r *Inbox) Govern(workload memory.WorkloadRef, placed map[types.UID]placement, by ProfileKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[workload]
@@ -265,7 +265,7 @@ func (r *Roster) Govern(workload memory.WorkloadRef, placed map[types.UID]placem
 }
 
 // GovernedNodes are the nodes on which governed pods run.
-func (r *Roster) GovernedNodes() map[string]int {
+func (r *Inbox) GovernedNodes() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	nodes := map[string]int{}
@@ -278,7 +278,7 @@ func (r *Roster) GovernedNodes() map[string]int {
 }
 
 // Workloads are all workloads that have pods or mail.
-func (r *Roster) Workloads() []memory.WorkloadRef {
+func (r *Inbox) Workloads() []memory.WorkloadRef {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	refs := make([]memory.WorkloadRef, 0, len(r.workloads))
@@ -290,7 +290,7 @@ func (r *Roster) Workloads() []memory.WorkloadRef {
 
 // Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one may choose others
 // than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns another namespace.
-func (r *Roster) Concerned(changes []govern.Change) []memory.WorkloadRef {
+func (r *Inbox) Concerned(changes []govern.Change) []memory.WorkloadRef {
 	edited, choosing := map[ProfileKey]bool{}, map[string]bool{}
 	for _, c := range changes {
 		edited[ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
@@ -309,16 +309,16 @@ func (r *Roster) Concerned(changes []govern.Change) []memory.WorkloadRef {
 	return refs
 }
 
-func (r *Roster) household(w memory.WorkloadRef) *household {
+func (r *Inbox) household(w memory.WorkloadRef) *workloadEntry {
 	h, found := r.workloads[w]
 	if !found {
-		h = &household{pods: map[types.UID]struct{}{}}
+		h = &workloadEntry{pods: map[types.UID]struct{}{}}
 		r.workloads[w] = h
 	}
 	return h
 }
 
-func (r *Roster) leave(uid types.UID, w memory.WorkloadRef) {
+func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
 	if h, found := r.workloads[w]; found {
 		delete(h.pods, uid)
 		r.tidy(w)
@@ -326,14 +326,14 @@ func (r *Roster) leave(uid types.UID, w memory.WorkloadRef) {
 }
 
 // tidy drops a household that has neither pods nor mail.
-func (r *Roster) tidy(w memory.WorkloadRef) {
+func (r *Inbox) tidy(w memory.WorkloadRef) {
 	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations)+len(h.mail.Samples)+len(h.mail.Counters) == 0 {
 		delete(r.workloads, w)
 	}
 }
 
 // observe appends o unless it repeats the last observation of its container, and keeps at most maxObservations of each.
-func (m *Mail) observe(o *signals.Observation) {
+func (m *PendingEvents) observe(o *signals.Observation) {
 	count, first, last := 0, -1, -1
 	for i := range m.Observations {
 		if m.Observations[i].Container == o.Container {
@@ -359,7 +359,7 @@ func (m *Mail) observe(o *signals.Observation) {
 }
 
 // sample appends samples; when nobody collects them, the oldest go first.
-func (m *Mail) sample(samples ...memory.Sample) {
+func (m *PendingEvents) sample(samples ...memory.Sample) {
 	m.Samples = append(m.Samples, samples...)
 	if over := len(m.Samples) - maxSamples; over > 0 {
 		m.Samples = append(m.Samples[:0], m.Samples[over+maxSamples/4:]...)
@@ -367,7 +367,7 @@ func (m *Mail) sample(samples ...memory.Sample) {
 }
 
 // counted appends counters; when nobody collects them, the oldest go first: the newest carry the sum.
-func (m *Mail) counted(counters ...signals.Counter) {
+func (m *PendingEvents) counted(counters ...signals.Counter) {
 	m.Counters = append(m.Counters, counters...)
 	if over := len(m.Counters) - maxSamples; over > 0 {
 		m.Counters = append(m.Counters[:0], m.Counters[over+maxSamples/4:]...)
