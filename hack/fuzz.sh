@@ -22,6 +22,10 @@ fuzz() { # fuzz PACKAGE-PATH FOLDER NAME BINARY
 	local log=$work/$3.log start=$SECONDS result=ok last
 	(cd "$2" && timeout --signal=QUIT --kill-after=30 "$stuck" "$4" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$time" \
 		-test.parallel 1 -test.fuzzcachedir "$cache/$1") >"$log" 2>&1 || result=FAILED
+	# Go calls it a failure when the time is over before a slow machine is through with the seeds, or with an input that it was still trying.
+	if [ "$result" = FAILED ] && grep -q 'context deadline exceeded' "$log" && ! grep -qE 'Failing input written|panic:|budget' "$log"; then
+		result='ok, ended by its time'
+	fi
 	last=$(grep '^fuzz: elapsed' "$log" | tail -n 1 || true)
 	if [ "$result" = FAILED ]; then
 		echo "$2 $3" >>"$work/failed"
