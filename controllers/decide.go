@@ -58,7 +58,7 @@ const (
 	minLook = 10 * time.Second
 )
 
-// decide looks at a scene and at what is remembered, and says what to tell. It writes nothing and changes nothing.
+// decide looks at a snapshot and at what is remembered, and says what to tell. It writes nothing and changes nothing.
 func decide(s *snapshot, m *remembered, now time.Time) result {
 	v := result{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]shapeCache{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)

@@ -100,7 +100,7 @@ func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, workload memory.
 	}
 	m.key, m.workload = key, workload
 	r.pods[uid] = m
-	r.household(workload).pods[uid] = struct{}{}
+	r.entry(workload).pods[uid] = struct{}{}
 }
 
 // Owned says to which of the workloads that have had its workload's name a pod belongs.
@@ -117,7 +117,7 @@ func (r *Inbox) Owned(uid, owner types.UID) {
 func (r *Inbox) Observe(workload memory.WorkloadRef, observations []signals.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	mail := &r.household(workload).mail
+	mail := &r.entry(workload).mail
 	for i := range observations {
 		mail.observe(&observations[i])
 	}
@@ -130,7 +130,7 @@ func (r *Inbox) RemovePod(workload memory.WorkloadRef, owner types.UID, pod *cor
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[pod.UID]
-	mail := &r.household(workload).mail
+	mail := &r.entry(workload).mail
 	if len(observations) > 0 {
 		if mail.Departed == nil {
 			mail.Departed = map[types.UID]types.UID{}
@@ -168,7 +168,7 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 			continue
 		}
 		heard[s.Container] = struct{}{}
-		mail := &r.household(m.workload).mail
+		mail := &r.entry(m.workload).mail
 		mail.sample(s)
 		mail.Source = source
 		touched[m.workload] = struct{}{}
@@ -192,7 +192,7 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 		if !found || !m.on(node, c.Container) {
 			continue
 		}
-		r.household(m.workload).mail.counted(c)
+		r.entry(m.workload).mail.counted(c)
 		if c.Count > 0 {
 			touched[m.workload] = struct{}{}
 		}
@@ -225,7 +225,7 @@ func (r *Inbox) Return(workload memory.WorkloadRef, mail PendingEvents) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.household(workload)
+	h := r.entry(workload)
 	newer := h.mail
 	h.mail = mail
 	for i := range newer.Observations {
@@ -309,7 +309,7 @@ func (r *Inbox) Concerned(changes []govern.Change) []memory.WorkloadRef {
 	return refs
 }
 
-func (r *Inbox) household(w memory.WorkloadRef) *workloadEntry {
+func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
 	h, found := r.workloads[w]
 	if !found {
 		h = &workloadEntry{pods: map[types.UID]struct{}{}}
@@ -325,7 +325,7 @@ func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
 	}
 }
 
-// tidy drops a household that has neither pods nor mail.
+// tidy drops an entry that has neither pods nor mail.
 func (r *Inbox) tidy(w memory.WorkloadRef) {
 	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations)+len(h.mail.Samples)+len(h.mail.Counters) == 0 {
 		delete(r.workloads, w)

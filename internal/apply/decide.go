@@ -67,7 +67,7 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := have(c)
 	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 && !recommend.Differs(now, limit, wish.Policy) {
-		to.Limit = c.Spec.Limit // a change of the request alone waits for less than one of the limit
+		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
 	to, _ = wish.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
 	if pod.QoS == "Guaranteed" {

@@ -165,15 +165,16 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 // sawRaise remembers when a limit was first seen higher, before that is written down.
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
-		c.before, c.raised = before, now
+		c.before, c.raised, c.raisedOf = before, now, o.Restarts
 	}
 }
 
 // racedRaise: an instance that died this soon after its limit was seen higher may have died before the raise reached it, at the limit of
 // before. 64Mi became 666Mi for a need of 90Mi that way, within two seconds: three replicas that start together, and the first kill raises
-// all of them. When the higher limit is too low as well, the next death tells.
+// all of them. When the higher limit is too low as well, the next death tells, also on a node whose clock is behind: only the instance that
+// lived when the limit rose is in question.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
-	return c.limitOf == t.Index && 0 < c.before && c.before < limit && t.Finished.Before(c.raised.Add(memory.RaiseReaches))
+	return c.raisedOf == t.Index && 0 < c.before && c.before < limit && t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
 
 // keepLimit writes down what instance of was seen with. Without room its death is told with the limit of the day.

@@ -251,3 +251,16 @@ func TestADeathInTheSecondOfARaiseIsAtTheLimitOfBefore(t *testing.T) {
 		})
 	}
 }
+
+// On a node whose clock is an hour behind every death seems to come before the raise. Only the first may be taken for that.
+func TestASlowClockDoesNotHideThatTheRaiseWasTooLittle(t *testing.T) {
+	const second, hour = 1. / 60, 60.
+	l := &Ledger{}
+	l.Update(Observe(makePod("web-1", "u1").container("app", "64Mi", running(0, -hour)).pod), nil, at(second))
+	l.Update(Observe(resizedTo("256Mi", running(0, -hour)).podHas("256Mi").pod), nil, at(2*second))
+	l.Update(Observe(resizedTo("256Mi", after(running(1, -hour+2), oom(0, -hour, -hour+1))).podHas("256Mi").pod), nil, at(1))
+	got := l.Update(Observe(resizedTo("256Mi", ended(1, oom(1, -hour+2, -hour+3))).podHas("256Mi").pod), nil, at(3))
+	if len(got) != 1 || got[0].Limit != size("256Mi") || got[0].Asked != 0 {
+		t.Errorf("got %+v, want one kill at 256Mi", got)
+	}
+}

@@ -78,9 +78,11 @@ type cursor struct {
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// before is the limit that a raise seen at raised replaced. Both are forgotten with memfit: they matter for seconds.
-	before memory.Bytes
-	raised time.Time
+	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived. They are forgotten with memfit: they matter for
+	// seconds.
+	before   memory.Bytes
+	raised   time.Time
+	raisedOf int32
 	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it;
 	// counter is false before the first reading.
 	counter   bool
