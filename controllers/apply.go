@@ -17,7 +17,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -36,8 +35,8 @@ func resizes(mode v1alpha1.SizingMode) bool {
 }
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *snapshot, m *remembered, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.sizing, Namespace: s.owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
+func applyInput(s *snapshot, m *state, live map[string]inject.Live, now time.Time) apply.Input {
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.rollout, Namespace: s.owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
 	if !resizes(s.profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
 		if s.profile.Spec.Drift.Action != v1alpha1.DriftRestart {
@@ -74,7 +73,7 @@ func applyPolicy(s *snapshot) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (m *remembered) runningPod(s *snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
+func (m *state) runningPod(s *snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
@@ -210,78 +209,142 @@ func lastDay(h *history.Container) memory.Bytes {
 	return peak
 }
 
-// apply writes down what is to be done to running pods, and does it.
-func (r *WorkloadReconciler) apply(ctx context.Context, s *snapshot, m *remembered, v *result, now time.Time) error {
-	m.sizing = v.apply.State
-	for _, a := range v.apply.Actions {
-		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
-			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
-		}
-	}
-	if err := r.save(ctx, s.owner, m, now); err != nil {
-		for _, a := range v.apply.Actions {
-			if a.Restart {
-				m.restarts.Undo(a.UID)
-			}
-		}
-		return err
-	}
-	for _, f := range v.findings {
-		r.Metrics.applied(s.owner.Ref, string(f.Kind))
-		r.recordEvent(foundOnWorkload(s.owner, f))
-		r.recordEvent(foundOnPod(s.owner, f))
-	}
+// act does to running pods what the step decided, which the checkpoint says already.
+func (r *WorkloadReconciler) act(ctx context.Context, s *snapshot, m *state, actions []apply.Action, now time.Time) error {
 	var failed error
-	for _, a := range v.apply.Actions {
-		failed = errors.Join(failed, r.carryOut(ctx, s, m, a, now))
+	for _, a := range actions {
+		result, err := r.carryOut(ctx, s, a)
+		m.note(a, result, now)
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
 
-// carryOut does one thing to one pod. What the API server refuses is noted and not asked for again soon; any other failure is tried again
-// with the next look, because the state says that it is to be done.
-func (r *WorkloadReconciler) carryOut(ctx context.Context, s *snapshot, m *remembered, a apply.Action, now time.Time) error {
+// outcome is what became of an action.
+type outcome struct {
+	kind outcomeKind
+	// why the API server refused it.
+	why string
+}
+
+type outcomeKind int
+
+const (
+	// outcomeUnknown: it was done, or nobody knows; the next step sees what there is.
+	outcomeUnknown outcomeKind = iota
+	// outcomeGone: the pod does not exist any more, or another has its name.
+	outcomeGone
+	// outcomeBudget: a PodDisruptionBudget does not allow it now.
+	outcomeBudget
+	// outcomeRefused: the API server does not allow it.
+	outcomeRefused
+	// outcomeNotAttempted: it was not sent.
+	outcomeNotAttempted
+)
+
+// note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed otherwise is tried
+// again by the next step, because the state says that it is to be done; but for an eviction for memory that climbs: of that nobody
+// knows whether it happened, and it counts as done.
+func (m *state) note(a apply.Action, o outcome, now time.Time) {
+	if a.Restart && o.kind != outcomeUnknown {
+		m.restarts.Undo(a.UID)
+	}
+	switch o.kind {
+	case outcomeGone:
+		m.rollout.Gone(a.UID)
+	case outcomeBudget:
+		m.refuse(a, apply.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
+	case outcomeRefused:
+		m.refuse(a, apply.ReasonRefused, o.why, now.Add(afterForbidden), now)
+	case outcomeNotAttempted:
+		if a.Restart {
+			m.rollout.Gone(a.UID)
+		}
+	case outcomeUnknown:
+	}
+}
+
+const budgetRefusal = "a PodDisruptionBudget does not allow it now"
+
+func (m *state) refuse(a apply.Action, reason, why string, until, now time.Time) {
+	if !a.Restart {
+		m.rollout.Refused(a, reason, why, now)
+		return
+	}
+	m.rollout.Gone(a.UID)
+	m.restartRefused = refusal{until, why}
+}
+
+// notDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind their backs.
+func (m *state) notDone(actions []apply.Action) {
+	for _, a := range actions {
+		m.note(a, outcome{kind: outcomeNotAttempted}, time.Time{})
+	}
+}
+
+// carryOut does one thing to one pod.
+func (r *WorkloadReconciler) carryOut(ctx context.Context, s *snapshot, a apply.Action) (outcome, error) {
 	pod := s.pod(a.UID)
-	if a.Restart && pod != nil && r.Evict != nil {
-		return r.restart(ctx, s, m, a, now)
+	if pod == nil || !a.Evict && !a.Restart && r.Resize == nil || (a.Evict || a.Restart) && r.Evict == nil {
+		return outcome{kind: outcomeGone}, nil
 	}
-	if pod == nil || r.Resize == nil || a.Evict && r.Evict == nil {
-		m.sizing.Gone(a.UID)
-		return nil
+	var err error
+	if a.Evict || a.Restart {
+		err = r.Evict(ctx, pod)
+	} else {
+		err = r.Resize(ctx, pod, a.Sizes)
 	}
-	act, verb := r.Evict, "evicting"
-	if !a.Evict {
-		verb = "resizing"
-		act = func(ctx context.Context, pod *corev1.Pod) error { return r.Resize(ctx, pod, a.Sizes) }
-	}
-	err := act(ctx, pod)
+	o, failed := outcomeOf(a, err)
 	switch {
-	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// Not the pod is missing, but the path.
-		why := "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
-			"was the feature gate InPlacePodVerticalScaling turned off?"
-		m.sizing.Refused(a, apply.ReasonRefused, why, now)
-		r.recordEvent(refusedPod(s.owner, pod, a, why))
-		return nil
 	case err == nil:
-		r.Metrics.applied(s.owner.Ref, actionName(a))
-		r.recordEvent(changedPod(s.owner, pod, a))
-		return nil
-	case errors.Is(err, errChanged):
-		return nil // the change brings the next look, which finds what there is now
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		m.sizing.Gone(a.UID) // it is gone, or another pod has its name
-		return nil
-	case a.Evict && apierrors.IsTooManyRequests(err):
-		m.sizing.Refused(a, apply.ReasonBudget, "a PodDisruptionBudget does not allow it now", now)
-		return nil
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err):
-		why := "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err)
-		m.sizing.Refused(a, apply.ReasonRefused, why, now)
-		r.recordEvent(refusedPod(s.owner, pod, a, why))
-		return nil
+		r.changed(s, pod, a)
+	case o.kind == outcomeRefused && !a.Restart:
+		r.recordEvent(refusedPod(s.owner, pod, a, o.why))
+	case failed != nil:
+		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)
 	}
-	return fmt.Errorf("%s pod %s/%s: %w", verb, pod.Namespace, pod.Name, err)
+	return o, failed
+}
+
+// changed tells that the API server took a change.
+func (r *WorkloadReconciler) changed(s *snapshot, pod *corev1.Pod, a apply.Action) {
+	if a.Restart {
+		r.Metrics.restarted(s.owner.Ref)
+		r.recordEvent(restartedPod(s.owner, pod, a.Why))
+		r.recordEvent(restartedWorkload(s.owner, pod, a.Why))
+		return
+	}
+	r.Metrics.applied(s.owner.Ref, actionName(a))
+	r.recordEvent(changedPod(s.owner, pod, a))
+}
+
+func verbOf(a apply.Action) string {
+	if a.Evict || a.Restart {
+		return "evicting"
+	}
+	return "resizing"
+}
+
+// outcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
+func outcomeOf(a apply.Action, err error) (outcome, error) {
+	evicts := a.Evict || a.Restart
+	switch {
+	case err == nil, errors.Is(err, errChanged): // a change of the pod brings the next step, which finds what there is then
+		return outcome{}, nil
+	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// Not the pod is missing, but the path.
+		return outcome{outcomeRefused, "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
+			"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return outcome{kind: outcomeGone}, nil
+	case evicts && apierrors.IsTooManyRequests(err):
+		return outcome{kind: outcomeBudget}, nil
+	case a.Restart && apierrors.IsForbidden(err):
+		return outcome{outcomeRefused, "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " + quote.Line(err.Error())}, nil
+	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
+		return outcome{outcomeRefused, "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err)}, nil
+	}
+	return outcome{}, err
 }
 
 // granted says which part of the installation holds the right that is missing; empty when none is.

@@ -51,7 +51,7 @@ func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
 			others[pod.UID] = true
 		}
 	}
-	for pod, owner := range s.mail.Departed {
+	for pod, owner := range s.events.Departed {
 		if strange(owner) {
 			others[pod] = true
 		}
@@ -60,11 +60,11 @@ func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
 		return
 	}
 	s.pods = slices.DeleteFunc(s.pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
-	s.mail.Observations = slices.DeleteFunc(s.mail.Observations, func(o signals.Observation) bool { return others[o.Container.UID] })
-	s.mail.Samples = slices.DeleteFunc(s.mail.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] })
-	s.mail.Counters = slices.DeleteFunc(s.mail.Counters, func(c signals.Counter) bool { return others[c.Container.UID] })
-	if s.mail.Last != nil && others[s.mail.Last.UID] {
-		s.mail.Profile, s.mail.Last = nil, nil
+	s.events.Observations = slices.DeleteFunc(s.events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] })
+	s.events.Samples = slices.DeleteFunc(s.events.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] })
+	s.events.Counters = slices.DeleteFunc(s.events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] })
+	if s.events.Last != nil && others[s.events.Last.UID] {
+		s.events.Profile, s.events.Last = nil, nil
 	}
 }
 
@@ -72,9 +72,10 @@ func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
 // names its owner would go with it anyway; nothing is written for it any more.
 func (r *WorkloadReconciler) leave(ctx context.Context, s *snapshot) error {
 	w := s.owner.Ref
+	r.Inbox.Done(w)
 	r.Inbox.Govern(w, nil, ProfileKey{})
-	_, known := r.memory.get(w)
-	r.memory.drop(w)
+	_, known := r.states.get(w)
+	r.states.drop(w)
 	r.Metrics.forget(w)
 	r.solved(w)
 	if s.presence.State != records.Gone {

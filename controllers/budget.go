@@ -84,7 +84,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	began := r.Clock.Now()
 	within, cancel := context.WithTimeout(ctx, or(r.LookBudget, lookBudget))
 	defer cancel()
-	result, err := r.look(within, workload)
+	result, err := r.reconcile(within, workload)
 	if err == nil || !errors.Is(within.Err(), context.DeadlineExceeded) {
 		r.overdue.done(workload)
 		return result, err
@@ -123,9 +123,9 @@ func (r *WorkloadReconciler) stalled(ctx context.Context, workload memory.Worklo
 		}
 		return
 	}
-	if m, known := r.memory.get(workload); known {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.recommendation = projectionOf(&rec)
+	if e, known := r.states.get(workload); known {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.recommendation = projectionOf(&rec)
 	}
 }

@@ -22,145 +22,154 @@ import (
 	"github.com/memfit/memfit/internal/records"
 )
 
-// recall returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart or a change of leader.
-func (r *WorkloadReconciler) recall(ctx context.Context, s *snapshot) (*remembered, error) {
+// load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of leader, or a write
+// of which nobody knows whether it happened.
+func (r *WorkloadReconciler) load(ctx context.Context, s *snapshot) (*entry, error) {
 	workload := s.owner.Ref
-	m, known := r.memory.get(workload)
-	if known && m.owner != "" && s.owner.UID != "" && m.owner != s.owner.UID { // deleted and made again: maybe another program
-		r.memory.drop(workload)
+	e, known := r.states.get(workload)
+	if known && e.owner != "" && s.owner.UID != "" && e.owner != s.owner.UID { // deleted and made again: maybe another program
+		r.states.drop(workload)
 		r.Metrics.forget(workload)
 		known = false
 	}
-	if known && !m.suspect {
-		return m, nil
+	if known && !e.suspect {
+		return e, nil
 	}
-	var stored v1alpha1.MemoryCheckpoint
-	key := client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}
-	err := r.Live.Get(ctx, key, &stored)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
+	stored, err := r.storedCheckpoint(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	found := err == nil
-	if found {
-		if found, err = r.claim(ctx, s, &stored); err != nil {
+	if !known {
+		e = &entry{state: newState(), owner: s.owner.UID}
+		if err := r.recallRecommendation(ctx, s, e); err != nil {
 			return nil, err
 		}
-	}
-	switch {
-	case !known:
-		m = newRemembered()
-		if err := r.recallRecommendation(ctx, s, m); err != nil {
-			return nil, err
-		}
-		if m.owner = s.owner.UID; m.owner == "" && !found { // what is written now would be nobody's
+		if e.owner == "" && stored == nil { // what is written now would be nobody's
 			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, workload)
 		}
-	case !found && m.checkpoint.ResourceVersion == "":
-		m.suspect = false // nothing was written, and nothing is there
-		return m, nil
-	case found && stored.ResourceVersion == m.checkpoint.ResourceVersion:
-		m.suspect = false // the write that failed did not happen
-		return m, nil
-	case found && m.attempted != nil && bytes.Equal(stored.Status.Ledger, m.attempted):
-		m.adopt(&stored) // the write happened, only its answer was lost
-		return m, m.rollBack()
 	}
-	if found {
-		lost, err := m.unpack(&stored)
-		if err != nil {
-			return nil, err
-		}
-		if len(lost) > 0 {
-			logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
-		}
-	} else {
-		stored = v1alpha1.MemoryCheckpoint{}
-		m.saved = nil // somebody deleted it: what is in memory is written again
+	if err := e.restore(ctx, stored); err != nil {
+		return nil, err
 	}
-	m.adopt(&stored)
-	r.memory.put(workload, m)
-	return m, nil
+	r.states.put(workload, e)
+	return e, nil
 }
 
-// adopt makes c the version that the next write builds on.
-func (m *remembered) adopt(c *v1alpha1.MemoryCheckpoint) {
-	m.checkpoint = v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
-		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
-	}}
-	m.suspect, m.attempted = false, nil
-	if len(c.Status.Ledger) > 0 {
-		m.saved = slices.Clone(c.Status.Ledger)
+// storedCheckpoint is the workload's MemoryCheckpoint on the API server; nil: there is none that may be used.
+func (r *WorkloadReconciler) storedCheckpoint(ctx context.Context, s *snapshot) (*v1alpha1.MemoryCheckpoint, error) {
+	stored := &v1alpha1.MemoryCheckpoint{}
+	key := client.ObjectKey{Namespace: s.owner.Ref.Namespace, Name: govern.RecordName(s.owner.Ref)}
+	switch err := r.Live.Get(ctx, key, stored); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
 	}
-	m.savedRestarts, m.savedSizing = slices.Clone(c.Status.Drift), slices.Clone(c.Status.Sizing)
+	if usable, err := r.claim(ctx, s, stored); err != nil || !usable {
+		return nil, err
+	}
+	return stored, nil
 }
 
-// save writes the checkpoint if it is due. When it returns nil the ledger is safe. When it fails the ledger in memory is what it
-// was before, and the mail must go back.
-func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, m *remembered, now time.Time) error {
-	status, err := m.pack()
-	if err != nil || !m.due(&status, r.CheckpointEvery, now) {
+// restore makes the state what the checkpoint says, unless it is the version that the state was written to: then a write that failed
+// did not happen, and the state goes on from there.
+func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
+	switch {
+	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
+		e.adopt(&v1alpha1.MemoryCheckpoint{})
+		return nil
+	case stored.ResourceVersion == e.checkpoint.ResourceVersion:
+		e.suspect = false
+		return nil
+	case stored.Status.Version == 0: // created, and nothing written into it yet
+		e.adopt(stored)
+		return nil
+	}
+	lost, err := e.state.unpack(stored)
+	if err != nil {
 		return err
 	}
-	if err := m.packHistories(&status); err != nil {
-		return err
+	if len(lost) > 0 {
+		logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
 	}
-	m.attempted = status.Ledger
-	if err := r.write(ctx, owner, m, status); err != nil {
-		m.suspect = true
-		if undo := m.rollBack(); undo != nil {
-			r.memory.drop(owner.Ref) // the copy on the API server is the truth
-		}
-		return err
-	}
-	m.savedAt = now
+	e.adopt(stored)
 	return nil
 }
 
-func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, m *remembered, status v1alpha1.MemoryCheckpointStatus) error {
-	c := m.checkpoint.DeepCopy()
+// adopt makes c the version that the next write builds on.
+func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
+	e.checkpoint = v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
+		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
+	}}
+	e.suspect = false
+	e.saved = v1alpha1.MemoryCheckpointStatus{
+		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
+	}
+}
+
+// due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history may, because
+// losing minutes of samples changes no number.
+func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories int, every time.Duration, now time.Time) bool {
+	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
+		histories > 0 && now.Sub(e.savedAt) >= every
+}
+
+// save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with. When it fails, the
+// state in memory is as it was, and the events stay in the inbox.
+func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, e *entry, next *state, now time.Time) error {
+	status, err := next.pack()
+	if err != nil {
+		return err
+	}
+	if e.due(&status, len(next.containers), r.CheckpointEvery, now) {
+		if err := next.packHistories(&status); err != nil {
+			return err
+		}
+		e.suspect = true // until it is known what became of it
+		if err := r.write(ctx, owner, e, status); err != nil {
+			return err
+		}
+		e.savedAt = now
+	}
+	e.state = next
+	return nil
+}
+
+func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, e *entry, status v1alpha1.MemoryCheckpointStatus) error {
+	c := e.checkpoint.DeepCopy()
 	if c.ResourceVersion == "" {
 		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)}}
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("creating MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
+		e.adopt(c) // it is empty, which is not what is known
+		e.suspect = true
 	}
 	c.Status = status
 	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its state.
 	if err := r.Status().Update(ctx, c); err != nil {
 		return fmt.Errorf("writing MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 	}
-	m.adopt(c)
+	e.adopt(c)
 	return nil
 }
 
 // recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in it.
-func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *snapshot, m *remembered) error {
+func (r *WorkloadReconciler) recallRecommendation(ctx context.Context, s *snapshot, e *entry) error {
 	workload := s.owner.Ref
 	var stored v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: workload.Namespace, Name: govern.RecordName(workload)}
+	e.recommendation = projection{}
 	if err := r.Live.Get(ctx, key, &stored); err != nil {
 		if apierrors.IsNotFound(err) {
-			m.recommendation = projection{}
 			return nil
 		}
 		return fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
 	if usable, err := r.claim(ctx, s, &stored); err != nil || !usable {
-		m.recommendation = projection{}
 		return err
 	}
-	m.recommendation, m.standing = projectionOf(&stored), sizes(&stored.Status)
-	m.used = map[string]v1alpha1.ContainerRecommendation{}
-	for _, c := range stored.Status.Containers {
-		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
-		source, past := sourcesOf(c.Evidence.Source)
-		m.source, m.past = or(m.source, source), or(m.past, past)
-	}
-	m.recallShapes(&stored.Status)
-	m.liveSets = liveSets(&stored.Status)
-	if c := stored.Status.Coverage; c != nil {
-		m.outOfDate = c.Missed + c.Stale
-	}
-	m.conflicted = inConflict(&stored.Status) != ""
+	e.recommendation = projectionOf(&stored)
+	e.state.recall(&stored.Status)
 	return nil
 }

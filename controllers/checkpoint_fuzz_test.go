@@ -47,15 +47,15 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 		Version: version, Ledger: ledger, Drift: drift, Sizing: sizing,
 		Containers: []v1alpha1.CheckpointContainer{{Name: container, History: history}},
 	}}
-	m := newRemembered()
+	m := newState()
 	if _, err := m.unpack(c); err != nil {
-		if len(m.containers) > 0 || len(m.saved) > 0 {
+		if len(m.containers) > 0 || len(m.ledger.Containers()) > 0 {
 			t.Errorf("a checkpoint that is refused (%v) left something behind", err)
 		}
 		return
 	}
 	written := packedWhole(t, m)
-	again := newRemembered()
+	again := newState()
 	if lost, err := again.unpack(&v1alpha1.MemoryCheckpoint{Status: written}); err != nil || len(lost) > 0 {
 		t.Fatalf("what was written cannot be read: %v, lost %v", err, lost)
 	}
@@ -64,7 +64,7 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 	}
 	now := start.Add(24 * time.Hour)
 	pod := []signals.Observation{killedBy(now)}
-	if first, second := m.look(pod, now), m.look(pod, now.Add(time.Minute)); len(first) > 1 || len(second) > 0 {
+	if first, second := m.ledger.Update(pod, m.peak, now), m.ledger.Update(pod, m.peak, now.Add(time.Minute)); len(first) > 1 || len(second) > 0 {
 		t.Errorf("one kill was counted %d and %d times", len(first), len(second))
 	}
 }
@@ -78,7 +78,7 @@ func killedBy(now time.Time) signals.Observation {
 	}
 }
 
-func packedWhole(t testing.TB, m *remembered) v1alpha1.MemoryCheckpointStatus {
+func packedWhole(t testing.TB, m *state) v1alpha1.MemoryCheckpointStatus {
 	t.Helper()
 	status, err := m.pack()
 	if err == nil {

@@ -42,10 +42,10 @@ func killedPods(namespace string, pods, containers int) []signals.Observation {
 }
 
 // full is what memfit remembers of a workload with that many killed pods, and with histories of as many containers as are kept.
-func full(namespace string, pods, containers int) *remembered {
-	m := newRemembered()
-	m.look(nil, start.Add(-time.Minute))
-	m.look(killedPods(namespace, pods, containers), start.Add(2*time.Minute))
+func full(namespace string, pods, containers int) *state {
+	m := newState()
+	m.ledger.Update(nil, m.peak, start.Add(-time.Minute))
+	m.ledger.Update(killedPods(namespace, pods, containers), m.peak, start.Add(2*time.Minute))
 	for c := range maxContainers {
 		ref := memory.ContainerRef{Namespace: namespace, Pod: "web-00000", UID: "u", Container: fmt.Sprintf("app-%02d", c)}
 		for minute := range 3 * 24 * 60 {
@@ -62,27 +62,27 @@ var _ = Describe("A checkpoint of a workload with very many killed pods", func()
 		for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
 			owner := owners.Owner{Ref: w.alone(fmt.Sprintf("web-%d-%d", tc.pods, tc.containers)), UID: "web"}
 			m := full(w.namespace, tc.pods, tc.containers)
-			Expect(w.reconciler.save(w.ctx, owner, m, start)).To(Succeed())
+			Expect(w.reconciler.save(w.ctx, owner, &entry{state: newState()}, m, start)).To(Succeed())
 
 			stored := w.checkpoint(owner.Ref)
 			data, err := json.Marshal(stored)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(len(data)).To(BeNumerically("<=", maxCheckpoint))
 			Expect(stored.Status.Containers).To(HaveLen(maxContainers), "every history has room")
-			again := newRemembered()
+			again := newState()
 			lost, err := again.unpack(stored)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(lost).To(BeEmpty())
-			Expect(again.look(killedPods(w.namespace, tc.pods, tc.containers), start.Add(3*time.Minute))).To(BeEmpty(), "nothing is counted twice")
+			Expect(again.ledger.Update(killedPods(w.namespace, tc.pods, tc.containers), again.peak, start.Add(3*time.Minute))).To(BeEmpty(), "nothing is counted twice")
 		}
 	})
 })
 
 func TestAFullLedgerIsSaidOnTheWorkload(t *testing.T) {
-	m := newRemembered()
-	m.look(nil, start.Add(-time.Minute))
+	m := newState()
+	m.ledger.Update(nil, m.peak, start.Add(-time.Minute))
 	const pods = 40_000
-	m.look(killedPods("shop", pods, 1), start.Add(2*time.Minute))
+	m.ledger.Update(killedPods("shop", pods, 1), m.peak, start.Add(2*time.Minute))
 	c := oomCondition(&snapshot{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, start.Add(2*time.Minute))
 	if c.Reason != v1alpha1.ReasonLedgerFull || c.Status != "True" {
 		t.Errorf("got %+v, want OOMObserved=True because of %s", c, v1alpha1.ReasonLedgerFull)

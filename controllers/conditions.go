@@ -39,7 +39,7 @@ func settled(conditions, before []metav1.Condition, generation int64, now time.T
 	return conditions
 }
 
-func workloadConditions(s *snapshot, m *remembered, v *result, cov coverage, now time.Time) []metav1.Condition {
+func workloadConditions(s *snapshot, m *state, v *result, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
 		oomCondition(s, m, now),
@@ -64,7 +64,7 @@ func readyCondition(s *snapshot, v *result) metav1.Condition {
 // defaultWindow is drift.window when the profile does not say.
 const defaultWindow = 24 * time.Hour
 
-func oomCondition(s *snapshot, m *remembered, now time.Time) metav1.Condition {
+func oomCondition(s *snapshot, m *state, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.profile.Spec.Drift.Window; w != nil {
 		window = w.Duration

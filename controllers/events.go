@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,11 +28,64 @@ type workloadEvent struct {
 // maxNote is what the API takes in a note, in bytes.
 const maxNote = 1024
 
+func (r *WorkloadReconciler) recordEvents(all []workloadEvent) {
+	for i := range all {
+		r.recordEvent(all[i])
+	}
+}
+
 func (r *WorkloadReconciler) recordEvent(e workloadEvent) {
 	if r.Recorder == nil {
 		return
 	}
 	r.Recorder.Eventf(e.regarding, e.related, e.kind, e.reason, e.action, "%s", quote.Cut(e.note, maxNote))
+}
+
+// news are the events about what happened.
+func news(s *snapshot, v *result, kills []memory.OOMKill, stalls stallChanges) (all []workloadEvent) {
+	summaries := v.summaries()
+	for i := range kills {
+		all = append(all, oomKilledPod(s.owner, &kills[i]), oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
+	}
+	all = append(all, stallEvents(s.owner, stalls, summaries)...)
+	for _, f := range v.findings {
+		all = append(all, foundOnWorkload(s.owner, f), foundOnPod(s.owner, f))
+	}
+	return all
+}
+
+// changes are the events about what is otherwise than it was told last, and what is told then.
+func changes(s *snapshot, m *state, v *result) (all []workloadEvent, now told) {
+	summaries := v.summaries()
+	all = m.shapeEvents(s, v, &now)
+	for _, c := range v.changed {
+		all = append(all, recommendationChanged(s.owner, c, summaries[c]))
+	}
+	now.outOfDate = v.coverage.Missed + v.coverage.Stale
+	if now.outOfDate > 0 && m.told.outOfDate == 0 {
+		all = append(all, injectionOutOfDate(s.owner, ofPods(now.outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+	}
+	full := ledgerFull(&m.ledger)
+	if now.ledgerFull = full != ""; now.ledgerFull && !m.told.ledgerFull {
+		all = append(all, ledgerIsFull(s.owner, full))
+	}
+	conflict := inConflict(&v.status)
+	if now.conflicted = conflict != ""; now.conflicted && !m.told.conflicted {
+		all = append(all, conflictAppeared(s, conflict))
+	}
+	return all, now
+}
+
+// summaries are what is made of each container, by name.
+func (v *result) summaries() map[string]string {
+	all := maps.Clone(v.unnamed)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for i := range v.status.Containers {
+		all[v.status.Containers[i].Container] = v.status.Containers[i].Summary
+	}
+	return all
 }
 
 // workloadObject refers to the workload. With its UID the event shows in kubectl describe.

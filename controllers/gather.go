@@ -40,14 +40,17 @@ type snapshot struct {
 	pods, governed []*corev1.Pod
 	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
 	template *corev1.Pod
-	mail     PendingEvents
+	// events are those of this workload, without what belongs to an earlier one of its name.
+	events PendingEvents
 	// facts are what else in the cluster has a say in its memory.
 	facts neighbours.Facts
+	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	unmeasured bool
 }
 
-// gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with their mail.
-func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, mail PendingEvents, keys []types.NamespacedName) (*snapshot, error) {
-	s := &snapshot{owner: owners.Owner{Ref: workload}, mail: mail}
+// gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with what they show.
+func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, events PendingEvents, keys []types.NamespacedName) (*snapshot, error) {
+	s := &snapshot{owner: owners.Owner{Ref: workload}, events: events, unmeasured: r.Unmeasured}
 	rulings, of := map[types.UID]govern.Resolution{}, map[types.UID]owners.Owner{}
 	for _, key := range keys {
 		pod := &corev1.Pod{}
@@ -79,7 +82,7 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 	}
 	s.identify(presence, of)
 	s.rule(rulings)
-	if len(s.pods) == 0 && len(s.mail.Observations) > 0 {
+	if len(s.pods) == 0 && len(s.events.Observations) > 0 {
 		s.lookBack(r)
 	}
 	if err := r.lookAround(ctx, s); err != nil {
@@ -124,10 +127,10 @@ func (s *snapshot) rule(rulings map[types.UID]govern.Resolution) {
 
 // lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
 func (s *snapshot) lookBack(r *WorkloadReconciler) {
-	if s.mail.Profile != nil {
-		s.profile, s.template = s.mail.Profile, s.mail.Last
-	} else if m, known := r.memory.get(s.owner.Ref); known {
-		s.profile, s.template = m.profile, m.template
+	if s.events.Profile != nil {
+		s.profile, s.template = s.events.Profile, s.events.Last
+	} else if e, known := r.states.get(s.owner.Ref); known {
+		s.profile, s.template = e.state.profile, e.state.template
 	}
 }
 
@@ -161,7 +164,7 @@ func (r *WorkloadReconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 // complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
 // ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
 // only then, and when memfit saw them run, because a node's clock may be wrong.
-func complete(s *snapshot, m *remembered, observations []signals.Observation) {
+func complete(s *snapshot, m *state, observations []signals.Observation) {
 	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}

@@ -76,8 +76,8 @@ func (p *HistoryBackfill) Start(ctx context.Context) error {
 	return nil
 }
 
-// Take asks for a workload's past, and hands it over when it is there; from then on it is forgotten. A past that cannot be read is empty.
-func (p *HistoryBackfill) Take(w memory.WorkloadRef) (map[string]*history.Container, bool) {
+// Get asks for a workload's past, and hands it over when it is there, until [HistoryBackfill.Forget]. A past that cannot be read is empty.
+func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked == nil {
@@ -93,8 +93,14 @@ func (p *HistoryBackfill) Take(w memory.WorkloadRef) (map[string]*history.Contai
 	case !a.done:
 		return nil, false
 	}
-	delete(p.asked, w)
 	return a.containers, true
+}
+
+// Forget drops a past that was taken over.
+func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.asked, w)
 }
 
 func (p *HistoryBackfill) next() (memory.WorkloadRef, bool) {
@@ -176,46 +182,80 @@ func (p *HistoryBackfill) ring() {
 	}
 }
 
-// backfill puts a workload's past, once it is there, before what was seen since it was asked for.
-func (r *WorkloadReconciler) backfill(w memory.WorkloadRef, m *remembered) {
-	if r.Past == nil || m.pastKnown {
+// past asks for a workload's past as long as it is wanted.
+func (r *WorkloadReconciler) past(w memory.WorkloadRef, m *state) *past {
+	if r.Past == nil || !m.wantsPast() {
+		return nil
+	}
+	containers, there := r.Past.Get(w)
+	return &past{source: r.Past.Name, there: there, containers: containers}
+}
+
+// past is what a workload used before memfit saw it.
+type past struct {
+	// source is where it comes from: "prometheus".
+	source string
+	// there: it was read; what could not be read has no containers.
+	there      bool
+	containers map[string]*history.Container
+}
+
+// backfill is what is known of a workload's past.
+type backfill struct {
+	// past says where it comes from; empty: nowhere. pastKnown: it was read, or is not needed.
+	past      string
+	pastKnown bool
+	// asked: it is on its way, and since are the samples that came after it was asked for.
+	asked bool
+	since []memory.Sample
+}
+
+// note keeps samples while the past is on its way.
+func (b *backfill) note(samples []memory.Sample) {
+	if b.asked && len(b.since) < maxSamples {
+		b.since = append(b.since, samples...)
+	}
+}
+
+// wantsPast: no past is known, and what memfit saw itself does not reach back as far as one would.
+func (m *state) wantsPast() bool {
+	if m.pastKnown {
+		return false
+	}
+	for _, h := range m.containers {
+		if h.Span() >= youngHistory && !m.asked {
+			return false
+		}
+	}
+	return true
+}
+
+// takePast puts a workload's past, once it is there, before what was seen since it was asked for.
+func (m *state) takePast(p *past) {
+	switch {
+	case p == nil:
+		return
+	case !p.there:
+		m.asked = true
 		return
 	}
-	if m.longEnough() {
-		m.pastKnown, m.meanwhile = true, nil
-		return
-	}
-	containers, there := r.Past.Take(w)
-	if !there {
-		m.pastAsked = true
-		return
-	}
-	m.pastKnown, m.pastAsked = true, false
-	for name, h := range containers {
+	m.pastKnown, m.asked = true, false
+	for name, h := range p.containers {
 		if h.Samples() == 0 || m.containers[name] != nil && m.containers[name].Samples() >= h.Samples() {
 			continue
 		}
-		for _, s := range m.meanwhile {
-			if s.Container.Container == name && s.Time.After(h.Last()) {
-				h.Add(s, m.limitOf(s.Container))
+		of := *h // the past stays as it is until the step is safe
+		for _, s := range m.since {
+			if s.Container.Container == name && s.Time.After(of.Last()) {
+				of.Add(s, m.limitOf(s.Container))
 			}
 		}
-		m.containers[name], m.past = h, r.Past.Name
+		m.containers[name], m.past = &of, p.source
 	}
-	m.meanwhile = nil
+	m.since = nil
 }
 
-// longEnough: there is no need for a past.
-func (m *remembered) longEnough() bool {
-	for _, h := range m.containers {
-		if h.Span() >= youngHistory && !m.pastAsked {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *remembered) limitOf(c memory.ContainerRef) memory.Bytes {
+func (m *state) limitOf(c memory.ContainerRef) memory.Bytes {
 	if in, found := m.instances[c]; found {
 		return in.limit
 	}

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -50,7 +51,8 @@ type placement struct {
 
 type workloadEntry struct {
 	pods map[types.UID]struct{}
-	mail PendingEvents
+	// handed are events that a reconcile has been given and has not acknowledged; mail came in since.
+	handed, mail PendingEvents
 	// profile governed the workload at its last look; empty: none did, or there was none.
 	profile ProfileKey
 }
@@ -72,6 +74,8 @@ type PendingEvents struct {
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
 	Profile *profile.Named
 	Last    *corev1.Pod
+	// Past is what the workload used before memfit saw it; nil: nobody asked. It does not come through the Inbox.
+	Past *past
 }
 
 // NewInbox is an empty inbox.
@@ -200,51 +204,31 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 	return touched
 }
 
-// Collect empties a workload's mailbox and names its pods.
-func (r *Inbox) Collect(workload memory.WorkloadRef) (PendingEvents, []types.NamespacedName) {
+// Pending are the events of a workload that no reconcile has acknowledged, in the order in which they came, and the names of its pods.
+// They stay until [Inbox.Done], so that whatever fails is tried again with them and with what came in meanwhile.
+func (r *Inbox) Pending(workload memory.WorkloadRef) (PendingEvents, []types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[workload]
 	if !found {
 		return PendingEvents{}, nil
 	}
-	mail := h.mail
+	h.handed.append(&h.mail)
 	h.mail = PendingEvents{}
 	keys := make([]types.NamespacedName, 0, len(h.pods))
 	for uid := range h.pods {
 		keys = append(keys, r.pods[uid].key)
 	}
-	r.tidy(workload)
-	return mail, keys
+	return h.handed.clone(), keys
 }
 
-// Return puts mail back that could not be dealt with, before what came in meanwhile.
-func (r *Inbox) Return(workload memory.WorkloadRef, mail PendingEvents) {
-	if len(mail.Observations)+len(mail.Samples)+len(mail.Counters) == 0 {
-		return
-	}
+// Done forgets the events that [Inbox.Pending] returned last.
+func (r *Inbox) Done(workload memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.entry(workload)
-	newer := h.mail
-	h.mail = mail
-	for i := range newer.Observations {
-		h.mail.observe(&newer.Observations[i])
-	}
-	h.mail.sample(newer.Samples...)
-	h.mail.counted(newer.Counters...)
-	h.mail.Look = h.mail.Look || newer.Look
-	if newer.Source != "" {
-		h.mail.Source = newer.Source
-	}
-	for pod, owner := range newer.Departed {
-		if h.mail.Departed == nil {
-			h.mail.Departed = map[types.UID]types.UID{}
-		}
-		h.mail.Departed[pod] = owner
-	}
-	if newer.Profile != nil {
-		h.mail.Profile, h.mail.Last = newer.Profile, newer.Last
+	if h, found := r.workloads[workload]; found {
+		h.handed = PendingEvents{}
+		r.tidy(workload)
 	}
 }
 
@@ -325,11 +309,41 @@ func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
 	}
 }
 
-// tidy drops an entry that has neither pods nor mail.
+// tidy drops an entry that has neither pods nor events.
 func (r *Inbox) tidy(w memory.WorkloadRef) {
-	if h := r.workloads[w]; len(h.pods) == 0 && len(h.mail.Observations)+len(h.mail.Samples)+len(h.mail.Counters) == 0 {
+	if h := r.workloads[w]; len(h.pods) == 0 && h.handed.empty() && h.mail.empty() {
 		delete(r.workloads, w)
 	}
+}
+
+// empty: nothing happened. That somebody asks for a look is nothing that must not be lost.
+func (m *PendingEvents) empty() bool { return len(m.Observations)+len(m.Samples)+len(m.Counters) == 0 }
+
+// append adds what came in later.
+func (m *PendingEvents) append(newer *PendingEvents) {
+	for i := range newer.Observations {
+		m.observe(&newer.Observations[i])
+	}
+	m.sample(newer.Samples...)
+	m.counted(newer.Counters...)
+	m.Look = m.Look || newer.Look
+	m.Source = or(newer.Source, m.Source)
+	for pod, owner := range newer.Departed {
+		if m.Departed == nil {
+			m.Departed = map[types.UID]types.UID{}
+		}
+		m.Departed[pod] = owner
+	}
+	if newer.Profile != nil {
+		m.Profile, m.Last = newer.Profile, newer.Last
+	}
+}
+
+// clone shares no list: whoever gets it may drop what is not of his workload.
+func (m *PendingEvents) clone() PendingEvents {
+	c := *m
+	c.Observations, c.Samples, c.Counters, c.Departed = slices.Clone(m.Observations), slices.Clone(m.Samples), slices.Clone(m.Counters), maps.Clone(m.Departed)
+	return c
 }
 
 // observe appends o unless it repeats the last observation of its container, and keeps at most maxObservations of each.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -47,7 +49,8 @@ func TestMailIsBounded(t *testing.T) {
 		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
 		r.Sampled("node-1", []memory.Sample{s}, "kubelet")
 	}
-	mail, pods := r.Collect(rosterWeb)
+	mail, pods := r.Pending(rosterWeb)
+	r.Done(rosterWeb)
 	if len(pods) != 1 {
 		t.Errorf("%d pods, want 1", len(pods))
 	}
@@ -66,21 +69,31 @@ func TestMailIsBounded(t *testing.T) {
 	if n := len(mail.Samples); n > maxSamples || mail.Samples[n-1].Time.Unix() != 3*maxSamples-1 {
 		t.Errorf("%d samples up to %s, want at most %d up to the newest", n, mail.Samples[n-1].Time, maxSamples)
 	}
-	if mail, _ := r.Collect(rosterWeb); len(mail.Observations)+len(mail.Samples) != 0 {
-		t.Error("collected mail is still there")
+	if mail, _ := r.Pending(rosterWeb); len(mail.Observations)+len(mail.Samples) != 0 {
+		t.Error("events that were acknowledged are still there")
 	}
 }
 
-// TestReturnedMailComesFirst: what failed is dealt with before what came in meanwhile.
-func TestReturnedMailComesFirst(t *testing.T) {
+// TestEventsStayUntilTheyAreAcknowledged: what failed is tried again, before what came in meanwhile, and once.
+func TestEventsStayUntilTheyAreAcknowledged(t *testing.T) {
 	r := rosterWith("1")
 	r.Observe(rosterWeb, []signals.Observation{look("app", 1)})
-	mail, _ := r.Collect(rosterWeb)
+	given, _ := r.Pending(rosterWeb)
+	given.Observations[0] = signals.Observation{} // what a reconcile does with its copy is its own business
 	r.Observe(rosterWeb, []signals.Observation{look("app", 2)})
-	r.Return(rosterWeb, mail)
-	again, _ := r.Collect(rosterWeb)
+	again, _ := r.Pending(rosterWeb)
 	if len(again.Observations) != 2 || again.Observations[0].Restarts != 1 || again.Observations[1].Restarts != 2 {
 		t.Errorf("got %+v, want restarts 1 and then 2", again.Observations)
+	}
+	r.Observe(rosterWeb, []signals.Observation{look("app", 3)})
+	r.Done(rosterWeb)
+	if rest, _ := r.Pending(rosterWeb); len(rest.Observations) != 1 || rest.Observations[0].Restarts != 3 {
+		t.Errorf("got %+v, want only what nobody has been given yet: restarts 3", rest.Observations)
+	}
+	r.Done(rosterWeb)
+	r.RemovePod(rosterWeb, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}, nil, nil)
+	if all := r.Workloads(); len(all) != 0 {
+		t.Errorf("%v is kept without pods and events", all)
 	}
 }
 
@@ -123,7 +136,7 @@ func TestSamplesOfOthersAreDropped(t *testing.T) {
 	if touched := r.Sampled("node-1", samples, "kubelet"); len(touched) != 1 {
 		t.Errorf("touched %v, want one workload", touched)
 	}
-	mail, _ := r.Collect(rosterWeb)
+	mail, _ := r.Pending(rosterWeb)
 	if len(mail.Samples) != 1 || mail.Samples[0].Container.UID != "uid-1" || mail.Source != "kubelet" {
 		t.Errorf("samples %+v from %q, want the one of uid-1 from kubelet", mail.Samples, mail.Source)
 	}

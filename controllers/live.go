@@ -25,7 +25,7 @@ type alive struct {
 }
 
 // knowCaps looks up the heap caps of instances that were not looked at yet. The environment of a pod never changes.
-func (m *remembered) knowCaps(pods []*corev1.Pod) {
+func (m *state) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 			for i := range containers {
@@ -41,7 +41,7 @@ func (m *remembered) knowCaps(pods []*corev1.Pod) {
 // alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap count for the live
 // set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has not collected yet, says nothing more.
 // What stands therefore stays when all replicas have a cap: nothing is seen then that speaks against it.
-func (m *remembered) alive(now time.Time) map[string]alive {
+func (m *state) alive(now time.Time) map[string]alive {
 	all := make(map[string]alive, len(m.liveSets))
 	for name, set := range m.liveSets {
 		all[name] = alive{set: set}

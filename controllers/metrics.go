@@ -6,6 +6,7 @@ package controllers
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -85,12 +86,16 @@ func actionName(a apply.Action) string {
 	return "Resize"
 }
 
-func (m *Metrics) recommended(w memory.WorkloadRef, container string, limit memory.Bytes) {
-	if limit == 0 {
-		m.limit.DeleteLabelValues(w.Namespace, label(w), container)
-		return
+// recommended shows the limits that were published.
+func (m *Metrics) recommended(w memory.WorkloadRef, containers []v1alpha1.ContainerRecommendation) {
+	for i := range containers {
+		labels := []string{w.Namespace, label(w), containers[i].Container}
+		if size := containers[i].Recommended; size != nil && size.Limit != nil {
+			m.limit.WithLabelValues(labels...).Set(float64(memory.FromQuantity(*size.Limit)))
+		} else {
+			m.limit.DeleteLabelValues(labels...)
+		}
 	}
-	m.limit.WithLabelValues(w.Namespace, label(w), container).Set(float64(limit))
 }
 
 // forget drops the series of a workload that is gone or not governed any more.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
@@ -137,48 +136,48 @@ func coarse(q *resource.Quantity) *resource.Quantity {
 }
 
 // publish writes the MemoryRecommendation if it says something new.
-func (r *WorkloadReconciler) publish(ctx context.Context, s *snapshot, m *remembered, v result, now time.Time) error {
-	v.status.Conditions = settled(v.status.Conditions, m.recommendation.conditions, 0, now) // 0: the object's, which its write tells
+func (r *WorkloadReconciler) publish(ctx context.Context, s *snapshot, e *entry, f *effects, now time.Time) error {
+	f.status.Conditions = settled(f.status.Conditions, e.recommendation.conditions, 0, now) // 0: the object's, which its write tells
 	spec := v1alpha1.MemoryRecommendationSpec{
 		Profile:  s.profile.Ref,
 		Workload: v1alpha1.WorkloadReference{APIVersion: s.owner.Ref.APIVersion, Kind: s.owner.Ref.Kind, Name: s.owner.Ref.Name},
 	}
-	if m.recommendation.meta.ResourceVersion != "" && m.recommendation.spec == spec && m.recommendation.gist == statusHash(&v.status, m.standing) {
-		stored, err := r.stored(ctx, s.owner.Ref)
-		switch {
-		case err != nil:
-			return err
-		case stored == nil:
-			m.recommendation = projection{}
-		case stored.Generation <= m.recommendation.meta.Generation:
-			return nil
-		default: // somebody edited the spec: until it is put right, the object is not ready
-			if err := r.recallRecommendation(ctx, s, m); err != nil {
-				return err
-			}
-		}
+	if upToDate, err := r.upToDate(ctx, s, e, f, spec); err != nil || upToDate {
+		return err
 	}
-	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *m.recommendation.meta.DeepCopy(), Spec: m.recommendation.spec}
-	if err := r.writeRecommendation(ctx, s, rec, spec, v.status); err != nil {
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *e.recommendation.meta.DeepCopy(), Spec: e.recommendation.spec}
+	if err := r.writeRecommendation(ctx, s, rec, spec, f.status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			// Somebody edited or deleted it: take over what is there and try again.
-			if again := r.recallRecommendation(ctx, s, m); again != nil {
+			if again := r.recallRecommendation(ctx, s, e); again != nil {
 				return again
 			}
 		}
 		return err
 	}
-	m.recommendation = projectionOf(rec)
-	m.standing = v.recommended
-	for i := range v.status.Containers {
-		c := &v.status.Containers[i]
-		var limit memory.Bytes
-		if c.Recommended != nil && c.Recommended.Limit != nil {
-			limit = memory.FromQuantity(*c.Recommended.Limit)
-		}
-		r.Metrics.recommended(s.owner.Ref, c.Container, limit)
-	}
+	e.recommendation, e.state.standing = projectionOf(rec), f.recommended
+	r.Metrics.recommended(s.owner.Ref, f.status.Containers)
 	return nil
+}
+
+// upToDate: the recommendation says all this already.
+func (r *WorkloadReconciler) upToDate(ctx context.Context, s *snapshot, e *entry, f *effects, spec v1alpha1.MemoryRecommendationSpec) (bool, error) {
+	known := &e.recommendation
+	if known.meta.ResourceVersion == "" || known.spec != spec || known.gist != statusHash(&f.status, e.state.standing) {
+		return false, nil
+	}
+	stored, err := r.stored(ctx, s.owner.Ref)
+	switch {
+	case err != nil:
+		return false, err
+	case stored == nil:
+		e.recommendation = projection{}
+		return false, nil
+	case stored.Generation <= known.meta.Generation:
+		return true, nil
+	}
+	// Somebody edited the spec: until it is put right, the object is not ready.
+	return false, r.recallRecommendation(ctx, s, e)
 }
 
 // exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
@@ -236,45 +235,6 @@ func (r *WorkloadReconciler) withdraw(ctx context.Context, workload memory.Workl
 		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
 	}
 	return nil
-}
-
-// recordEvents writes the events of one look. They come last: what they say is already in the records. Kills are told even when the
-// recommendation could not be written, as are stalls, because the next look will not find them new again; everything else waits.
-func (r *WorkloadReconciler) recordEvents(s *snapshot, m *remembered, kills []memory.OOMKill, stalls stallChanges, v result, published bool) {
-	summaries := maps.Clone(v.unnamed)
-	if summaries == nil {
-		summaries = map[string]string{}
-	}
-	for i := range v.status.Containers {
-		summaries[v.status.Containers[i].Container] = v.status.Containers[i].Summary
-	}
-	for i := range kills {
-		r.recordEvent(oomKilledPod(s.owner, &kills[i]))
-		r.recordEvent(oomKilledWorkload(s.owner, &kills[i], summaries[kills[i].Container.Container]))
-	}
-	r.tellStalls(s.owner, stalls, summaries)
-	if !published {
-		return
-	}
-	r.tellShapes(s, m, &v)
-	for _, c := range v.changed {
-		r.recordEvent(recommendationChanged(s.owner, c, summaries[c]))
-	}
-	outOfDate := v.coverage.Missed + v.coverage.Stale
-	if outOfDate > 0 && m.outOfDate == 0 {
-		r.recordEvent(injectionOutOfDate(s.owner, ofPods(outOfDate, v.coverage.Governed)+" run without what profile "+s.profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
-	}
-	m.outOfDate = outOfDate
-	full := ledgerFull(&m.ledger)
-	if full != "" && !m.toldFull {
-		r.recordEvent(ledgerIsFull(s.owner, full))
-	}
-	m.toldFull = full != ""
-	conflict := inConflict(&v.status)
-	if conflict != "" && !m.conflicted {
-		r.recordEvent(conflictAppeared(s, conflict))
-	}
-	m.conflicted = conflict != ""
 }
 
 // warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.

@@ -5,21 +5,16 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -46,7 +41,7 @@ type refusal struct {
 }
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *snapshot, m *remembered, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+func restartOf(s *snapshot, m *state, shapes map[string]signals.Shape, now time.Time) drift.Decision {
 	spec := s.profile.Spec.Drift
 	if spec.Action != v1alpha1.DriftRestart {
 		return drift.Decision{}
@@ -71,7 +66,7 @@ func restartOf(s *snapshot, m *remembered, shapes map[string]signals.Shape, now 
 }
 
 // notRestarted is why pods of this workload are left alone whatever their memory does.
-func notRestarted(s *snapshot, m *remembered, now time.Time) string {
+func notRestarted(s *snapshot, m *state, now time.Time) string {
 	switch {
 	case s.paused != "":
 		return "paused by " + s.paused
@@ -86,7 +81,7 @@ func notRestarted(s *snapshot, m *remembered, now time.Time) string {
 }
 
 // driftingPod is a pod with what its containers use.
-func (m *remembered) driftingPod(s *snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+func (m *state) driftingPod(s *snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range managed(s.profile, pod) {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.name}
@@ -112,36 +107,6 @@ func ready(pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// restart evicts the pod that was decided on, which is noted already. What did not happen is taken out of the account again.
-func (r *WorkloadReconciler) restart(ctx context.Context, s *snapshot, m *remembered, a apply.Action, now time.Time) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.owner.Ref.Namespace, Name: a.Pod, UID: a.UID}}
-	err := r.Evict(ctx, pod)
-	switch {
-	case err == nil:
-		r.Metrics.restarted(s.owner.Ref)
-		r.recordEvent(restartedPod(s.owner, pod, a.Why))
-		r.recordEvent(restartedWorkload(s.owner, pod, a.Why))
-		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		m.notRestarted(a.UID) // it is gone already, or another pod has its name
-		return nil
-	case apierrors.IsTooManyRequests(err):
-		m.notRestarted(a.UID)
-		m.restartRefused = refusal{now.Add(afterBudget), "a PodDisruptionBudget does not allow it now"}
-		return nil
-	case apierrors.IsForbidden(err):
-		m.notRestarted(a.UID)
-		m.restartRefused = refusal{now.Add(afterForbidden), "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " + quote.Line(err.Error())}
-	}
-	// Of any other failure nobody knows whether the pod was evicted; it counts as done.
-	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
-}
-
-func (m *remembered) notRestarted(uid types.UID) {
-	m.restarts.Undo(uid)
-	m.sizing.Gone(uid)
 }
 
 // evictionTimeout is for one attempt.

@@ -30,7 +30,7 @@ const (
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
 // for reasons of its own.
-func (m *remembered) replicas(container string, pods []*corev1.Pod) []signals.Replica {
+func (m *state) replicas(container string, pods []*corev1.Pod) []signals.Replica {
 	var all []signals.Replica
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
@@ -43,7 +43,7 @@ func (m *remembered) replicas(container string, pods []*corev1.Pod) []signals.Re
 }
 
 // use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0: nobody has read.
-func (m *remembered) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
+func (m *state) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 		if in, found := m.instances[ref]; found && in.recent.most() > most {
@@ -54,7 +54,7 @@ func (m *remembered) use(container string, pods []*corev1.Pod) (most memory.Byte
 }
 
 // inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count; 0: not known.
-func (m *remembered) inUse(container string, pods []*corev1.Pod) memory.Bytes {
+func (m *state) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 	var most memory.Bytes
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
@@ -66,7 +66,7 @@ func (m *remembered) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 }
 
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
-func (m *remembered) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
+func (m *state) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
 	var all []signals.Instance
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
@@ -132,11 +132,6 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 	return c.Reason
 }
 
-// recallShapes takes over what the recommendation says, so that a restart of memfit tells nothing twice.
-func (m *remembered) recallShapes(status *v1alpha1.MemoryRecommendationStatus) {
-	m.drifting, m.sick = driftingIn(status), sickIn(status)
-}
-
 // aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of 60)".
 func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
@@ -164,32 +159,32 @@ func (v *result) sickSentence(pod string) string {
 	return "Its memory is far above that of its replicas"
 }
 
-// tellShapes writes events about memory that begins to drift, and about pods that begin to stand out: once, not at every look.
-func (r *WorkloadReconciler) tellShapes(s *snapshot, m *remembered, v *result) {
-	drifting, sick := driftingIn(&v.status), sickIn(&v.status)
-	if drifting != "" && drifting != m.drifting {
-		r.recordEvent(driftDetected(s.owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
+// shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at every step.
+func (m *state) shapeEvents(s *snapshot, v *result, now *told) (all []workloadEvent) {
+	now.drifting, now.sick = driftingIn(&v.status), sickIn(&v.status)
+	if now.drifting != "" && now.drifting != m.told.drifting {
+		all = append(all, driftDetected(s.owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
 	}
-	for _, name := range sick {
-		if slices.Contains(m.sick, name) {
+	for _, name := range now.sick {
+		if slices.Contains(m.told.sick, name) {
 			continue
 		}
 		for _, pod := range s.governed {
 			if pod.Name == name {
-				r.recordEvent(sickReplica(s.owner, pod, v.sickSentence(name)))
+				all = append(all, sickReplica(s.owner, pod, v.sickSentence(name)))
 			}
 		}
 	}
 	// What is not known at the moment, right after a start of memfit, is as it was.
-	for _, name := range m.sick {
-		if !slices.Contains(sick, name) && !v.compared(name) && slices.ContainsFunc(s.governed, func(p *corev1.Pod) bool { return p.Name == name }) {
-			sick = append(sick, name)
+	for _, name := range m.told.sick {
+		if !slices.Contains(now.sick, name) && !v.compared(name) && slices.ContainsFunc(s.governed, func(p *corev1.Pod) bool { return p.Name == name }) {
+			now.sick = append(now.sick, name)
 		}
 	}
-	if drifting == "" && (len(sick) > 0 || unknownDrift(&v.status)) {
-		drifting = m.drifting
+	if now.drifting == "" && (len(now.sick) > 0 || unknownDrift(&v.status)) {
+		now.drifting = m.told.drifting
 	}
-	m.drifting, m.sick = drifting, sick
+	return all
 }
 
 // compared: the pod was measured long enough to be compared with its replicas.

@@ -41,7 +41,7 @@ func (q *containerInput) judge() shapeCache {
 
 // youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
 // looked at with every sample.
-func (m *remembered) youngest() time.Duration {
+func (m *state) youngest() time.Duration {
 	var span time.Duration
 	for _, h := range m.containers {
 		if s := h.Span(); span == 0 || s < span {

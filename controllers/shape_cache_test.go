@@ -23,10 +23,10 @@ var _ = Describe("A look", func() {
 	var w *world
 	var pod *corev1.Pod
 	var looked time.Time
-	known := func() *remembered {
-		m, found := w.reconciler.memory.get(w.alone("web"))
+	known := func() *state {
+		e, found := w.reconciler.states.get(w.alone("web"))
 		Expect(found).To(BeTrue())
-		return m
+		return e.state
 	}
 	BeforeEach(func() {
 		w = newWorld()
@@ -38,7 +38,7 @@ var _ = Describe("A look", func() {
 			w.passes(time.Minute)
 			w.sampled(pod, (50+5*i)*memory.MiB)
 			w.reconciled(w.alone("web"))
-			Expect(known().lookedAt).To(Equal(w.clock.Now()))
+			Expect(known().steppedAt).To(Equal(w.clock.Now()))
 		}
 		looked = w.clock.Now()
 	})
@@ -55,10 +55,10 @@ var _ = Describe("A look", func() {
 		for range 3 {
 			read(100 * memory.MiB)
 		}
-		Expect(known().lookedAt).To(Equal(looked))
+		Expect(known().steppedAt).To(Equal(looked))
 		Expect(known().history("app").Samples()).To(Equal(samples + 3))
 		read(100 * memory.MiB)
-		Expect(known().lookedAt).To(Equal(w.clock.Now()))
+		Expect(known().steppedAt).To(Equal(w.clock.Now()))
 		Expect(known().history("app").Samples()).To(Equal(samples + 4))
 	})
 
@@ -66,12 +66,12 @@ var _ = Describe("A look", func() {
 		read(100 * memory.MiB)
 		w.reconciler.Inbox.Ask(w.alone("web"))
 		read(100 * memory.MiB)
-		Expect(known().lookedAt).To(Equal(w.clock.Now()))
+		Expect(known().steppedAt).To(Equal(w.clock.Now()))
 		build.OOMKilled(w.clock.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
 		Expect(w.client.Status().Update(w.ctx, pod)).To(Succeed())
 		w.seen(pod)
 		read(100 * memory.MiB)
-		Expect(known().lookedAt).To(Equal(w.clock.Now()))
+		Expect(known().steppedAt).To(Equal(w.clock.Now()))
 	})
 
 	It("does not wait when memory comes close to the limit", func() {
@@ -79,9 +79,9 @@ var _ = Describe("A look", func() {
 		for rss := 100 * memory.MiB; rss < 170*memory.MiB; rss += 10 * memory.MiB {
 			read(rss)
 		}
-		Expect(known().lookedAt).To(Equal(looked), "well below 256Mi")
+		Expect(known().steppedAt).To(Equal(looked), "well below 256Mi")
 		read(200 * memory.MiB)
-		Expect(known().lookedAt).To(Equal(w.clock.Now()))
+		Expect(known().steppedAt).To(Equal(w.clock.Now()))
 	})
 })
 

@@ -23,7 +23,7 @@ type stallChanges struct{ began, ended []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
 // comes before the ledger is written, so that a stall is safe before anybody acts on it.
-func (m *remembered) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
+func (m *state) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in, known := m.instances[observations[i].Container]; known {
 			in.limit = observations[i].Limit
@@ -47,7 +47,7 @@ func (m *remembered) watchStalls(observations []signals.Observation, samples []m
 }
 
 // fileStalls brings the ledger up to date with what the watches know.
-func (m *remembered) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
+func (m *state) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
 	var found []memory.Stall
 	for _, in := range m.instances {
 		if s, ok := in.stalls.Stall(); ok {
@@ -113,7 +113,7 @@ func stallSentence(s *memory.Stall) string {
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
-func stallCondition(s *snapshot, m *remembered, now time.Time) metav1.Condition {
+func stallCondition(s *snapshot, m *state, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
@@ -152,7 +152,7 @@ func stallCondition(s *snapshot, m *remembered, now time.Time) metav1.Condition 
 }
 
 // sayInVain says first of all that more memory did not help: whoever reads that memfit holds should know why.
-func (m *remembered) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
+func (m *state) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	s, found := m.ledger.RaisedInVain(c.Container, now)
 	if !found {
 		return
@@ -166,13 +166,12 @@ func (m *remembered) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Tim
 // maxAdvice is what the API takes.
 const maxAdvice = 8
 
-// tellStalls writes events on the pod and on its workload.
-func (r *WorkloadReconciler) tellStalls(o owners.Owner, c stallChanges, summaries map[string]string) {
+// stallEvents are told on the pod and on its workload.
+func stallEvents(o owners.Owner, c stallChanges, summaries map[string]string) (all []workloadEvent) {
 	for i := range c.began {
 		s := &c.began[i]
 		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
-		r.recordEvent(e)
-		r.recordEvent(onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
+		all = append(all, e, onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
 	}
 	for i := range c.ended {
 		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
@@ -180,9 +179,9 @@ func (r *WorkloadReconciler) tellStalls(o owners.Owner, c stallChanges, summarie
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
 		}
 		e := stallOnPod(o, s, kind, reason)
-		r.recordEvent(e)
-		r.recordEvent(onWorkload(e, s.Container.Pod, ""))
+		all = append(all, e, onWorkload(e, s.Container.Pod, ""))
 	}
+	return all
 }
 
 func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason string) workloadEvent {

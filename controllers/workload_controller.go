@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,6 +24,7 @@ import (
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 )
@@ -97,7 +96,7 @@ type WorkloadReconciler struct {
 	// LookBudget is how long one look may take; 0: ten seconds.
 	LookBudget time.Duration
 
-	memory  memories
+	states  states
 	overdue overdue
 }
 
@@ -125,141 +124,92 @@ func (r *WorkloadReconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// look collects the mail of one workload, decides, and writes: checkpoint, recommendation, events.
-func (r *WorkloadReconciler) look(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
+// reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of pods.
+func (r *WorkloadReconciler) reconcile(ctx context.Context, workload memory.WorkloadRef) (reconcile.Result, error) {
 	now := r.Clock.Now()
-	mail, keys := r.Inbox.Collect(workload)
-	if wait := r.rateLimit(workload, &mail, len(keys), now); wait > 0 {
-		r.Inbox.Return(workload, mail)
+	events, pods := r.Inbox.Pending(workload)
+	if wait := r.postpone(workload, &events, len(pods), now); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if wait := r.absorbSamples(workload, &mail, now); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	if len(keys) == 0 && mail.Profile == nil && r.unheardOf(ctx, workload) {
+	if len(pods) == 0 && events.Profile == nil && r.unheardOf(ctx, workload) {
+		r.Inbox.Done(workload)
 		return reconcile.Result{}, nil
 	}
-	scene, err := r.gather(ctx, workload, mail, keys)
+	s, err := r.gather(ctx, workload, events, pods)
 	if err != nil {
-		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", workload, err)
 	}
-	if mail = scene.mail; scene.presence.State == records.Gone || scene.presence.State == records.Leaving {
-		return reconcile.Result{}, r.leave(ctx, scene)
+	if s.presence.State == records.Gone || s.presence.State == records.Leaving {
+		return reconcile.Result{}, r.leave(ctx, s)
 	}
-	if scene.profile == nil {
-		return reconcile.Result{}, r.release(ctx, scene)
+	if s.profile == nil {
+		return reconcile.Result{}, r.release(ctx, s)
 	}
-	m, err := r.recall(ctx, scene)
+	e, err := r.load(ctx, s)
 	if errors.Is(err, errNotYet) {
-		r.Inbox.Return(workload, mail)
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	}
 	if err != nil {
-		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", workload, err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.restUntil, m.owner = time.Time{}, or(m.owner, scene.owner.UID)
-	r.Inbox.Govern(workload, scene.placed(), keyOfProfile(scene.profile))
-	r.warn(scene)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.restUntil, e.owner = time.Time{}, or(e.owner, s.owner.UID)
+	r.Inbox.Govern(workload, s.placed(), keyOfProfile(s.profile))
+	r.warn(s)
+	s.events.Past = r.past(workload, e.state)
 
-	if m.measuredSince.IsZero() && !r.Unmeasured {
-		m.measuredSince = now
+	next, f := step(e.state, s, now)
+	if err := r.save(ctx, s.owner, e, next, now); err != nil {
+		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
 	}
-	if m.lookedAt.IsZero() {
-		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
-		mail.Observations = append(mail.Observations, scene.observations()...)
+	r.done(workload, e, &f)
+	err = r.publish(ctx, s, e, &f, now)
+	if err != nil && r.vanished(ctx, s, err) {
+		return reconcile.Result{}, r.leave(ctx, s)
 	}
-	complete(scene, m, mail.Observations)
-	kills := append(m.look(mail.Observations, now), m.ledger.UpdateCounters(mail.Counters, m.peak, now)...)
-	m.watchStalls(mail.Observations, mail.Samples)
-	stalls := m.fileStalls(scene.live(), now)
-	m.forgetGone(scene.live(), now)
-	m.forgetNames(scene.governed)
-	if err := r.save(ctx, scene.owner, m, now); err != nil {
-		if r.vanished(ctx, scene, err) {
-			return reconcile.Result{}, r.leave(ctx, scene)
+	r.recordEvents(f.events)
+	if err != nil {
+		e.state.notDone(f.actions)
+		if errors.Is(err, errNotYet) {
+			return reconcile.Result{RequeueAfter: notYet}, nil
 		}
-		r.Inbox.Return(workload, mail)
 		return reconcile.Result{}, err
 	}
-	m.settle(mail.Observations, now)
-	r.backfill(workload, m)
-	m.measure(mail.Samples, now)
-	m.lookedAt = now
-	m.profile, m.template, m.source = scene.profile, or(scene.template, m.template), or(mail.Source, m.source)
-	r.Metrics.killed(workload, kills)
-	r.Metrics.stalled(workload, stalls.began, m.ledger.AllStalls())
-
-	m.knowCaps(scene.governed)
-	verdict := decide(scene, m, now)
-	m.judged, m.liveSets = verdict.judged, standing(verdict.alive)
-	r.Metrics.shaped(workload, verdict.shapes)
-	err = r.publish(ctx, scene, m, verdict, now)
-	if err != nil && r.vanished(ctx, scene, err) {
-		return reconcile.Result{}, r.leave(ctx, scene)
+	r.recordEvents(f.published)
+	e.state.told = f.told
+	if err := r.act(ctx, s, e.state, f.actions, now); err != nil {
+		return reconcile.Result{}, err
 	}
-	r.recordEvents(scene, m, kills, stalls, verdict, err == nil)
-	if errors.Is(err, errNotYet) {
-		return reconcile.Result{RequeueAfter: notYet}, nil
-	}
-	if err == nil {
-		err = r.apply(ctx, scene, m, &verdict, now)
-	}
-	if err == nil {
-		m.restUntil = now.Add(min(r.LookEvery, verdict.nextLook, m.youngest()/4))
-	}
-	return reconcile.Result{RequeueAfter: verdict.nextLook}, err
+	e.restUntil = now.Add(min(r.LookEvery, f.rest))
+	return reconcile.Result{RequeueAfter: f.requeueAfter}, nil
 }
 
-// restPerPod is the time a workload rests after a look, for each of its pods. A look compares every pod with its profile, which takes
-// some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000 comparisons.
-const restPerPod = 2 * time.Millisecond
-
-// rateLimit is how long a large workload still rests. Kills do not wait.
-func (r *WorkloadReconciler) rateLimit(workload memory.WorkloadRef, mail *PendingEvents, pods int, now time.Time) time.Duration {
-	m, known := r.memory.get(workload)
-	if !known || pods < 50 {
-		return 0
+// done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
+func (r *WorkloadReconciler) done(workload memory.WorkloadRef, e *entry, f *effects) {
+	r.Inbox.Done(workload)
+	if r.Past != nil && e.state.pastKnown {
+		r.Past.Forget(workload)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.news(mail) {
-		return 0
+	r.Metrics.killed(workload, f.kills)
+	r.Metrics.stalled(workload, f.newStalls, f.stalls)
+	r.Metrics.shaped(workload, f.shapes)
+	for _, found := range f.findings {
+		r.Metrics.applied(workload, string(found.Kind))
 	}
-	return m.lookedAt.Add(time.Duration(pods) * restPerPod).Sub(now)
 }
 
-// absorbSamples takes in mail that is nothing but samples, and returns how long the workload may wait for a look at them; 0: not at all. What
-// decisions rest on grows by a sample a minute at most, and a look takes a hundred times as long as taking in. An instance that is close
-// to its limit and uses more and more does not wait, nor does a stall that begins or ends.
-func (r *WorkloadReconciler) absorbSamples(workload memory.WorkloadRef, mail *PendingEvents, now time.Time) time.Duration {
-	m, known := r.memory.get(workload)
-	if !known || mail.Look || len(mail.Samples) == 0 || len(mail.Observations)+len(mail.Counters) > 0 || mail.Last != nil {
-		return 0
+// unlessVanished forgets the workload when an error only says that it has gone meanwhile.
+func (r *WorkloadReconciler) unlessVanished(ctx context.Context, s *snapshot, err error) error {
+	if r.vanished(ctx, s, err) {
+		return r.leave(ctx, s)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	wait := m.restUntil.Sub(now)
-	if wait <= 0 || m.suspect {
-		return 0
-	}
-	found := m.watchStalls(nil, mail.Samples)
-	m.measure(mail.Samples, now)
-	m.source = or(mail.Source, m.source)
-	pressing := found || slices.ContainsFunc(mail.Samples, func(s memory.Sample) bool { return m.instances[s.Container].nearLimit() })
-	mail.Samples = nil
-	if pressing {
-		return 0
-	}
-	return wait
+	return err
 }
 
 // unheardOf: nothing is remembered of a workload, and nothing recorded that could be out of date.
 func (r *WorkloadReconciler) unheardOf(ctx context.Context, workload memory.WorkloadRef) bool {
-	if _, known := r.memory.get(workload); known {
+	if _, known := r.states.get(workload); known {
 		return false
 	}
 	recommended, err := r.exists(ctx, workload)
@@ -278,82 +228,59 @@ func namespaceGone(err error) bool {
 
 // release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
 func (r *WorkloadReconciler) release(ctx context.Context, s *snapshot) error {
-	r.Inbox.Govern(s.owner.Ref, nil, ProfileKey{})
-	m, known := r.memory.get(s.owner.Ref)
-	if len(s.pods) == 0 { // scaled to nothing: the recommendation still stands
-		if !known {
-			return nil
-		}
-		r.memory.drop(s.owner.Ref)
-		r.Metrics.forget(s.owner.Ref)
-		if err := r.flush(ctx, s, m); !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return err
-		}
+	workload := s.owner.Ref
+	r.Inbox.Done(workload)
+	r.Inbox.Govern(workload, nil, ProfileKey{})
+	e, known := r.states.get(workload)
+	scaledToNothing := len(s.pods) == 0 // the recommendation still stands
+	if !scaledToNothing {
+		r.warn(s)
+	}
+	if known {
+		r.states.drop(workload)
+		r.Metrics.forget(workload)
+	}
+	var failed error
+	if !scaledToNothing {
+		failed = r.withdraw(ctx, workload)
+	}
+	if !known {
+		return failed
+	}
+	err := r.flush(ctx, s, e)
+	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
 		return nil
 	}
-	r.warn(s)
-	if !known {
-		return r.withdraw(ctx, s.owner.Ref)
-	}
-	r.memory.drop(s.owner.Ref)
-	r.Metrics.forget(s.owner.Ref)
-	return errors.Join(r.withdraw(ctx, s.owner.Ref), r.flush(ctx, s, m))
+	return errors.Join(failed, err)
 }
 
 // flush writes the history before it is forgotten.
-func (r *WorkloadReconciler) flush(ctx context.Context, s *snapshot, m *remembered) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.checkpoint.ResourceVersion == "" {
+func (r *WorkloadReconciler) flush(ctx context.Context, s *snapshot, e *entry) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checkpoint.ResourceVersion == "" {
 		return nil
 	}
-	m.savedAt = time.Time{}
-	return r.save(ctx, s.owner, m, r.Clock.Now())
+	e.savedAt = time.Time{}
+	return r.save(ctx, s.owner, e, e.state, r.Clock.Now())
 }
 
 // Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update loses nothing;
 // a crash loses at most CheckpointEvery of samples and no kill.
 func (r *WorkloadReconciler) Flush(ctx context.Context) {
 	log := logf.FromContext(ctx)
-	r.memory.each(func(workload memory.WorkloadRef, m *remembered) bool {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.suspect || m.checkpoint.ResourceVersion == "" {
+	r.states.each(func(workload memory.WorkloadRef, e *entry) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.suspect || e.checkpoint.ResourceVersion == "" {
 			return ctx.Err() == nil
 		}
-		status, err := m.pack()
-		if err == nil {
-			err = m.packHistories(&status)
-		}
-		if err == nil {
-			c := m.checkpoint.DeepCopy()
-			c.Status = status
-			err = r.Status().Update(ctx, c)
-		}
-		if err != nil {
+		e.savedAt = time.Time{}
+		if err := r.save(ctx, owners.Owner{Ref: workload, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
 			log.Error(err, "Could not write the latest history", "workload", workload.String())
 		}
 		return ctx.Err() == nil
 	})
-}
-
-// memories holds what is remembered, by workload. A workload is only ever in one worker's hands.
-type memories struct{ sync.Map }
-
-func (m *memories) get(w memory.WorkloadRef) (*remembered, bool) {
-	v, found := m.Load(w)
-	if !found {
-		return nil, false
-	}
-	return v.(*remembered), true
-}
-
-func (m *memories) put(w memory.WorkloadRef, r *remembered) { m.Store(w, r) }
-
-func (m *memories) drop(w memory.WorkloadRef) { m.Delete(w) }
-
-func (m *memories) each(f func(memory.WorkloadRef, *remembered) bool) {
-	m.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*remembered)) })
 }
 
 func or[T comparable](first, second T) T {

@@ -24,7 +24,80 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// result is the decision about a workload: what its status should say, and what is new.
+// effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state, the
+// MemoryRecommendation, events, and changes of pods.
+type effects struct {
+	// status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
+	status      v1alpha1.MemoryRecommendationStatus
+	recommended map[string]v1alpha1.Size
+	// events say what happened. They come true with the checkpoint, and no later step finds them new again. Those in
+	// published repeat what the recommendation says, and wait until it does; told is what is said then.
+	events, published []workloadEvent
+	told              told
+	// actions are what is to be done to running pods. They are in the next state already, because memfit may die between
+	// writing and doing.
+	actions []apply.Action
+	// requeueAfter is when the next step is due without news, and rest is how long samples alone need none.
+	requeueAfter, rest time.Duration
+
+	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
+	// memory does, by container.
+	kills     []memory.OOMKill
+	newStalls []memory.Stall
+	stalls    []memory.Stall
+	findings  []apply.Finding
+	shapes    map[string]signals.Shape
+}
+
+// step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
+// change. It changes neither its input nor the world. Equal input gives equal output.
+func step(before *state, s *snapshot, now time.Time) (*state, effects) {
+	m := before.clone()
+	kills, stalls := m.account(s, now)
+	m.knowCaps(s.governed)
+	v := decide(s, m, now)
+	m.shapes, m.liveSets, m.rollout = v.judged, standing(v.alive), v.apply.State
+	for _, a := range v.apply.Actions {
+		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
+			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
+		}
+	}
+	e := effects{
+		status: v.status, recommended: v.recommended, actions: v.apply.Actions, requeueAfter: v.nextLook, rest: min(v.nextLook, m.youngest()/restPart),
+		kills: kills, newStalls: stalls.began, stalls: m.ledger.AllStalls(), findings: v.findings, shapes: v.shapes,
+	}
+	e.events = news(s, &v, kills, stalls)
+	e.published, e.told = changes(s, m, &v)
+	return m, e
+}
+
+// account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances that
+// ended, then these are forgotten, and samples of their successors come last.
+func (m *state) account(s *snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
+	if m.measuredSince.IsZero() && !s.unmeasured {
+		m.measuredSince = now
+	}
+	in := &s.events
+	observations := slices.Clone(in.Observations)
+	if m.steppedAt.IsZero() {
+		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
+		observations = append(observations, s.observations()...)
+	}
+	complete(s, m, observations)
+	kills = append(m.ledger.Update(observations, m.peak, now), m.ledger.UpdateCounters(in.Counters, m.peak, now)...)
+	m.watchStalls(observations, in.Samples)
+	stalls = m.fileStalls(s.live(), now)
+	m.forgetGone(s.live(), now)
+	m.forgetNames(s.governed)
+	m.settle(observations, now)
+	m.takePast(in.Past)
+	m.measure(in.Samples, now)
+	m.steppedAt = now
+	m.profile, m.template, m.source = s.profile, or(s.template, m.template), or(in.Source, m.source)
+	return kills, stalls
+}
+
+// result is what was found out about a workload.
 type result struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
@@ -56,10 +129,13 @@ const (
 	// maxLook and minLook bound the time to the next look without news. Samples queue a workload anyway.
 	maxLook = 10 * time.Minute
 	minLook = 10 * time.Second
+	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
+	// changes with every sample.
+	restPart = 4
 )
 
 // decide looks at a snapshot and at what is remembered, and says what to tell. It writes nothing and changes nothing.
-func decide(s *snapshot, m *remembered, now time.Time) result {
+func decide(s *snapshot, m *state, now time.Time) result {
 	v := result{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, judged: map[string]shapeCache{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, nextLook: maxLook}
 	running := applyInput(s, m, liveOf(v.alive, m.standing), now)
 	running.State, v.findings = apply.Observe(running, m.ledger.AllKillsAndStalls(now))
@@ -73,7 +149,7 @@ func decide(s *snapshot, m *remembered, now time.Time) result {
 			q := containerInput{
 				container: c, plan: plan, history: m.containers[c.name], kills: m.ledger.KillsAndStalls(c.name, now), replicas: m.replicas(c.name, s.governed),
 				urgent:   m.urgent(c.name, s.governed, c.current.Limit),
-				standing: m.standing[c.name], before: m.judged[c.name], now: now,
+				standing: m.standing[c.name], before: m.shapes[c.name], now: now,
 				inUse: m.inUse(c.name, s.governed), largestNode: s.facts.LargestNode,
 			}
 			q.unrelieved, _ = m.ledger.RaisedInVain(c.name, now)

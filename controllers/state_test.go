@@ -15,7 +15,7 @@ import (
 )
 
 func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
-	written := newRemembered()
+	written := newState()
 	ledger, err := written.ledger.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 		Version: checkpointVersion, Ledger: ledger,
 		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: []byte("of another time")}},
 	}}
-	m := newRemembered()
+	m := newState()
 	lost, err := m.unpack(c)
 	if err != nil {
 		t.Fatalf("the workload is not looked at any more: %v", err)
@@ -37,18 +37,18 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	}
 
 	c.Status.Ledger = []byte("{")
-	if _, err := newRemembered().unpack(c); err == nil {
+	if _, err := newState().unpack(c); err == nil {
 		t.Error("a ledger that cannot be read was taken for an empty one")
 	}
 	c.Status.Version = checkpointVersion + 1
-	if _, err := newRemembered().unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
+	if _, err := newState().unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
 		t.Errorf("got %v, want a refusal that names the newer memfit", err)
 	}
 }
 
 // TestNamesOfOldVersionsAreForgotten: a workload whose containers have another name in each version costs no more than one that has many.
 func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
-	m := newRemembered()
+	m := newState()
 	m.history("app")
 	for version := range 1000 {
 		name := fmt.Sprintf("a-%04d", version) // before app, as names go

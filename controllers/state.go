@@ -4,13 +4,11 @@
 package controllers
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,18 +31,13 @@ const checkpointVersion = 2
 // stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits with all histories; see packHistories.
 const maxCheckpoint = 1 << 20
 
-// remembered is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
-// The MemoryCheckpoint is its copy on the API server: always current for the ledger, and at most CheckpointEvery old for the rest.
-type remembered struct {
-	// owner is the UID of the workload; another of the same name starts afresh. Empty: not known.
-	owner types.UID
-	// mu is held for a look, and while everything is written at the end.
-	mu sync.Mutex
-	// lookedAt is the time of the last look.
-	lookedAt time.Time
-	// restUntil is when samples alone are looked at again; zero: at once.
-	restUntil time.Time
-	// measuredSince is the first look of this memfit, from where on its pods are measured; zero: they are not.
+// state is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
+// [step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what was counted
+// and begun, and at most CheckpointEvery old for the rest.
+type state struct {
+	// steppedAt is the time of the last step; zero: there was none since memfit started.
+	steppedAt time.Time
+	// measuredSince is the first step of this memfit, from where on its pods are measured; zero: they are not.
 	measuredSince time.Time
 
 	ledger     signals.Ledger
@@ -52,53 +45,41 @@ type remembered struct {
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
 	// of memfit, a kill's peak is what was seen since.
 	instances map[memory.ContainerRef]*instance
-	// profile governed the workload at the last look, and template was its newest pod.
+	// profile governed the workload at the last step, and template was its newest pod.
 	profile  *profile.Named
 	template *corev1.Pod
 	// source says where samples come from.
 	source string
-	// past says where what was used before memfit looked came from; empty: nowhere. pastKnown: it was read, or is not needed;
-	// pastAsked: it is on its way, and meanwhile are the samples that come after it.
-	past                 string
-	pastKnown, pastAsked bool
-	meanwhile            []memory.Sample
-	// restarts are those for drift.action: Restart; savedRestarts is how they stand in the checkpoint, and restartRefused until when
-	// and why the API server refused one.
+	backfill
+	// restarts are those for drift.action: Restart, and restartRefused until when and why the API server refused one.
 	restarts       drift.State
-	savedRestarts  []byte
 	restartRefused refusal
-	// sizing is what was begun to do to running pods; savedSizing is how it stands in the checkpoint.
-	sizing      apply.State
-	savedSizing []byte
-	// drifting and sick are what was told about the shape of memory last.
-	drifting string
-	sick     []string
-	// judged are the shapes found last, by container.
-	judged map[string]shapeCache
-	// standing are the sizes recommended last, by container: they stand while evidence is missing.
+	// rollout is what was begun to do to running pods.
+	rollout apply.State
+	told    told
+	// shapes are the shapes of memory found last, by container.
+	shapes map[string]shapeCache
+	// standing are the sizes published last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
 	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
 	used map[string]v1alpha1.ContainerRecommendation
 	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
 	liveSets map[string]history.LiveSet
-	// outOfDate is the number of pods that ran without what the profile would set, at the last look.
-	outOfDate int32
 	// countsFaults: the source of usage counts major page faults.
 	countsFaults bool
-	// conflicted: that another autoscaler steers this memory was told.
+}
+
+// told is what events said last, so that nothing is said twice.
+type told struct {
+	// drifting is the reason of DriftDetected while it is true, and sick are the pods that stand out.
+	drifting string
+	sick     []string
+	// outOfDate is the number of pods that ran without what the profile would set.
+	outOfDate int32
+	// conflicted: another autoscaler steers this memory.
 	conflicted bool
-	// toldFull: that the ledger is full was told.
-	toldFull bool
-
-	// checkpoint identifies the copy on the API server; its resource version is what the next write builds on.
-	checkpoint v1alpha1.MemoryCheckpoint
-	// saved is the ledger in that copy, and attempted one that a write of unknown outcome may have put there.
-	saved, attempted []byte
-	savedAt          time.Time
-	// suspect: the last write failed, so the copy has to be looked at before the next.
-	suspect bool
-
-	recommendation projection
+	// ledgerFull: kills are not counted any more.
+	ledgerFull bool
 }
 
 // instance is one running container.
@@ -121,14 +102,35 @@ type instance struct {
 	stallsKnown bool
 }
 
-func newRemembered() *remembered {
-	return &remembered{
+func newState() *state {
+	return &state{
 		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, standing: map[string]v1alpha1.Size{},
 	}
 }
 
+// clone is a copy that shares nothing that a step changes in place.
+func (m *state) clone() *state {
+	c := *m
+	c.ledger = m.ledger.Clone()
+	c.containers = make(map[string]*history.Container, len(m.containers))
+	for name, h := range m.containers {
+		of := *h
+		c.containers[name] = &of
+	}
+	c.instances = make(map[memory.ContainerRef]*instance, len(m.instances))
+	all := make([]instance, 0, len(m.instances)) // in one piece: an allocation each would be most of the time
+	for ref, in := range m.instances {
+		all = append(all, *in)
+		of := &all[len(all)-1]
+		of.stalls = in.stalls.Clone()
+		c.instances[ref] = of
+	}
+	c.backfill.since = slices.Clone(m.backfill.since)
+	return &c
+}
+
 // history of a container name, made when first needed.
-func (m *remembered) history(container string) *history.Container {
+func (m *state) history(container string) *history.Container {
 	h, found := m.containers[container]
 	if !found {
 		h = history.New()
@@ -137,24 +139,8 @@ func (m *remembered) history(container string) *history.Container {
 	return h
 }
 
-// look takes in what pods showed and returns the kills that are new.
-func (m *remembered) look(observations []signals.Observation, now time.Time) []memory.OOMKill {
-	return m.ledger.Update(observations, m.peak, now)
-}
-
-// news says whether mail tells of something that ended since the last look.
-func (m *remembered) news(mail *PendingEvents) bool {
-	if len(mail.Counters) > 0 || mail.Last != nil {
-		return true
-	}
-	return slices.ContainsFunc(mail.Observations, func(o signals.Observation) bool {
-		in, known := m.instances[o.Container]
-		return len(o.Ended) > 0 && (!known || o.Restarts > in.restarts || o.Running.IsZero())
-	})
-}
-
 // settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
-func (m *remembered) settle(observations []signals.Observation, now time.Time) {
+func (m *state) settle(observations []signals.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in, found := m.instances[o.Container]
@@ -183,7 +169,7 @@ func endOf(o *signals.Observation, now time.Time) time.Time {
 }
 
 // measure takes in samples.
-func (m *remembered) measure(samples []memory.Sample, now time.Time) {
+func (m *state) measure(samples []memory.Sample, now time.Time) {
 	for _, s := range samples {
 		in, found := m.instances[s.Container]
 		if !found {
@@ -199,13 +185,11 @@ func (m *remembered) measure(samples []memory.Sample, now time.Time) {
 		in.lows.Add(s, in.started)
 		m.history(s.Container.Container).Add(s, in.limit)
 	}
-	if m.pastAsked && len(m.meanwhile) < maxSamples {
-		m.meanwhile = append(m.meanwhile, samples...)
-	}
+	m.backfill.note(samples)
 }
 
 // peak is the highest RSS seen in the instance of a container that runs or has just ended.
-func (m *remembered) peak(c memory.ContainerRef) memory.Bytes {
+func (m *state) peak(c memory.ContainerRef) memory.Bytes {
 	if in, found := m.instances[c]; found {
 		return in.peak
 	}
@@ -216,7 +200,7 @@ func (m *remembered) peak(c memory.ContainerRef) memory.Bytes {
 const instanceKept = time.Hour
 
 // forgetGone drops what belongs to pods that are gone.
-func (m *remembered) forgetGone(live map[types.UID]bool, now time.Time) {
+func (m *state) forgetGone(live map[types.UID]bool, now time.Time) {
 	m.ledger.Forget(live, now)
 	maps.DeleteFunc(m.instances, func(c memory.ContainerRef, in *instance) bool {
 		return !live[c.UID] && now.Sub(in.seen) > instanceKept
@@ -225,7 +209,7 @@ func (m *remembered) forgetGone(live map[types.UID]bool, now time.Time) {
 
 // forgetNames drops the histories of containers that no governed pod has any more, once there are more than a checkpoint holds: names of
 // older versions of the workload would otherwise take the room of those that run, and memory for ever.
-func (m *remembered) forgetNames(governed []*corev1.Pod) {
+func (m *state) forgetNames(governed []*corev1.Pod) {
 	if len(m.containers) <= maxContainers {
 		return
 	}
@@ -238,17 +222,8 @@ func (m *remembered) forgetNames(governed []*corev1.Pod) {
 	maps.DeleteFunc(m.containers, func(name string, _ *history.Container) bool { return !present[name] })
 }
 
-// due says whether a checkpoint with this status must be written now. A changed ledger never waits; history may, because losing minutes
-// of samples changes no number.
-func (m *remembered) due(status *v1alpha1.MemoryCheckpointStatus, every time.Duration, now time.Time) bool {
-	if !bytes.Equal(status.Ledger, m.saved) || !bytes.Equal(status.Drift, m.savedRestarts) || !bytes.Equal(status.Sizing, m.savedSizing) {
-		return true
-	}
-	return len(m.containers) > 0 && now.Sub(m.savedAt) >= every
-}
-
 // pack is what the checkpoint should hold, without histories.
-func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
+func (m *state) pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	status := v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion}
 	var err error
 	if status.Ledger, err = m.ledger.MarshalBinary(); err != nil {
@@ -257,13 +232,13 @@ func (m *remembered) pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	if status.Drift, err = packed("the restarts", &m.restarts); err != nil {
 		return status, err
 	}
-	status.Sizing, err = packed("the state of resizes", &m.sizing)
+	status.Sizing, err = packed("the state of resizes", &m.rollout)
 	return status, err
 }
 
 // packHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their names. They come
 // last because they are the only part that can be had again: usage is measured anew. What was counted and what was begun cannot.
-func (m *remembered) packHistories(status *v1alpha1.MemoryCheckpointStatus) error {
+func (m *state) packHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	room := maxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
 		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
 	for _, name := range slices.Sorted(maps.Keys(m.containers)) {
@@ -301,7 +276,7 @@ const maxContainers = 32
 // unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
 // usage is measured again, while a workload that is not looked at until somebody deletes its checkpoint would help nobody. A ledger
 // that cannot be read is an error, because kills cannot be counted again.
-func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
+func (m *state) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > checkpointVersion {
 		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
 			c.Namespace, c.Name, c.Status.Version, checkpointVersion)
@@ -333,18 +308,22 @@ func (m *remembered) unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err err
 			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
-	m.ledger, m.containers, m.saved, m.restarts, m.sizing = ledger, containers, slices.Clone(c.Status.Ledger), restarts, sizing
+	m.ledger, m.containers, m.restarts, m.rollout = ledger, containers, restarts, sizing
 	return lost, nil
 }
 
-// rollBack makes the ledger what it was at the last write that is known to have worked. The mail goes back to the inbox.
-func (m *remembered) rollBack() error {
-	if len(m.saved) == 0 {
-		m.ledger = signals.Ledger{}
-		return nil
+// recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing twice.
+func (m *state) recall(status *v1alpha1.MemoryRecommendationStatus) {
+	m.standing, m.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+	for _, c := range status.Containers {
+		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
+		source, past := sourcesOf(c.Evidence.Source)
+		m.source, m.past = or(m.source, source), or(m.past, past)
 	}
-	if err := m.ledger.UnmarshalBinary(m.saved); err != nil {
-		return fmt.Errorf("decoding the ledger as it was: %w", err)
+	m.liveSets = liveSets(status)
+	m.told.drifting, m.told.sick = driftingIn(status), sickIn(status)
+	if c := status.Coverage; c != nil {
+		m.told.outOfDate = c.Missed + c.Stale
 	}
-	return nil
+	m.told.conflicted = inConflict(status) != ""
 }
