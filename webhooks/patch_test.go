@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/test/budget"
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
@@ -164,7 +165,8 @@ func TestPatchIsThePlan(t *testing.T) {
 	}
 }
 
-// FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed one.
+// FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed one, and the patch is made
+// within its budget.
 func FuzzPatch(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -178,6 +180,11 @@ func FuzzPatch(f *testing.F) {
 		}
 		after := before.DeepCopy()
 		change(rng, after)
+		outline, err := outlineOf(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(nil, outline, before, difference{before, after}) })
 		got := decode(t, patched(t, raw, before, after))
 		want, err := json.Marshal(after)
 		if err != nil {
