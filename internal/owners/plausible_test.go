@@ -6,12 +6,17 @@ package owners
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
+
+// validNameBudget is what looking at a name may take: nothing of it is kept, and what is too long is not read.
+var validNameBudget = budget.Budget{Bytes: 64 << 10, CPU: 5 * time.Millisecond}
 
 // TestForgedOwners: a reference to what can be no object is nobody's, and the pod is its own workload.
 func TestForgedOwners(t *testing.T) {
@@ -42,13 +47,15 @@ func TestForgedOwners(t *testing.T) {
 	}
 }
 
-// FuzzValidName agrees with the API server's own rule.
+// FuzzValidName agrees with the API server's own rule, within its budget.
 func FuzzValidName(f *testing.F) {
 	for _, name := range []string{"web", "a.b-c", "a.-b", "a-.b", "-a", "a-", "a..b", "", ".", "A", "a_b", strings.Repeat("a", 254), "ü"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got, want := ValidName(name), len(validation.IsDNS1123Subdomain(name)) == 0; got != want {
+		var got bool
+		budget.Check(t, validNameBudget, len(name), func() { got = ValidName(name) })
+		if want := len(validation.IsDNS1123Subdomain(name)) == 0; got != want {
 			t.Errorf("%q is valid: %t, want %t", name, got, want)
 		}
 	})

@@ -6,8 +6,17 @@ package quote
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"github.com/memfit/memfit/test/budget"
 )
+
+// quoteBudget is what repeating a text may take, however long the text is: what is beyond the cut is not read.
+var quoteBudget = budget.Budget{Bytes: 64 << 10, CPU: 5 * time.Millisecond}
+
+// cutBudget is what cutting a text may take, per byte that may stay: a copy of it.
+var cutBudget = budget.Budget{Bytes: 64 << 10, PerByte: 2, CPU: 5 * time.Millisecond}
 
 func TestName(t *testing.T) {
 	for in, want := range map[string]string{
@@ -28,20 +37,26 @@ func TestName(t *testing.T) {
 	}
 }
 
+// FuzzQuote: what is repeated is text, on one line, of a bounded length, and cutting it costs the same whatever its length.
 func FuzzQuote(f *testing.F) {
 	f.Add("web", 10)
 	f.Add("\xf0\x9f\x98\x80\xf0", 3)
+	f.Add(strings.Repeat("\xff\n", 1<<20), 1<<16)
 	f.Fuzz(func(t *testing.T, text string, most int) {
-		for _, got := range []string{Name(text), Message(text)} {
+		var name, message, line string
+		budget.Check(t, quoteBudget, len(text), func() { name, message, line = Name(text), Message(text), Line(text) })
+		for _, got := range []string{name, message} {
 			if !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t") || len(got) > 12*messageChars {
 				t.Errorf("%q is quoted as %s", text, got)
 			}
 		}
-		if got := Line(text); strings.ContainsAny(got, "\n\r\t") || len(got) > 5*messageChars {
-			t.Errorf("%q became the line %q", text, got)
+		if strings.ContainsAny(line, "\n\r\t") || len(line) > 5*messageChars {
+			t.Errorf("%q became the line %q", text, line)
 		}
 		most = min(max(most, 3), 1<<16)
-		if got := Cut(text, most); len(got) > most || len(text) <= most && got != text || utf8.ValidString(text) && !utf8.ValidString(got) {
+		var got string
+		budget.Check(t, cutBudget, most, func() { got = Cut(text, most) })
+		if len(got) > most || len(text) <= most && got != text || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("Cut(%q, %d) is %q", text, most, got)
 		}
 	})

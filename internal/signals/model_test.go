@@ -26,6 +26,8 @@ type world struct {
 	pods  []*worldPod
 	born  int
 	truth map[memory.OOMKind]int64
+	// within calls look, which lets the ledger see so many containers, and may hold it to a budget.
+	within func(containers int, look func())
 }
 
 type worldPod struct {
@@ -135,7 +137,9 @@ func (w *world) run(t *testing.T, steps int) {
 		if w.next(4) == 0 { // killed after the update and before the write: all it did is lost
 			reborn(t, l).Update(obs, quick, w.clock)
 		}
-		for _, k := range l.Update(obs, quick, w.clock) {
+		var kills []memory.OOMKill
+		w.within(len(obs), func() { kills = l.Update(obs, quick, w.clock) })
+		for _, k := range kills {
 			told[k.Kind]++
 		}
 		if w.next(3) == 0 {
@@ -194,7 +198,7 @@ func (w *world) run(t *testing.T, steps int) {
 }
 
 func newWorld(next func(int) int) *world {
-	return &world{next: next, clock: t0, truth: map[memory.OOMKind]int64{}}
+	return &world{next: next, clock: t0, truth: map[memory.OOMKind]int64{}, within: func(_ int, look func()) { look() }}
 }
 
 // TestLedgerKnowsTheTruth plays random histories: kills of every kind, looks missed, operator kills at any point, relists in any order,
@@ -263,20 +267,25 @@ func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 	t.Logf("%v in %d bytes", w.truth, len(stored(t, l)))
 }
 
-// FuzzLedger lets the fuzzer write the history.
+// lookBudget is what a look of the ledger may take, per container that is shown.
+var lookBudget = budget.Budget{Bytes: 64 << 10, PerByte: 4 << 10, CPU: 100 * time.Millisecond}
+
+// FuzzLedger lets the fuzzer write the history: every kill is counted once, and every look stays within its budget.
 func FuzzLedger(f *testing.F) {
 	f.Add([]byte{0, 1, 9, 9, 9, 3, 9, 9, 9, 1})
 	f.Add([]byte{0, 0, 0, 5, 5, 5, 5, 5, 5, 5, 2, 2, 2, 1, 1, 7, 7, 7, 7, 7, 7, 7, 2})
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		steps := min(len(choices), 200)
-		newWorld(func(n int) int {
+		w := newWorld(func(n int) int {
 			if len(choices) == 0 {
 				return 0
 			}
 			c := int(choices[0])
 			choices = choices[1:]
 			return c % n
-		}).run(t, steps)
+		})
+		w.within = func(containers int, look func()) { budget.Check(t, lookBudget, containers, look) }
+		w.run(t, steps)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
 )
 
 const mib = float64(memory.MiB)
@@ -424,11 +425,16 @@ func TestTooLittleCountsSamplesOnce(t *testing.T) {
 	}
 }
 
-// FuzzClassify: whatever was measured, there is an answer, and no number in it is absurd.
+// classifyBudget is what naming a shape may take, per moment that was measured: series of the points of all instances and of the past, cut and
+// compared in several ways. As many moments as a history holds took 0.8 ms and 190 KiB.
+var classifyBudget = budget.Budget{Bytes: 256 << 10, PerByte: 4 << 10, CPU: 100 * time.Millisecond}
+
+// FuzzClassify: whatever was measured, there is an answer within the budget, and no number in it is absurd.
 func FuzzClassify(f *testing.F) {
 	f.Add([]byte{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, uint16(60), int64(200))
 	f.Add([]byte{0, 255, 0, 255, 0, 255, 0, 255, 0, 255}, uint16(0), int64(0))
 	f.Fuzz(func(t *testing.T, values []byte, interval uint16, limit int64) {
+		values = values[:min(len(values), max(history.PointsKept, history.SpansKept))] // a history, which all of it comes from, holds no more
 		in := ShapeInput{Limit: memory.Bytes(limit), Cap: memory.Bytes(limit / 2)}
 		var one Instance
 		for i, v := range values {
@@ -440,7 +446,8 @@ func FuzzClassify(f *testing.F) {
 			})
 		}
 		in.Instances = []Instance{one, one}
-		got := Classify(in)
+		var got Shape
+		budget.Check(t, classifyBudget, len(values), func() { got = Classify(in) })
 		if got.RatePerDay < 0 || got.TimeToLimit[0] < 0 || got.TimeToLimit[1] < got.TimeToLimit[0] || got.Trough < 0 || len(got.Steps) > stepsKept {
 			t.Errorf("%+v", got)
 		}
