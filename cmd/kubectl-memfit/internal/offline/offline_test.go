@@ -4,10 +4,14 @@
 package offline
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/test/budget"
 )
 
 const goProfile = `apiVersion: memfit.dev/v1alpha1
@@ -247,19 +251,72 @@ func TestDatesStayText(t *testing.T) {
 	}
 }
 
-// FuzzInject: whatever is in the file, nothing falls over, and what comes out can be read.
+// injectBudget is what reading manifests, changing them and writing them may take. A value of two bytes is held as a tree, as values, as JSON and
+// as text, some of them twice: 4 KiB in all. Aliases stand for ten times what is written and 10,000 values more.
+var injectBudget = budget.Budget{Bytes: 64 << 20, PerByte: 24 << 10, CPU: 5 * time.Second}
+
+// written injects and writes, within the budget.
+func written(t testing.TB, manifests string) (r *Result, out []byte, err error) {
+	t.Helper()
+	budget.Check(t, injectBudget, len(manifests), func() {
+		if r, err = Inject([]byte(manifests), withProfile()); err == nil {
+			out, err = r.YAML()
+		}
+	})
+	return r, out, err
+}
+
+// bomb is YAML whose aliases stand for ten to the power of so many values.
+func bomb(levels int) string {
+	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < levels; i++ {
+		alias := fmt.Sprintf("*a%d, ", i-1)
+		text += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.Repeat(alias, 10))
+	}
+	return text
+}
+
+const aPod = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: app, resources: {limits: {memory: 512Mi}}}]}\n"
+
+// TestHostileManifestsAreBounded: a pipeline injects what somebody else wrote.
+func TestHostileManifestsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ manifest, want string }{
+		"aliases, some":       {manifest: aPod + bomb(3)},
+		"aliases, a million":  {manifest: aPod + bomb(6), want: "with its aliases it has more than"},
+		"one key, many times": {manifest: aPod + "a: {" + strings.Repeat("a,", 10_000) + "}\n", want: `line 4: "a" stands twice in one mapping, for the first time in line 4`},
+		"many keys":           {manifest: aPod + "a: {" + numbered(10_000) + "}\n"},
+		"many documents":      {manifest: strings.Repeat("---\n", 10_000)},
+		"deep":                {manifest: aPod + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), want: "stand more than 1000 deep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := written(t, c.manifest)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200) {
+				t.Errorf("error %.300v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func numbered(n int) string {
+	var keys strings.Builder
+	for i := range n {
+		fmt.Fprintf(&keys, "k%d, ", i)
+	}
+	return keys.String()
+}
+
+// FuzzInject: whatever is in the file, nothing falls over, it stays within the budget, and what comes out can be read.
 func FuzzInject(f *testing.F) {
+	f.Add(aPod + bomb(4))
+	f.Add(aPod + "a: {a, a}\n")
 	f.Add("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    env: [{name: A}]\n    resources: {limits: {memory: 512Mi}}\n")
 	f.Add("a: &a {b: [*a]}\n--- # c\n<<: {kind: List}\nitems: [{<<: *a}, 5]\n")
 	f.Add("apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  spec: {template: {spec: {containers: [{name: a}, {name: b, <<: {env: [], resources: {limits: {memory: 1Gi}}}}]}}}\n")
 	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`)
+	_, _, _ = written(f, aPod) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, manifests string) {
-		r, err := Inject([]byte(manifests), withProfile())
-		if err != nil {
-			return
-		}
-		out, err := r.YAML()
-		if err != nil {
+		r, out, err := written(t, manifests[:min(len(manifests), 64<<10)])
+		if err != nil || len(manifests) > 64<<10 {
 			return
 		}
 		if r.Changed == 0 {

@@ -74,9 +74,10 @@ func (d *document) parse() error {
 	if d.goesOn() {
 		return fmt.Errorf("something stands behind its end (a line \"...\"): begin what follows with a line \"---\"")
 	}
-	left := nodesMax
+	most := min(nodesMax, aliasFactor*values(root.Content[0])+aliasValues)
+	left := most
 	if root.Content[0] = expand(root.Content[0], &left, depthMax); left < 0 {
-		return fmt.Errorf("its aliases stand for more than %d values, or for themselves", nodesMax)
+		return fmt.Errorf("with its aliases it has more than %d values, or they stand more than %d deep, as an alias for itself does", most, depthMax)
 	}
 	move(root.Content[0], d.line-1)
 	d.root = &root
@@ -135,8 +136,24 @@ func (d *document) placed(err error) error {
 // nodesMax bounds a document with its aliases written out. A large List of a thousand Deployments has some 200,000 values.
 const nodesMax = 2_000_000
 
+// aliasFactor and aliasValues bound what aliases add to what is written: 400 bytes of them may stand for a million values, which took 4.4 GiB and
+// 5 s. Thirty containers that share a long list of variables make a document four times as large.
+const (
+	aliasFactor = 10
+	aliasValues = 10_000
+)
+
 // depthMax bounds how deep they may stand; an alias for itself stands infinitely deep.
 const depthMax = 1000
+
+// values are the values that are written, where an alias is one.
+func values(n *yaml.Node) int {
+	count := 1
+	for _, child := range n.Content {
+		count += values(child)
+	}
+	return count
+}
 
 // expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when left is used up.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {

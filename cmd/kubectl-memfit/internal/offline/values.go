@@ -18,6 +18,9 @@ import (
 
 // decode is a tree as values. What looks like a date is text, as it is for kubectl.
 func decode(n *yaml.Node) (any, error) {
+	if err := eachOnce(n); err != nil {
+		return nil, err
+	}
 	var undated func(n *yaml.Node) *yaml.Node
 	undated = func(n *yaml.Node) *yaml.Node {
 		c := *n
@@ -33,6 +36,30 @@ func decode(n *yaml.Node) (any, error) {
 	var value any
 	err := undated(n).Decode(&value)
 	return value, err
+}
+
+// eachOnce refuses the first key that stands twice in its mapping. The YAML library would report every pair of them: 20 KB that repeat one key ten
+// thousand times took it 26 GB.
+func eachOnce(n *yaml.Node) error {
+	type key struct {
+		kind yaml.Kind
+		text string
+	}
+	first := map[key]int{}
+	for i, child := range n.Content {
+		if err := eachOnce(child); err != nil {
+			return err
+		}
+		if n.Kind != yaml.MappingNode || i%2 != 0 {
+			continue
+		}
+		k := key{child.Kind, child.Value}
+		if line, twice := first[k]; twice {
+			return fmt.Errorf("line %d: %.64q stands twice in one mapping, for the first time in line %d", child.Line, child.Value, line)
+		}
+		first[k] = child.Line
+	}
+	return nil
 }
 
 // into decodes a tree into a Kubernetes type, by way of JSON, whose field names those types have.
