@@ -99,7 +99,7 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 
 func metricsOptions(o options) metricsserver.Options {
 	m := metricsserver.Options{
-		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2},
+		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2, withoutOldTLS},
 	}
 	if o.metricsSecure {
 		m.FilterProvider = filters.WithAuthenticationAndAuthorization
@@ -109,6 +109,9 @@ func metricsOptions(o options) metricsserver.Options {
 
 // withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just as well.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+
+// withoutOldTLS says what is Go's default today, and not for whoever sets GODEBUG=tls10server=1.
+func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
 // inOnePiece sends an answer as one TLS record. By default a connection that was idle for a second begins with records of one network
 // packet, so that a browser can show the first of them early; the API server can do nothing with half a patch.
