@@ -11,8 +11,9 @@ time=${FUZZTIME:-10s} keep=${FUZZ_KEEP:-0} only=${FUZZ:-.} jobs=${TEST_PARALLEL:
 cache=$(go env GOCACHE)/fuzz work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What is found is made shorter for a second, and not for the minute that Go takes by default: that would be all the time that CI gives a fuzzer.
-minimize=1s
+# What reaches new code and what fails is made shorter first, for this long. Go takes a minute by default, which is all that CI gives a fuzzer. With a
+# second, FuzzBothWays still spent 38 of 40 s on it.
+minimize=200ms
 
 # A fuzzer that hangs is ended, and says where, when it takes 5 minutes more than it was given. (Nothing in Go does this.)
 case $time in
