@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -32,11 +32,11 @@ func (r *WorkloadReconciler) census() census { return census{cached: r.Client, l
 
 // identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it before still end, and
 // their kills would make the new one, which may run another program, inherit a size.
-func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
+func (s *snapshot) identify(p records.Presence, of map[types.UID]types.UID) {
 	s.presence = p
 	if s.owner.UID = p.UID; s.owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
 		for _, pod := range s.pods {
-			s.owner.UID = or(s.owner.UID, of[pod.UID].UID)
+			s.owner.UID = cmp.Or(s.owner.UID, of[pod.UID])
 		}
 	}
 	strange := func(owner types.UID) bool {
@@ -47,7 +47,7 @@ func (s *snapshot) identify(p records.Presence, of map[types.UID]owners.Owner) {
 	}
 	others := map[types.UID]bool{}
 	for _, pod := range s.pods {
-		if strange(of[pod.UID].UID) {
+		if strange(of[pod.UID]) {
 			others[pod.UID] = true
 		}
 	}
@@ -104,7 +104,7 @@ func (r *WorkloadReconciler) vanished(ctx context.Context, s *snapshot, err erro
 // the same name is deleted.
 func (r *WorkloadReconciler) claim(ctx context.Context, s *snapshot, record client.Object) (usable bool, err error) {
 	p := s.presence
-	p.UID = or(p.UID, s.owner.UID)
+	p.UID = cmp.Or(p.UID, s.owner.UID)
 	action, _ := records.Judge(metaOf(record), s.owner.Ref, p)
 	switch uid, owned := records.OwnerUID(record.GetOwnerReferences(), s.owner.Ref); {
 	case action == records.Adopt:

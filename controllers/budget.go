@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/quote"
 )
 
@@ -82,7 +82,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	}
 	defer r.Watchdog.Begin(workload)()
 	began := r.Clock.Now()
-	within, cancel := context.WithTimeout(ctx, or(r.LookBudget, lookBudget))
+	within, cancel := context.WithTimeout(ctx, cmp.Or(r.LookBudget, lookBudget))
 	defer cancel()
 	result, err := r.reconcile(within, workload)
 	if err == nil || !errors.Is(within.Err(), context.DeadlineExceeded) {
@@ -93,7 +93,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 	logf.FromContext(ctx).Error(err, "The look took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
 	r.stalled(ctx, workload, fmt.Sprintf("A look at this workload, begun at %s, did not end within %s and was given up; the next is at %s: %s",
-		began.UTC().Format(time.RFC3339), or(r.LookBudget, lookBudget), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
+		began.UTC().Format(time.RFC3339), cmp.Or(r.LookBudget, lookBudget), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
@@ -102,7 +102,7 @@ func (r *WorkloadReconciler) Reconcile(ctx context.Context, workload memory.Work
 func (r *WorkloadReconciler) stalled(ctx context.Context, workload memory.WorkloadRef, why string, first bool) {
 	if first {
 		r.recordEvent(workloadEvent{
-			regarding: workloadObject(owners.Owner{Ref: workload}), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLookTimedOut, action: "Observed", note: why,
+			regarding: workloadObject(memory.Workload{Ref: workload}), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLookTimedOut, action: "Observed", note: why,
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
-	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/records"
 )
 
@@ -116,7 +116,7 @@ func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories int, ever
 
 // save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with. When it fails, the
 // state in memory is as it was, and the events stay in the inbox.
-func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, e *entry, next *state, now time.Time) error {
+func (r *WorkloadReconciler) save(ctx context.Context, owner memory.Workload, e *entry, next *state, now time.Time) error {
 	status, err := next.pack()
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (r *WorkloadReconciler) save(ctx context.Context, owner owners.Owner, e *en
 	return nil
 }
 
-func (r *WorkloadReconciler) write(ctx context.Context, owner owners.Owner, e *entry, status v1alpha1.MemoryCheckpointStatus) error {
+func (r *WorkloadReconciler) write(ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus) error {
 	c := e.checkpoint.DeepCopy()
 	if c.ResourceVersion == "" {
 		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)}}

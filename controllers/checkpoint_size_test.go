@@ -12,13 +12,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/test/expect"
 )
 
 // killedPods are observations of pods in which every container was killed once.
@@ -56,25 +57,41 @@ func full(namespace string, pods, containers int) *state {
 	return m
 }
 
-var _ = Describe("A checkpoint of a workload with very many killed pods", func() {
+// TestACheckpointOfVeryManyKilledPodsFits: every history has room beside a ledger that is full, and what was read counts nothing again.
+func TestACheckpointOfVeryManyKilledPodsFits(t *testing.T) {
+	for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
+		written := packedWhole(t, full("shop", tc.pods, tc.containers))
+		if n := len(written.Containers); n != maxContainers {
+			t.Errorf("%d pods: %d histories, want %d", tc.pods, n, maxContainers)
+		}
+		again := newState()
+		if lost, err := again.unpack(&v1alpha1.MemoryCheckpoint{Status: written}); err != nil || len(lost) > 0 {
+			t.Fatalf("%d pods: what was written cannot be read: %v, lost %v", tc.pods, err, lost)
+		}
+		kills := again.ledger.Update(killedPods("shop", tc.pods, tc.containers), again.peak, start.Add(3*time.Minute))
+		if len(kills) > 0 {
+			t.Errorf("%d pods: %d kills are counted twice", tc.pods, len(kills))
+		}
+	}
+}
+
+var _ = Describe("The largest checkpoint", func() {
 	It("is taken by the API server, whole", func() {
 		w := newWorld()
-		for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
-			owner := owners.Owner{Ref: w.alone(fmt.Sprintf("web-%d-%d", tc.pods, tc.containers)), UID: "web"}
-			m := full(w.namespace, tc.pods, tc.containers)
-			Expect(w.reconciler.save(w.ctx, owner, &entry{state: newState()}, m, start)).To(Succeed())
-
-			stored := w.checkpoint(owner.Ref)
-			data, err := json.Marshal(stored)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(len(data)).To(BeNumerically("<=", maxCheckpoint))
-			Expect(stored.Status.Containers).To(HaveLen(maxContainers), "every history has room")
-			again := newState()
-			lost, err := again.unpack(stored)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(lost).To(BeEmpty())
-			Expect(again.ledger.Update(killedPods(w.namespace, tc.pods, tc.containers), again.peak, start.Add(3*time.Minute))).To(BeEmpty(), "nothing is counted twice")
+		c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "full"}}
+		expect.Applied(w.ctx, w.client, c.DeepCopy())
+		c = expect.Exists(w.ctx, w.client, w.namespace, "full", c)
+		c.Status = v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion}
+		for i := range maxContainers {
+			c.Status.Containers = append(c.Status.Containers, v1alpha1.CheckpointContainer{Name: fmt.Sprintf("app-%02d", i), History: make([]byte, 1536)})
 		}
+		data, err := json.Marshal(c)
+		Expect(err).NotTo(HaveOccurred())
+		c.Status.Ledger = make([]byte, (maxCheckpoint-len(data))*3/4)
+		Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
+		stored := expect.Exists(w.ctx, w.client, w.namespace, "full", &v1alpha1.MemoryCheckpoint{})
+		Expect(stored.Status.Ledger).To(HaveLen(len(c.Status.Ledger)))
+		Expect(stored.Status.Containers).To(HaveLen(maxContainers))
 	})
 })
 

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,17 +38,17 @@ func cover(s *snapshot, live map[string]inject.Live) coverage {
 			c.Injected++
 		case inject.Stale:
 			c.Stale++
-			c.outOfDate = or(c.outOfDate, "pod "+pod.Name+": "+why)
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
 			// A pod's generation moves when its spec does, and after creation only a resize moves memory: its environment did not.
 			if pod.Generation > 1 {
-				c.outOfStep = or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
+				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
 			}
 		case inject.Missed:
 			c.Missed++
-			c.outOfDate = or(c.outOfDate, "pod "+pod.Name+": "+why)
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
 		case inject.Skipped:
 			c.Skipped++
-			c.skipped = or(c.skipped, "pod "+pod.Name+": "+why)
+			c.skipped = cmp.Or(c.skipped, "pod "+pod.Name+": "+why)
 		default:
 			c.off++
 		}

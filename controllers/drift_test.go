@@ -275,9 +275,11 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		pod := w.pod("web").Obj()
 		ref := memory.ContainerRef{Namespace: w.namespace, Pod: "web-before", UID: "before", Container: "app"}
+		release := make(chan struct{})
 		past := &HistoryBackfill{
 			Name: "prometheus", Span: 48 * time.Hour, Clock: clock.RealClock{},
 			Read: func(_ context.Context, _ memory.WorkloadRef, _, to time.Time, take func(memory.Sample)) error {
+				<-release
 				for at := start.Add(-48 * time.Hour); at.Before(start); at = at.Add(5 * time.Minute) {
 					take(memory.Sample{Container: ref, Time: at, RSS: 90 * memory.MiB, HasRSS: true, WorkingSet: 95 * memory.MiB})
 				}
@@ -285,17 +287,26 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 			},
 		}
 		w.reconciler.Past = past
+		ctx, stop := context.WithCancel(w.ctx)
+		stopped := make(chan error)
+		go func() { stopped <- past.Start(ctx) }()
+		DeferCleanup(func() {
+			stop()
+			Expect(<-stopped).To(Succeed())
+		})
 		w.applied(pod)
 		Expect(w.reconciled(w.alone("web")).Status.Containers[0].Recommended).To(BeNil(), "it is on its way")
 		w.passes(time.Minute)
 		w.sampled(pod, 100*memory.MiB)
 		Expect(w.reconcile(w.alone("web"))).To(Succeed())
 
-		asked, found := past.next()
-		Expect(found).To(BeTrue())
-		past.finish(asked, past.read(w.ctx, asked))
-		c := w.reconciled(w.alone("web")).Status.Containers[0]
-		Expect(c.Recommended).NotTo(BeNil(), c.Summary)
+		close(release)
+		var c v1alpha1.ContainerRecommendation
+		Eventually(func(g Gomega) {
+			w.feed.Enqueue(w.alone("web")) // as the backfill does when it is there
+			c = w.reconciled(w.alone("web")).Status.Containers[0]
+			g.Expect(c.Recommended).NotTo(BeNil(), c.Summary)
+		}).WithTimeout(10 * time.Second).Should(Succeed())
 		Expect(c.Evidence.Source).To(Equal("kubelet, history from prometheus"))
 		Expect(c.Evidence.Samples).To(BeEquivalentTo(48*12 + 1))
 		Expect(c.Evidence.PeakRSS.String()).To(Equal("100Mi"), "seen after the past was asked for")

@@ -13,7 +13,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/quote"
 )
@@ -89,7 +88,7 @@ func (v *result) summaries() map[string]string {
 }
 
 // workloadObject refers to the workload. With its UID the event shows in kubectl describe.
-func workloadObject(o owners.Owner) *corev1.ObjectReference {
+func workloadObject(o memory.Workload) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID}
 }
 
@@ -98,7 +97,7 @@ func podObject(c memory.ContainerRef) *corev1.ObjectReference {
 }
 
 // oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
-func oomKilledPod(o owners.Owner, k *memory.OOMKill) workloadEvent {
+func oomKilledPod(o memory.Workload, k *memory.OOMKill) workloadEvent {
 	return workloadEvent{regarding: podObject(k.Container), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: killSentence(k)}
 }
 
@@ -110,7 +109,7 @@ func killReason(k *memory.OOMKill) string {
 	return v1alpha1.EventOOMKilled
 }
 
-func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) workloadEvent {
+func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) workloadEvent {
 	note := fmt.Sprintf("Pod %s: %s", k.Container.Pod, killSentence(k))
 	if summary != "" {
 		note += ". " + summary
@@ -118,26 +117,26 @@ func oomKilledWorkload(o owners.Owner, k *memory.OOMKill, summary string) worklo
 	return workloadEvent{regarding: workloadObject(o), related: podObject(k.Container), kind: corev1.EventTypeWarning, reason: killReason(k), action: "Observed", note: note}
 }
 
-func recommendationChanged(o owners.Owner, container, summary string) workloadEvent {
+func recommendationChanged(o memory.Workload, container, summary string) workloadEvent {
 	return workloadEvent{
 		regarding: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RecommendationChanged", action: "Recommended",
 		note: fmt.Sprintf("Container %s: %s", container, summary),
 	}
 }
 
-func injectionOutOfDate(o owners.Owner, message string) workloadEvent {
+func injectionOutOfDate(o memory.Workload, message string) workloadEvent {
 	return workloadEvent{
 		regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "InjectionOutOfDate", action: "Compared",
 		note: message + ". New pods get it: " + restartHint(o.Ref),
 	}
 }
 
-func driftDetected(o owners.Owner, message string) workloadEvent {
+func driftDetected(o memory.Workload, message string) workloadEvent {
 	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "DriftDetected", action: "Observed", note: message}
 }
 
 // sickReplica is told on the pod; the workload's story is the condition's.
-func sickReplica(o owners.Owner, pod *corev1.Pod, sentence string) workloadEvent {
+func sickReplica(o memory.Workload, pod *corev1.Pod, sentence string) workloadEvent {
 	return workloadEvent{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeWarning, reason: "SickReplica", action: "Compared", note: sentence}
 }
 
@@ -146,14 +145,14 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-func restartedPod(o owners.Owner, pod *corev1.Pod, why string) workloadEvent {
+func restartedPod(o memory.Workload, pod *corev1.Pod, why string) workloadEvent {
 	return workloadEvent{
 		regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
 		note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
-func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) workloadEvent {
+func restartedWorkload(o memory.Workload, pod *corev1.Pod, why string) workloadEvent {
 	return workloadEvent{
 		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeNormal, reason: "RestartedForMemory", action: "Evicted",
 		note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
@@ -161,7 +160,7 @@ func restartedWorkload(o owners.Owner, pod *corev1.Pod, why string) workloadEven
 }
 
 // changedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
-func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) workloadEvent {
+func changedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) workloadEvent {
 	e := workloadEvent{regarding: podReference(pod), related: workloadObject(o), kind: corev1.EventTypeNormal, reason: "Resizing", action: "Resized", note: "Resizing in place: " + a.Why}
 	switch {
 	case a.Evict:
@@ -172,7 +171,7 @@ func changedPod(o owners.Owner, pod *corev1.Pod, a apply.Action) workloadEvent {
 	return e
 }
 
-func refusedPod(o owners.Owner, pod *corev1.Pod, a apply.Action, why string) workloadEvent {
+func refusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) workloadEvent {
 	return workloadEvent{
 		regarding: workloadObject(o), related: podReference(pod), kind: corev1.EventTypeWarning, reason: "ResizeRefused", action: "Resized",
 		note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
@@ -180,14 +179,14 @@ func refusedPod(o owners.Owner, pod *corev1.Pod, a apply.Action, why string) wor
 }
 
 // foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
-func foundOnWorkload(o owners.Owner, f apply.Finding) workloadEvent {
+func foundOnWorkload(o memory.Workload, f apply.Finding) workloadEvent {
 	e := foundOnPod(o, f)
 	e.regarding, e.related = e.related, e.regarding
 	e.note = "Pod " + f.Pod + ": " + f.Message
 	return e
 }
 
-func foundOnPod(o owners.Owner, f apply.Finding) workloadEvent {
+func foundOnPod(o memory.Workload, f apply.Finding) workloadEvent {
 	kind := corev1.EventTypeWarning
 	if f.Kind == apply.Resized || f.Kind == apply.Replaced {
 		kind = corev1.EventTypeNormal
@@ -198,7 +197,7 @@ func foundOnPod(o owners.Owner, f apply.Finding) workloadEvent {
 	}
 }
 
-func profileProblem(o owners.Owner, problem profile.Problem, why string) workloadEvent {
+func profileProblem(o memory.Workload, problem profile.Problem, why string) workloadEvent {
 	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: "Profile" + string(problem), action: "Decided", note: why}
 }
 
@@ -211,7 +210,7 @@ func conflictAppeared(s *snapshot, message string) workloadEvent {
 	return workloadEvent{regarding: workloadObject(s.owner), kind: kind, reason: v1alpha1.ReasonConflict, action: "Compared", note: message}
 }
 
-func ledgerIsFull(o owners.Owner, message string) workloadEvent {
+func ledgerIsFull(o memory.Workload, message string) workloadEvent {
 	return workloadEvent{regarding: workloadObject(o), kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonLedgerFull, action: "Counted", note: message}
 }
 

@@ -13,11 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/signals"
@@ -25,7 +23,7 @@ import (
 
 // snapshot is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
 type snapshot struct {
-	owner owners.Owner
+	owner memory.Workload
 	// presence says whether the workload exists.
 	presence records.Presence
 	// profile governs the workload; nil when none does.
@@ -50,8 +48,8 @@ type snapshot struct {
 
 // gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with what they show.
 func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.WorkloadRef, events PendingEvents, keys []types.NamespacedName) (*snapshot, error) {
-	s := &snapshot{owner: owners.Owner{Ref: workload}, events: events, unmeasured: r.Unmeasured}
-	rulings, of := map[types.UID]govern.Resolution{}, map[types.UID]owners.Owner{}
+	s := &snapshot{owner: memory.Workload{Ref: workload}, events: events, unmeasured: r.Unmeasured}
+	policies, of := map[types.UID]podPolicy{}, map[types.UID]types.UID{}
 	for _, key := range keys {
 		pod := &corev1.Pod{}
 		if err := r.Get(ctx, key, pod); err != nil {
@@ -72,7 +70,8 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 			continue
 		}
 		r.Inbox.Owned(pod.UID, ruling.UID)
-		rulings[pod.UID], of[pod.UID] = ruling, ruling.Owner
+		policies[pod.UID] = podPolicy{ruling.Profile, ruling.Why, ruling.Problem, ruling.Claims, ruling.Paused}
+		of[pod.UID] = ruling.UID
 		s.pods = append(s.pods, pod)
 	}
 	slices.SortFunc(s.pods, newestFirst)
@@ -81,9 +80,9 @@ func (r *WorkloadReconciler) gather(ctx context.Context, workload memory.Workloa
 		return nil, err
 	}
 	s.identify(presence, of)
-	s.rule(rulings)
+	s.govern(policies)
 	if len(s.pods) == 0 && len(s.events.Observations) > 0 {
-		s.lookBack(r)
+		r.lookBack(s)
 	}
 	if err := r.lookAround(ctx, s); err != nil {
 		return nil, err
@@ -106,14 +105,23 @@ func (r *WorkloadReconciler) lookAround(ctx context.Context, s *snapshot) error 
 	return err
 }
 
-// rule takes the profile of the newest governed pod: during a rollout it is the new template that counts.
-func (s *snapshot) rule(rulings map[types.UID]govern.Resolution) {
+// podPolicy is who governs one pod: see [snapshot].
+type podPolicy struct {
+	profile *profile.Named
+	why     string
+	problem profile.Problem
+	claims  []*profile.Named
+	paused  string
+}
+
+// govern takes the profile of the newest governed pod: during a rollout it is the new template that counts.
+func (s *snapshot) govern(policies map[types.UID]podPolicy) {
 	for _, pod := range s.pods {
-		ruling := rulings[pod.UID]
+		p := policies[pod.UID]
 		if s.profile == nil {
-			s.profile, s.why, s.problem, s.claims, s.paused = ruling.Profile, ruling.Why, ruling.Problem, ruling.Claims, ruling.Paused
+			s.profile, s.why, s.problem, s.claims, s.paused = p.profile, p.why, p.problem, p.claims, p.paused
 		}
-		if s.profile == nil || ruling.Profile != s.profile {
+		if s.profile == nil || p.profile != s.profile {
 			continue
 		}
 		if s.template == nil {
@@ -126,7 +134,7 @@ func (s *snapshot) rule(rulings map[types.UID]govern.Resolution) {
 }
 
 // lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
-func (s *snapshot) lookBack(r *WorkloadReconciler) {
+func (r *WorkloadReconciler) lookBack(s *snapshot) {
 	if s.events.Profile != nil {
 		s.profile, s.template = s.events.Profile, s.events.Last
 	} else if e, known := r.states.get(s.owner.Ref); known {
@@ -192,7 +200,7 @@ func complete(s *snapshot, m *state, observations []signals.Observation) {
 
 // placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same containers, so they
 // share one list.
-func (s *snapshot) placed() map[types.UID]placement {
+func placed(s *snapshot) map[types.UID]placement {
 	placed := make(map[types.UID]placement, len(s.governed))
 	var last []string
 	for _, pod := range s.governed {

@@ -22,9 +22,10 @@ const (
 	// what it sees itself, until its next start.
 	pastTries = 4
 	pastPause = time.Minute
-	// youngHistory: a history that is longer does not need another past.
-	youngHistory = time.Hour
 )
+
+// youngHistory: a history that is longer does not need another past.
+const youngHistory = time.Hour
 
 // HistoryBackfill reads what workloads used before memfit saw them, once each, in the background.
 type HistoryBackfill struct {
@@ -36,8 +37,8 @@ type HistoryBackfill struct {
 	Span time.Duration
 	// Clock tells the time.
 	Clock clock.Clock
-	// PodSource queues a workload when its past is there.
-	PodSource *PodSource
+	// Queue queues a workload when its past is there. Nil: nobody is told.
+	Queue interface{ Enqueue(...memory.WorkloadRef) }
 
 	mu    sync.Mutex
 	asked map[memory.WorkloadRef]*pastOf
@@ -50,6 +51,9 @@ type pastOf struct {
 	done       bool
 	containers map[string]*history.Container
 }
+
+// Source is the name of the source.
+func (p *HistoryBackfill) Source() string { return p.Name }
 
 // NeedLeaderElection is true: only the leader remembers.
 func (p *HistoryBackfill) NeedLeaderElection() bool { return true }
@@ -123,8 +127,8 @@ func (p *HistoryBackfill) finish(w memory.WorkloadRef, containers map[string]*hi
 		a.done, a.containers = true, containers
 	}
 	p.mu.Unlock()
-	if p.PodSource != nil {
-		p.PodSource.Enqueue(w)
+	if p.Queue != nil {
+		p.Queue.Enqueue(w)
 	}
 }
 
@@ -188,7 +192,7 @@ func (r *WorkloadReconciler) past(w memory.WorkloadRef, m *state) *past {
 		return nil
 	}
 	containers, there := r.Past.Get(w)
-	return &past{source: r.Past.Name, there: there, containers: containers}
+	return &past{source: r.Past.Source(), there: there, containers: containers}
 }
 
 // past is what a workload used before memfit saw it.

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -139,7 +140,7 @@ func (r *Inbox) RemovePod(workload memory.WorkloadRef, owner types.UID, pod *cor
 		if mail.Departed == nil {
 			mail.Departed = map[types.UID]types.UID{}
 		}
-		mail.Departed[pod.UID] = or(m.owner, owner)
+		mail.Departed[pod.UID] = cmp.Or(m.owner, owner)
 	}
 	if governedBy != nil {
 		mail.Profile, mail.Last = governedBy, pod
@@ -327,7 +328,7 @@ func (m *PendingEvents) append(newer *PendingEvents) {
 	m.sample(newer.Samples...)
 	m.counted(newer.Counters...)
 	m.Look = m.Look || newer.Look
-	m.Source = or(newer.Source, m.Source)
+	m.Source = cmp.Or(newer.Source, m.Source)
 	for pod, owner := range newer.Departed {
 		if m.Departed == nil {
 			m.Departed = map[types.UID]types.UID{}

@@ -86,6 +86,6 @@ func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, e
 	for w := range c.Nodes.Inbox.Counted(node.Name, counters) {
 		touched = append(touched, w)
 	}
-	c.Nodes.PodSource.Enqueue(touched...)
+	c.Nodes.Queue.Enqueue(touched...)
 	return usage.Reading{Source: c.Name()}, nil
 }

@@ -13,18 +13,16 @@ import (
 
 // Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload goes.
 type Metrics struct {
-	kills        *prometheus.CounterVec
-	stalls       *prometheus.CounterVec
-	stalling     *prometheus.GaugeVec
-	limit        *prometheus.GaugeVec
-	scrapeErrors *prometheus.CounterVec
-	samples      *prometheus.CounterVec
-	drifting     *prometheus.GaugeVec
-	timeToLimit  *prometheus.GaugeVec
-	sick         *prometheus.GaugeVec
-	restarts     *prometheus.CounterVec
-	changes      *prometheus.CounterVec
-	givenUp      prometheus.Counter
+	kills       *prometheus.CounterVec
+	stalls      *prometheus.CounterVec
+	stalling    *prometheus.GaugeVec
+	limit       *prometheus.GaugeVec
+	drifting    *prometheus.GaugeVec
+	timeToLimit *prometheus.GaugeVec
+	sick        *prometheus.GaugeVec
+	restarts    *prometheus.CounterVec
+	changes     *prometheus.CounterVec
+	givenUp     prometheus.Counter
 }
 
 // NewMetrics registers the controllers' metrics.
@@ -38,14 +36,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_recommended_limit_bytes",
 			Help: "Memory limit recommended for a container; absent while memfit holds.",
 		}, []string{"namespace", "workload", "container"}),
-		scrapeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_usage_scrape_errors_total",
-			Help: "Attempts to read the usage of a node that failed. Nothing is concluded from the silence.",
-		}, []string{"source"}),
-		samples: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_usage_samples_total",
-			Help: "Samples of governed containers taken in.",
-		}, []string{"source"}),
 	}
 	m.registerStalls(r)
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -56,7 +46,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Name: "memfit_looks_given_up_total",
 		Help: "Looks at a workload that took longer than ten seconds and were given up.",
 	})
-	r.MustRegister(m.givenUp, m.kills, m.limit, m.scrapeErrors, m.samples, m.changes)
+	r.MustRegister(m.givenUp, m.kills, m.limit, m.changes)
 	m.registerShapes(r)
 	return m
 }

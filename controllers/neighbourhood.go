@@ -64,9 +64,10 @@ func (n *Neighbourhood) Facts(ctx context.Context, w memory.WorkloadRef, contain
 	return neighbours.About(w, containers, pod, o), nil
 }
 
-// follow watches the neighbours until ctx ends, and queues the workloads that they concern when they change their mind. It returns
-// when all are known that existed.
-func (n *Neighbourhood) follow(ctx context.Context, f *PodSource) error {
+// Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are those that have pods.
+// It returns when all are known that existed.
+func (n *Neighbourhood) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error {
+	f := audience{queue, known}
 	byTarget := func(obj client.Object) []string {
 		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
 		if !ok {
@@ -103,14 +104,20 @@ func (n *Neighbourhood) follow(ctx context.Context, f *PodSource) error {
 	return nil
 }
 
+// audience is whom changes of constraints concern.
+type audience struct {
+	queue interface{ Enqueue(...memory.WorkloadRef) }
+	known func() []memory.WorkloadRef
+}
+
 // onNews queues the workloads that an object concerns when it appears, goes, or says something new.
-func onNews[T client.Object](f *PodSource, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
+func onNews[T client.Object](f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
 	tell := func(obj any) {
 		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
 		}
 		if o, ok := obj.(T); ok {
-			f.Enqueue(whom(o)...)
+			f.queue.Enqueue(whom(o)...)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
@@ -158,10 +165,10 @@ func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
 	return refs
 }
 
-func inNamespaceOf[T client.Object](f *PodSource) func(T) []memory.WorkloadRef {
+func inNamespaceOf[T client.Object](f audience) func(T) []memory.WorkloadRef {
 	return func(obj T) []memory.WorkloadRef {
 		var all []memory.WorkloadRef
-		for _, w := range f.Inbox.Workloads() {
+		for _, w := range f.known() {
 			if w.Namespace == obj.GetNamespace() {
 				all = append(all, w)
 			}

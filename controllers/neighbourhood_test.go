@@ -61,7 +61,7 @@ func moveIn() *street {
 	DeferCleanup(s.queued.ShutDown)
 	s.feed.queue.Store(&workloadQueue{s.queued})
 	s.Neighbourhood = &Neighbourhood{Cache: informers, ServesVertical: ServesVertical(asked), Clock: s.clock}
-	Expect(s.follow(ctx, s.feed)).To(Succeed())
+	Expect(s.Follow(ctx, s.feed, s.feed.Inbox.Workloads)).To(Succeed())
 	return s
 }
 
@@ -236,7 +236,7 @@ var _ = Describe("The neighbourhood", func() {
 		Expect(envtest.UninstallCRDs(config, definition)).To(Succeed())
 		Eventually(func() (bool, error) { return s.ServesVertical(w.ctx) }).Should(BeFalse())
 		s.clock.Step(verticalEvery)
-		Eventually(func() bool { return s.vertical.informer.Load() == nil }).Should(BeTrue())
+		Eventually(s.watchesVertical).Should(BeFalse())
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty())
 	})
 })

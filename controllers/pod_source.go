@@ -43,8 +43,10 @@ type PodSource struct {
 	Cache    cache.Cache
 	Governor *govern.Governor
 	Inbox    *Inbox
-	// Neighbours are followed before the first pod is. Nil: nobody looks at them.
-	Neighbours *Neighbourhood
+	// Constraints are followed before the first pod is. Nil: nobody looks at them.
+	Constraints interface {
+		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error
+	}
 
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
 	synced chan error
@@ -85,8 +87,8 @@ func (f *PodSource) follow(ctx context.Context) error {
 	if _, err := f.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	if f.Neighbours != nil {
-		if err := f.Neighbours.follow(ctx, f); err != nil {
+	if f.Constraints != nil {
+		if err := f.Constraints.Follow(ctx, f, f.Inbox.Workloads); err != nil {
 			return err
 		}
 	}

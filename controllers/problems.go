@@ -25,20 +25,17 @@ type problem struct {
 	claims []ProfileKey
 }
 
-func problemOf(s *snapshot) problem {
-	p := problem{why: s.why}
-	for _, n := range s.claims {
-		p.claims = append(p.claims, keyOfProfile(n))
-	}
-	return p
-}
-
 func keyOfProfile(n *profile.Named) ProfileKey {
 	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
 }
 
-// Set notes a problem and reports whether it is news, and for which profiles: those that claim the workload, or did.
-func (p *Problems) Set(w memory.WorkloadRef, now problem) (news bool, concerned []ProfileKey) {
+// Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is news, and for which
+// profiles: those that claim the workload, or did.
+func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Named) (news bool, concerned []ProfileKey) {
+	now := problem{why: why}
+	for _, n := range claims {
+		now.claims = append(now.claims, keyOfProfile(n))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all == nil {

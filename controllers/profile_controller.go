@@ -64,6 +64,13 @@ type ProfileReconciler struct {
 	Clock clock.PassiveClock
 }
 
+const (
+	// resync is how long a status may stand without news: the nodes that do not answer are in no event.
+	resync = 10 * time.Minute
+	// timeout is for one reconcile, which takes milliseconds; ten seconds leave room for a slow API server.
+	timeout = 10 * time.Second
+)
+
 // summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a person.
 const summaryDelay = time.Second
 
@@ -162,7 +169,7 @@ func followed(_ context.Context, obj client.Object) []ProfileKey {
 // Reconcile writes the status of one profile, once, if it says something new.
 func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reconcile.Result, error) {
 	defer r.Watchdog.Begin(key)()
-	ctx, cancel := context.WithTimeout(ctx, lookBudget)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	obj, spec, status, err := r.read(ctx, key)
 	if err != nil {
@@ -186,7 +193,7 @@ func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reco
 	status.ObservedGeneration = obj.GetGeneration()
 	status.Conditions = settled(status.Conditions, before.Conditions, obj.GetGeneration(), r.Clock.Now())
 	if equality.Semantic.DeepEqual(before, status) {
-		return reconcile.Result{RequeueAfter: maxLook}, nil
+		return reconcile.Result{RequeueAfter: resync}, nil
 	}
 	if err := r.Status().Update(ctx, obj); err != nil {
 		if apierrors.IsConflict(err) {
@@ -194,7 +201,7 @@ func (r *ProfileReconciler) Reconcile(ctx context.Context, key ProfileKey) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("writing the status of %s: %w", key, err)
 	}
-	return reconcile.Result{RequeueAfter: maxLook}, nil
+	return reconcile.Result{RequeueAfter: resync}, nil
 }
 
 // read returns the profile, and where its spec and status are.

@@ -152,7 +152,7 @@ func usageCondition(in summaryInput) metav1.Condition {
 		return condition(v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
 	}
 	var texts []string
-	for _, g := range head(in.gaps, 3) {
+	for _, g := range in.gaps[:min(len(in.gaps), 3)] {
 		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
 	}
 	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", counted(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "))
@@ -183,7 +183,7 @@ func conflictCondition(in summaryInput) metav1.Condition {
 
 // firstThree are three texts and the number of the rest.
 func firstThree(texts []string) []string {
-	few := slices.Clone(head(texts, 3))
+	few := slices.Clone(texts[:min(len(texts), 3)])
 	if over := len(texts) - len(few); over > 0 {
 		few = append(few, fmt.Sprintf("and %d more", over))
 	}

@@ -246,7 +246,7 @@ func (r *WorkloadReconciler) warn(s *snapshot) {
 	if r.Problems == nil {
 		return
 	}
-	news, concerned := r.Problems.Set(s.owner.Ref, problemOf(s))
+	news, concerned := r.Problems.Set(s.owner.Ref, s.why, s.claims)
 	if news {
 		r.recordEvent(profileProblem(s.owner, s.problem, s.why))
 	}

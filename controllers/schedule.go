@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -66,7 +67,7 @@ func (m *state) somethingEnded(events *PendingEvents) bool {
 func (m *state) absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = m.watchStalls(nil, events.Samples)
 	m.measure(events.Samples, now)
-	m.source = or(events.Source, m.source)
+	m.source = cmp.Or(events.Source, m.source)
 	pressing = pressing || slices.ContainsFunc(events.Samples, func(s memory.Sample) bool { return m.instances[s.Container].nearLimit() })
 	events.Samples = nil
 	return pressing

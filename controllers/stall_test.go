@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -37,7 +38,7 @@ func (f *faulting) uses(d time.Duration, anon memory.Bytes, faults int64) {
 				Time:      f.clock.Now(), Started: f.born, RSS: 40 * memory.MiB, HasRSS: true, WorkingSet: 48 * memory.MiB, Usage: 60 * memory.MiB, HasMajorFaults: true,
 			}
 			if i == 0 {
-				s.RSS, s.WorkingSet, s.Usage, s.MajorFaults = anon, anon.Plus(memory.MiB), or(f.full, 255*memory.MiB), f.faults
+				s.RSS, s.WorkingSet, s.Usage, s.MajorFaults = anon, anon.Plus(memory.MiB), cmp.Or(f.full, 255*memory.MiB), f.faults
 			}
 			f.reconciler.Inbox.Sampled("node-1", []memory.Sample{s}, "kubelet")
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -167,7 +166,7 @@ func (m *state) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 const maxAdvice = 8
 
 // stallEvents are told on the pod and on its workload.
-func stallEvents(o owners.Owner, c stallChanges, summaries map[string]string) (all []workloadEvent) {
+func stallEvents(o memory.Workload, c stallChanges, summaries map[string]string) (all []workloadEvent) {
 	for i := range c.began {
 		s := &c.began[i]
 		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
@@ -184,7 +183,7 @@ func stallEvents(o owners.Owner, c stallChanges, summaries map[string]string) (a
 	return all
 }
 
-func stallOnPod(o owners.Owner, s *memory.Stall, kind, reason string) workloadEvent {
+func stallOnPod(o memory.Workload, s *memory.Stall, kind, reason string) workloadEvent {
 	return workloadEvent{
 		regarding: podObject(s.Container), related: workloadObject(o), kind: kind, reason: reason,
 		action: "Observed", note: stallSentence(s),

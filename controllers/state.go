@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -318,7 +319,7 @@ func (m *state) recall(status *v1alpha1.MemoryRecommendationStatus) {
 	for _, c := range status.Containers {
 		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
 		source, past := sourcesOf(c.Evidence.Source)
-		m.source, m.past = or(m.source, source), or(m.past, past)
+		m.source, m.past = cmp.Or(m.source, source), cmp.Or(m.past, past)
 	}
 	m.liveSets = liveSets(status)
 	m.told.drifting, m.told.sick = driftingIn(status), sickIn(status)

@@ -93,7 +93,7 @@ func (m *state) account(s *snapshot, now time.Time) (kills []memory.OOMKill, sta
 	m.takePast(in.Past)
 	m.measure(in.Samples, now)
 	m.steppedAt = now
-	m.profile, m.template, m.source = s.profile, or(s.template, m.template), or(in.Source, m.source)
+	m.profile, m.template, m.source = s.profile, cmp.Or(s.template, m.template), cmp.Or(in.Source, m.source)
 	return kills, stalls
 }
 
@@ -266,7 +266,7 @@ func sizeInForce(c *corev1.Container, statuses []corev1.ContainerStatus) recomme
 	for i := range statuses {
 		if r := statuses[i].Resources; statuses[i].Name == c.Name && r != nil {
 			actual := sizeOf(*r)
-			size.Limit, size.Request = or(actual.Limit, size.Limit), or(actual.Request, size.Request)
+			size.Limit, size.Request = cmp.Or(actual.Limit, size.Limit), cmp.Or(actual.Request, size.Request)
 		}
 	}
 	return size

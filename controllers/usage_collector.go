@@ -28,18 +28,26 @@ type Gap struct {
 	Since       time.Time
 }
 
+// Queue is where workloads wait for their reconcile.
+type Queue interface {
+	// Sampled queues workloads that have new samples, which may wait.
+	Sampled(...memory.WorkloadRef)
+	// Enqueue queues workloads, behind those that something happened to.
+	Enqueue(...memory.WorkloadRef)
+}
+
 // UsageCollector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the leader.
 type UsageCollector struct {
 	// Reader reads nodes from the cache.
 	Reader client.Reader
 	// Inbox says which nodes matter, and takes the samples.
 	Inbox *Inbox
-	// PodSource queues the workloads that were sampled.
-	PodSource *PodSource
+	// Queue takes the workloads that were sampled, and those in which something was killed.
+	Queue Queue
 	// Collector asks the nodes.
 	Collector *usage.Collector
-	// Metrics count errors.
-	Metrics *Metrics
+	// Metrics count samples and errors.
+	Metrics *UsageMetrics
 	// Interval between two cycles.
 	Interval time.Duration
 	// Clock makes the ticks.
@@ -78,7 +86,7 @@ func (u *UsageCollector) Collect(ctx context.Context) {
 		}
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
-	u.PodSource.Sampled(touched...)
+	u.Queue.Sampled(touched...)
 	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}

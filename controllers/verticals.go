@@ -95,8 +95,11 @@ func (v *verticals) list(ctx context.Context, c cache.Cache, options ...client.L
 	return all, nil
 }
 
+// watchesVertical: the API server serves VerticalPodAutoscalers, and they are watched.
+func (n *Neighbourhood) watchesVertical() bool { return n.vertical.informer.Load() != nil }
+
 // keepLooking looks again every few minutes until ctx ends.
-func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f *PodSource) {
+func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f audience) {
 	ticker := n.Clock.NewTicker(verticalEvery)
 	defer ticker.Stop()
 	for {
@@ -110,7 +113,7 @@ func (v *verticals) keepLooking(ctx context.Context, n *Neighbourhood, f *PodSou
 }
 
 // look begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
-func (v *verticals) look(ctx context.Context, n *Neighbourhood, f *PodSource) {
+func (v *verticals) look(ctx context.Context, n *Neighbourhood, f audience) {
 	served, err := n.ServesVertical(ctx)
 	watched := v.informer.Load() != nil
 	switch {
@@ -128,7 +131,7 @@ func (v *verticals) look(ctx context.Context, n *Neighbourhood, f *PodSource) {
 	}
 }
 
-func (v *verticals) begin(ctx context.Context, c cache.Cache, f *PodSource) error {
+func (v *verticals) begin(ctx context.Context, c cache.Cache, f audience) error {
 	byTarget := func(obj client.Object) []string {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
@@ -156,7 +159,7 @@ func (v *verticals) begin(ctx context.Context, c cache.Cache, f *PodSource) erro
 }
 
 // end forgets the kind; the workloads that had one are looked at again.
-func (v *verticals) end(ctx context.Context, c cache.Cache, f *PodSource) error {
+func (v *verticals) end(ctx context.Context, c cache.Cache, f audience) error {
 	all, err := v.list(ctx, c)
 	if err != nil {
 		return err
@@ -166,7 +169,7 @@ func (v *verticals) end(ctx context.Context, c cache.Cache, f *PodSource) error 
 		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
 	}
 	for i := range all {
-		f.Enqueue(targets(all[i].Namespace, all[i].Target)...)
+		f.queue.Enqueue(targets(all[i].Namespace, all[i].Target)...)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
-	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 )
@@ -84,7 +85,11 @@ type WorkloadReconciler struct {
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
-	Past *HistoryBackfill
+	Past interface {
+		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
+		Forget(w memory.WorkloadRef)
+		Source() string
+	}
 
 	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when that changes.
 	// Both may be nil.
@@ -154,8 +159,8 @@ func (r *WorkloadReconciler) reconcile(ctx context.Context, workload memory.Work
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.restUntil, e.owner = time.Time{}, or(e.owner, s.owner.UID)
-	r.Inbox.Govern(workload, s.placed(), keyOfProfile(s.profile))
+	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.owner.UID)
+	r.Inbox.Govern(workload, placed(s), keyOfProfile(s.profile))
 	r.warn(s)
 	s.events.Past = r.past(workload, e.state)
 
@@ -276,7 +281,7 @@ func (r *WorkloadReconciler) Flush(ctx context.Context) {
 			return ctx.Err() == nil
 		}
 		e.savedAt = time.Time{}
-		if err := r.save(ctx, owners.Owner{Ref: workload, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
+		if err := r.save(ctx, memory.Workload{Ref: workload, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
 			log.Error(err, "Could not write the latest history", "workload", workload.String())
 		}
 		return ctx.Err() == nil

@@ -66,21 +66,22 @@ func control(mgr ctrl.Manager, governor *govern.Governor, inbox *controllers.Inb
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
 	}
-	feed.Neighbours = &controllers.Neighbourhood{
+	constraints := &controllers.Neighbourhood{
 		Cache: mgr.GetCache(), ServesVertical: controllers.ServesVertical(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
 	}
+	feed.Constraints = constraints
 	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
 	workloads := &controllers.WorkloadReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: inbox, PodSource: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
 		LookEvery:  samplesPerLook * o.usageInterval,
 		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.Bell.Ring,
-		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: feed.Neighbours,
+		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: constraints,
 		Watchdog: watchdog,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &controllers.UsageCollector{
-			Reader: mgr.GetClient(), Inbox: inbox, PodSource: feed, Metrics: measures, Interval: o.usageInterval, Clock: clock.RealClock{},
+			Reader: mgr.GetClient(), Inbox: inbox, Queue: feed, Metrics: controllers.NewUsageMetrics(metrics.Registry), Interval: o.usageInterval, Clock: clock.RealClock{},
 			OnGaps: profiles.RingAll,
 		}, o)
 		if err != nil {
@@ -88,8 +89,12 @@ func control(mgr ctrl.Manager, governor *govern.Governor, inbox *controllers.Inb
 		}
 		profiles.Usage = collector
 	}
-	if workloads.Past, err = readPast(mgr, feed, o); err != nil {
+	past, err := readPast(mgr, feed, o)
+	if err != nil {
 		return err
+	}
+	if past != nil {
+		workloads.Past = past
 	}
 	if err := workloads.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the workload controller: %w", err)

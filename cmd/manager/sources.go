@@ -248,7 +248,7 @@ func readPast(mgr ctrl.Manager, feed *controllers.PodSource, o options) (*contro
 		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
 	}
 	past := &controllers.HistoryBackfill{
-		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, PodSource: feed,
+		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)
 		},

@@ -21,6 +21,13 @@ type WorkloadRef struct {
 // String is "Deployment shop/web".
 func (w WorkloadRef) String() string { return w.Kind + " " + w.Namespace + "/" + w.Name }
 
+// Workload is a workload that exists, or existed: another of the same name has another UID.
+type Workload struct {
+	Ref WorkloadRef
+	// UID is empty while it is not known.
+	UID types.UID
+}
+
 // ContainerRef names one container of one pod. UID tells a StatefulSet's pod from its predecessor of the same name.
 type ContainerRef struct {
 	Namespace string
