@@ -64,7 +64,7 @@ var _ = Describe("A look that takes too long", func() {
 })
 
 func TestWatchdogNoticesAWorkerThatIsStuck(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(start)
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	d := NewWatchdog(clock)
 	web := memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}
 	done := d.Begin(web)

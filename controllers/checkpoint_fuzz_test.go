@@ -62,7 +62,7 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 	if twice := packedWhole(t, again); !sameCheckpoint(&written, &twice) {
 		t.Errorf("written %+v, and after reading it %+v", written, twice)
 	}
-	now := start.Add(24 * time.Hour)
+	now := began.Add(24 * time.Hour)
 	pod := []signals.Observation{killedBy(now)}
 	if first, second := m.ledger.Update(pod, m.peak, now), m.ledger.Update(pod, m.peak, now.Add(time.Minute)); len(first) > 1 || len(second) > 0 {
 		t.Errorf("one kill was counted %d and %d times", len(first), len(second))

@@ -10,17 +10,16 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
-	"github.com/memfit/memfit/test/expect"
 )
+
+// began is when everything in these tests begins.
+var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // killedPods are observations of pods in which every container was killed once.
 func killedPods(namespace string, pods, containers int) []signals.Observation {
@@ -32,10 +31,10 @@ func killedPods(namespace string, pods, containers int) []signals.Observation {
 				Namespace: namespace, Pod: fmt.Sprintf("web-%05d", pod), UID: types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", pod)),
 				Container: fmt.Sprintf("app-%02d", i%containers),
 			},
-			Class: signals.App, PodCreated: start, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i), Running: start.Add(time.Minute),
+			Class: signals.App, PodCreated: began, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i), Running: began.Add(time.Minute),
 			Limit: 256 * memory.MiB,
 			Ended: []signals.Termination{{
-				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137, Finished: start.Add(time.Minute),
+				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137, Finished: began.Add(time.Minute),
 			}},
 		})
 	}
@@ -45,13 +44,13 @@ func killedPods(namespace string, pods, containers int) []signals.Observation {
 // full is what memfit remembers of a workload with that many killed pods, and with histories of as many containers as are kept.
 func full(namespace string, pods, containers int) *state {
 	m := newState()
-	m.ledger.Update(nil, m.peak, start.Add(-time.Minute))
-	m.ledger.Update(killedPods(namespace, pods, containers), m.peak, start.Add(2*time.Minute))
+	m.ledger.Update(nil, m.peak, began.Add(-time.Minute))
+	m.ledger.Update(killedPods(namespace, pods, containers), m.peak, began.Add(2*time.Minute))
 	for c := range maxContainers {
 		ref := memory.ContainerRef{Namespace: namespace, Pod: "web-00000", UID: "u", Container: fmt.Sprintf("app-%02d", c)}
 		for minute := range 3 * 24 * 60 {
-			at := start.Add(time.Duration(minute) * time.Minute)
-			m.measure([]memory.Sample{{Container: ref, Time: at, Started: start, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true}}, at)
+			at := began.Add(time.Duration(minute) * time.Minute)
+			m.measure([]memory.Sample{{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true}}, at)
 		}
 	}
 	return m
@@ -68,39 +67,19 @@ func TestACheckpointOfVeryManyKilledPodsFits(t *testing.T) {
 		if lost, err := again.unpack(&v1alpha1.MemoryCheckpoint{Status: written}); err != nil || len(lost) > 0 {
 			t.Fatalf("%d pods: what was written cannot be read: %v, lost %v", tc.pods, err, lost)
 		}
-		kills := again.ledger.Update(killedPods("shop", tc.pods, tc.containers), again.peak, start.Add(3*time.Minute))
+		kills := again.ledger.Update(killedPods("shop", tc.pods, tc.containers), again.peak, began.Add(3*time.Minute))
 		if len(kills) > 0 {
 			t.Errorf("%d pods: %d kills are counted twice", tc.pods, len(kills))
 		}
 	}
 }
 
-var _ = Describe("The largest checkpoint", func() {
-	It("is taken by the API server, whole", func() {
-		w := newWorld()
-		c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "full"}}
-		expect.Applied(w.ctx, w.client, c.DeepCopy())
-		c = expect.Exists(w.ctx, w.client, w.namespace, "full", c)
-		c.Status = v1alpha1.MemoryCheckpointStatus{Version: checkpointVersion}
-		for i := range maxContainers {
-			c.Status.Containers = append(c.Status.Containers, v1alpha1.CheckpointContainer{Name: fmt.Sprintf("app-%02d", i), History: make([]byte, 1536)})
-		}
-		data, err := json.Marshal(c)
-		Expect(err).NotTo(HaveOccurred())
-		c.Status.Ledger = make([]byte, (maxCheckpoint-len(data))*3/4)
-		Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
-		stored := expect.Exists(w.ctx, w.client, w.namespace, "full", &v1alpha1.MemoryCheckpoint{})
-		Expect(stored.Status.Ledger).To(HaveLen(len(c.Status.Ledger)))
-		Expect(stored.Status.Containers).To(HaveLen(maxContainers))
-	})
-})
-
 func TestAFullLedgerIsSaidOnTheWorkload(t *testing.T) {
 	m := newState()
-	m.ledger.Update(nil, m.peak, start.Add(-time.Minute))
+	m.ledger.Update(nil, m.peak, began.Add(-time.Minute))
 	const pods = 40_000
-	m.ledger.Update(killedPods("shop", pods, 1), m.peak, start.Add(2*time.Minute))
-	c := oomCondition(&snapshot{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, start.Add(2*time.Minute))
+	m.ledger.Update(killedPods("shop", pods, 1), m.peak, began.Add(2*time.Minute))
+	c := oomCondition(&snapshot{profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, began.Add(2*time.Minute))
 	if c.Reason != v1alpha1.ReasonLedgerFull || c.Status != "True" {
 		t.Errorf("got %+v, want OOMObserved=True because of %s", c, v1alpha1.ReasonLedgerFull)
 	}
