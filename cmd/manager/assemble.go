@@ -19,15 +19,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/memfit/memfit/controllers"
+	constraintsctl "github.com/memfit/memfit/controllers/constraints"
+	profilectl "github.com/memfit/memfit/controllers/profile"
+	"github.com/memfit/memfit/controllers/sweeper"
+	usagectl "github.com/memfit/memfit/controllers/usage"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/webhooks"
 )
 
 // assemble puts the parts together.
 func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o options) error {
-	for _, obj := range controllers.Informed() {
+	for _, obj := range informers.Informed() {
 		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
@@ -37,8 +44,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return err
 	}
 	governor := govern.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
-	inbox := controllers.NewInbox()
-	feed := &controllers.PodSource{Cache: mgr.GetCache(), Governor: governor, Inbox: inbox}
+	events := inbox.NewInbox()
+	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Governor: governor, Inbox: events}
 	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
 	if err := mgr.Add(watcher); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
@@ -51,38 +58,38 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return err
 		}
 	}
-	return control(mgr, governor, inbox, feed, o)
+	return control(mgr, governor, events, feed, o)
 }
 
 // control adds what runs on the leader.
-func control(mgr ctrl.Manager, governor *govern.Governor, inbox *controllers.Inbox, feed *controllers.PodSource, o options) error {
-	measures := controllers.NewMetrics(metrics.Registry)
-	watchdog := controllers.NewWatchdog(clock.RealClock{})
+func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, feed *workloadctl.PodSource, o options) error {
+	measures := workloadctl.NewMetrics(metrics.Registry)
+	watchdog := liveness.NewWatchdog(clock.RealClock{})
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
 		return fmt.Errorf("adding the liveness check: %w", err)
 	}
-	problems := &controllers.Problems{}
+	problems := &govern.Problems{}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
 	}
-	constraints := &controllers.Neighbourhood{
-		Cache: mgr.GetCache(), ServesVertical: controllers.ServesVertical(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
+	around := &constraintsctl.Watcher{
+		Cache: mgr.GetCache(), ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
 	}
-	feed.Constraints = constraints
-	profiles := &controllers.ProfileReconciler{Client: mgr.GetClient(), Problems: problems, Bell: &controllers.Bell[controllers.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
-	workloads := &controllers.WorkloadReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: inbox, PodSource: feed,
+	feed.Constraints = around
+	profiles := &profilectl.Reconciler{Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[govern.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
+	workloads := &workloadctl.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: events, PodSource: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
-		LookEvery:  samplesPerLook * o.usageInterval,
-		Unmeasured: o.usageInterval == 0, Problems: problems, OnProblem: profiles.Bell.Ring,
-		Evict: controllers.Evictor(typed.CoreV1().RESTClient()), Resize: controllers.Resizer(typed.CoreV1().RESTClient()), Neighbours: constraints,
+		StepInterval: samplesPerLook * o.usageInterval,
+		Unmeasured:   o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
+		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()), Constraints: around,
 		Watchdog: watchdog,
 	}
 	if o.usageInterval > 0 {
-		collector, err := watchUsage(mgr, &controllers.UsageCollector{
-			Reader: mgr.GetClient(), Inbox: inbox, Queue: feed, Metrics: controllers.NewUsageMetrics(metrics.Registry), Interval: o.usageInterval, Clock: clock.RealClock{},
-			OnGaps: profiles.RingAll,
+		collector, err := watchUsage(mgr, &usagectl.Collector{
+			Reader: mgr.GetClient(), Inbox: events, Queue: feed, Metrics: usagectl.NewMetrics(metrics.Registry), Interval: o.usageInterval, Clock: clock.RealClock{},
+			OnGaps: profiles.EnqueueAll,
 		}, o)
 		if err != nil {
 			return err
@@ -102,7 +109,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, inbox *controllers.Inb
 	if err := profiles.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)
 	}
-	if err := mgr.Add(controllers.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+	if err := mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
 		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
 	}
 	return mgr.Add(atEnd(func() {

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers"
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
@@ -87,7 +87,7 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 func managerOptions(o options, server webhook.Server) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                        scheme(),
-		Cache:                         controllers.CacheOptions(),
+		Cache:                         informers.CacheOptions(),
 		WebhookServer:                 server,
 		HealthProbeBindAddress:        o.probeAddr,
 		LeaderElection:                o.leaderElect,

@@ -20,7 +20,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/memfit/memfit/controllers"
+	usagectl "github.com/memfit/memfit/controllers/usage"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/usage"
@@ -54,7 +55,7 @@ type sources struct {
 
 func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(&s.names, "usage-sources", fromKubelet, "where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api (working set only)")
-	f.DurationVar(&s.killCounters, "kill-counters-interval", controllers.DefaultKillCountersEvery,
+	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC nodes/metrics); 0 turns them off")
 	f.StringVar(&s.prometheusURL, "prometheus-url", "", "base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: memfit starts from nothing")
 	f.StringVar(&s.prometheusToken, "prometheus-bearer-token-file", "", "file with the bearer token for --prometheus-url; read again as it rotates")
@@ -141,7 +142,7 @@ func (a *assignments) Set(text string) error {
 }
 
 // watchUsage adds what reads usage and kill counters to the manager.
-func watchUsage(mgr ctrl.Manager, u *controllers.UsageCollector, o options) (*controllers.UsageCollector, error) {
+func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.Collector, error) {
 	identity := mgr.GetConfig()
 	if o.usageAccount != "" {
 		if o.namespace == "" {
@@ -169,7 +170,7 @@ func watchUsage(mgr ctrl.Manager, u *controllers.UsageCollector, o options) (*co
 	if o.sources.killCounters == 0 {
 		return u, nil
 	}
-	counters := &controllers.KillCounters{
+	counters := &usagectl.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
 		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) {
 			return killCounters(ctx, kubelets, node)
@@ -239,7 +240,7 @@ func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
 }
 
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.
-func readPast(mgr ctrl.Manager, feed *controllers.PodSource, o options) (*controllers.HistoryBackfill, error) {
+func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
@@ -247,7 +248,7 @@ func readPast(mgr ctrl.Manager, feed *controllers.PodSource, o options) (*contro
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
 	}
-	past := &controllers.HistoryBackfill{
+	past := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)

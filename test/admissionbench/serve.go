@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/webhooks"
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
@@ -56,13 +56,13 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: "0",
+		Scheme: scheme, Cache: informers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: "0",
 		PprofBindAddress: pprofAddr,
 	})
 	if err != nil {
 		return err
 	}
-	for _, obj := range controllers.Informed() {
+	for _, obj := range informers.Informed() {
 		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
 			return err
 		}

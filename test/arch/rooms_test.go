@@ -144,12 +144,73 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "controllers", dir: "controllers/...", noStd: ownsNoProcess,
+		name: "format", dir: "internal/format/...", noStd: pure, // amounts, durations and counts as messages say them
+		ours:    []string{"internal/memory"},
+		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
+		never:   slices.Concat(clients, kinds),
+	},
+	{
+		name: "conditions", dir: "internal/conditions/...", noStd: pure,
+		ours:    []string{"internal/quote"},
+		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1"},
+		never:   slices.Concat(clients, kinds),
+	},
+	{
+		name: "workload", dir: "internal/workload/...", noStd: pure, // decides about one workload
 		ours: []string{
-			"api/v1alpha1", "internal/apply", "internal/constraints", "internal/drift", "internal/govern", "internal/history", "internal/inject",
-			"internal/memory", "internal/neighbours", "internal/owners", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/runtimes",
-			"internal/signals", "internal/usage",
+			"api/v1alpha1", "internal/apply", "internal/conditions", "internal/drift", "internal/format", "internal/history", "internal/inject",
+			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/signals",
 		},
+		outside: slices.Concat(pods, []string{
+			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/runtime",
+		}),
+		never: clients,
+	},
+	{
+		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess, // what the informers write to; it keeps a lock, and reads no clock
+		ours:    []string{"internal/govern", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
+		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
+	},
+	{
+		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // what caches keep
+		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners"},
+		outside: cached,
+	},
+	{
+		name: "liveness", dir: "internal/liveness/...", noStd: ownsNoProcess,
+		outside: []string{"k8s.io/utils/clock"},
+		never:   slices.Concat(clients, kinds),
+	},
+	{
+		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
+		ours: []string{
+			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions", "internal/govern", "internal/history", "internal/inbox",
+			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners", "internal/profile", "internal/quote",
+			"internal/recommend", "internal/records", "internal/signals", "internal/workload",
+		},
+		outside: edge,
+	},
+	{
+		name: "controllers-usage", dir: "controllers/usage", noStd: ownsNoProcess,
+		ours:    []string{"internal/history", "internal/inbox", "internal/memory", "internal/quote", "internal/signals", "internal/usage"},
+		outside: edge,
+	},
+	{
+		name: "controllers-constraints", dir: "controllers/constraints", noStd: ownsNoProcess,
+		ours:    []string{"internal/constraints", "internal/informers", "internal/memory", "internal/neighbours"},
+		outside: edge,
+	},
+	{
+		name: "controllers-profile", dir: "controllers/profile", noStd: ownsNoProcess,
+		ours: []string{
+			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/govern", "internal/liveness", "internal/profile",
+			"internal/workload",
+		},
+		outside: edge,
+	},
+	{
+		name: "controllers-sweeper", dir: "controllers/sweeper", noStd: ownsNoProcess,
+		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records"},
 		outside: edge,
 	},
 	{
@@ -167,8 +228,8 @@ var rooms = []room{
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
-			"api/v1alpha1", "controllers", "internal/constraints", "internal/govern", "internal/history", "internal/inject", "internal/memory",
-			"internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
+			"api/v1alpha1", "controllers/...", "internal/constraints", "internal/govern", "internal/history", "internal/inbox", "internal/informers", "internal/inject",
+			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
 			"internal/usage/...", "webhooks", "webhooks/server",
 		},
 		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"}),

@@ -19,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -40,8 +42,8 @@ var runtimesOf = []v1alpha1.RuntimeType{v1alpha1.RuntimeNodeJS, v1alpha1.Runtime
 type operator struct {
 	maps      *maps
 	clock     *clocktesting.FakePassiveClock
-	inbox     *controllers.Inbox
-	reconcile *controllers.WorkloadReconciler
+	inbox     *inbox.Inbox
+	reconcile *workloadctl.Reconciler
 	workloads []*workload
 	samples   []memory.Sample
 }
@@ -59,7 +61,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		maps: &maps{
 			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{}, recommended: map[client.ObjectKey]bool{},
 		},
-		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), inbox: controllers.NewInbox(),
+		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), inbox: inbox.NewInbox(),
 	}
 	for i, runtime := range runtimesOf {
 		p := v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: string(runtimesOf[i])}}
@@ -78,9 +80,9 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 	if err := governor.Rebuild(ctx); err != nil {
 		return nil, err
 	}
-	o.reconcile = &controllers.WorkloadReconciler{
-		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps, Metrics: controllers.NewMetrics(prometheus.NewRegistry()),
-		Clock: o.clock, CheckpointEvery: controllers.DefaultCheckpointEvery, LookEvery: 4 * usageInterval, Problems: &controllers.Problems{},
+	o.reconcile = &workloadctl.Reconciler{
+		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps, Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
+		Clock: o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval, Problems: &govern.Problems{},
 	}
 	return o, nil
 }
@@ -149,7 +151,7 @@ func newPod(set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, govern
 
 // transformOf is what memfit's cache does with an object before it keeps it.
 func transformOf(obj client.Object) func(any) (any, error) {
-	for kind, options := range controllers.CacheOptions().ByObject {
+	for kind, options := range informers.CacheOptions().ByObject {
 		if fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", obj) && options.Transform != nil {
 			return options.Transform
 		}

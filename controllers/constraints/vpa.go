@@ -1,0 +1,180 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraints
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+)
+
+// A VerticalPodAutoscaler that controls memory writes what memfit would write: memfit only recommends then, and names it. The kind need
+// not exist.
+// +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
+
+const (
+	// verticalEvery is how often memfit asks whether the kind has come or gone. It is one small request.
+	VPAInterval = 2 * time.Minute
+	// verticalPatience is how long the start waits for the first list: without it, workloads are looked at as if there were no
+	// VerticalPodAutoscaler, and again when there is one.
+	vpaPatience = 10 * time.Second
+)
+
+// discoverer is the part of a discovery client that is needed here.
+type discoverer interface {
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// ServesVPAs asks the API server itself whether it serves VerticalPodAutoscalers: a REST mapper would remember them after their
+// definition is gone.
+func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		list, err := d.ServerResourcesForGroupVersionWithContext(ctx, informers.VPAKind.GroupVersion().String())
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("asking for the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
+		}
+		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind }), nil
+	}
+}
+
+// vpas watch VerticalPodAutoscalers while the API server serves them.
+type vpas struct {
+	// informer is nil while they are not served.
+	informer atomic.Pointer[cache.Informer]
+	// trouble is what went wrong last, so that it is logged once. Only look uses it.
+	trouble string
+}
+
+// list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
+func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]neighbours.VPA, error) {
+	if informer := v.informer.Load(); informer == nil || !(*informer).HasSynced() {
+		return nil, nil
+	}
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(informers.VPAKind.GroupVersion().WithKind(informers.VPAKind.Kind + "List"))
+	if err := c.List(ctx, &list, options...); err != nil {
+		if v.informer.Load() == nil {
+			return nil, nil // gone in between
+		}
+		return nil, err
+	}
+	var all []neighbours.VPA
+	for i := range list.Items {
+		if vertical, ok := neighbours.ReadVertical(list.Items[i].Object); ok {
+			all = append(all, vertical)
+		}
+	}
+	return all, nil
+}
+
+// watchesVertical: the API server serves VerticalPodAutoscalers, and they are watched.
+func (n *Watcher) WatchesVPAs() bool { return n.vpas.informer.Load() != nil }
+
+// keepLooking looks again every few minutes until ctx ends.
+func (v *vpas) keepLooking(ctx context.Context, n *Watcher, f audience) {
+	ticker := n.Clock.NewTicker(VPAInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			v.look(ctx, n, f)
+		}
+	}
+}
+
+// look begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
+func (v *vpas) look(ctx context.Context, n *Watcher, f audience) {
+	served, err := n.ServesVPAs(ctx)
+	watched := v.informer.Load() != nil
+	switch {
+	case err != nil:
+	case served && !watched:
+		err = v.begin(ctx, n.Cache, f)
+	case !served && watched:
+		err = v.end(ctx, n.Cache, f)
+	}
+	if err == nil {
+		v.trouble = ""
+	} else if err.Error() != v.trouble && ctx.Err() == nil {
+		v.trouble = err.Error()
+		logf.FromContext(ctx).Error(err, "Could not look for VerticalPodAutoscalers; tried again every few minutes")
+	}
+}
+
+func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
+	byTarget := func(obj client.Object) []string {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return nil
+		}
+		vertical, _ := neighbours.ReadVertical(u.Object)
+		return []string{targetKey(vertical.Target.Kind, vertical.Target.Name)}
+	}
+	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
+		return fmt.Errorf("indexing VerticalPodAutoscalers by target: %w", err)
+	}
+	informer, err := c.GetInformer(ctx, informers.NewVPA(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching VerticalPodAutoscalers: %w", err)
+	}
+	registration, err := informer.AddEventHandler(onNews(f, sameVPA, targetOfVPA))
+	if err != nil {
+		return fmt.Errorf("watching VerticalPodAutoscalers: %w", err)
+	}
+	v.informer.Store(&informer)
+	patience, cancel := context.WithTimeout(ctx, vpaPatience)
+	defer cancel()
+	toolscache.WaitForCacheSync(patience.Done(), registration.HasSynced)
+	return nil
+}
+
+// end forgets the kind; the workloads that had one are looked at again.
+func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
+	all, err := v.list(ctx, c)
+	if err != nil {
+		return err
+	}
+	v.informer.Store(nil)
+	if err := c.RemoveInformer(ctx, informers.NewVPA()); err != nil {
+		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
+	}
+	for i := range all {
+		f.queue.Enqueue(targets(all[i].Namespace, all[i].Target)...)
+	}
+	return nil
+}
+
+func sameVPA(a, b *unstructured.Unstructured) bool {
+	before, okA := neighbours.ReadVertical(a.Object)
+	after, okB := neighbours.ReadVertical(b.Object)
+	return okA == okB && reflect.DeepEqual(before, after)
+}
+
+func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
+	v, ok := neighbours.ReadVertical(u.Object)
+	if !ok {
+		return nil
+	}
+	return targets(v.Namespace, v.Target)
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+)
+
+// An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
+// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not tried, nor given to a new pod.
+// +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
+
+// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on the
+// leader, before it looks at the first pod.
+type Watcher struct {
+	Cache cache.Cache
+	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].
+	ServesVPAs func(context.Context) (bool, error)
+	// Clock tells when to ask again.
+	Clock clock.WithTicker
+
+	nodes constraints.Nodes
+	vpas  vpas
+}
+
+// targetIndex is the cache index of autoscalers by the kind and name of the workload they are for.
+const targetIndex = "memfit.target"
+
+func targetKey(kind, name string) string { return kind + "/" + name }
+
+// Facts are what the neighbours mean for a workload, of which the managed containers and the newest pod are given.
+func (n *Watcher) Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error) {
+	var horizontal autoscalingv2.HorizontalPodAutoscalerList
+	var ranges corev1.LimitRangeList
+	var quotas corev1.ResourceQuotaList
+	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
+	vertical, err := n.vpas.list(ctx, n.Cache, near, about)
+	err = errors.Join(err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near))
+	if err != nil {
+		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
+	}
+	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
+	o.NodeSize, o.LargestNode = n.nodes.All()
+	for i := range horizontal.Items {
+		o.Horizontal = append(o.Horizontal, neighbours.ReadHorizontal(&horizontal.Items[i]))
+	}
+	return neighbours.About(w, containers, pod, o), nil
+}
+
+// Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are those that have pods.
+// It returns when all are known that existed.
+func (n *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error {
+	f := audience{queue, known}
+	byTarget := func(obj client.Object) []string {
+		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !ok {
+			return nil
+		}
+		return []string{targetKey(h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name)}
+	}
+	if err := n.Cache.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, targetIndex, byTarget); err != nil {
+		return fmt.Errorf("indexing HorizontalPodAutoscalers by target: %w", err)
+	}
+	for _, watched := range []struct {
+		kind    client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&autoscalingv2.HorizontalPodAutoscaler{}, onNews(f, sameHPA, targetOfHPA)},
+		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
+		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
+		{&corev1.Node{}, n.nodes.Handler()},
+	} {
+		informer, err := n.Cache.GetInformer(ctx, watched.kind)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		registration, err := informer.AddEventHandler(watched.handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", watched.kind, err)
+		}
+		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			return ctx.Err()
+		}
+	}
+	n.vpas.look(ctx, n, f)
+	go n.vpas.keepLooking(ctx, n, f)
+	return nil
+}
+
+// audience is whom changes of constraints concern.
+type audience struct {
+	queue interface{ Enqueue(...memory.WorkloadRef) }
+	known func() []memory.WorkloadRef
+}
+
+// onNews queues the workloads that an object concerns when it appears, goes, or says something new.
+func onNews[T client.Object](f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
+	tell := func(obj any) {
+		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = tombstone.Obj
+		}
+		if o, ok := obj.(T); ok {
+			f.queue.Enqueue(whom(o)...)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    tell,
+		DeleteFunc: tell,
+		UpdateFunc: func(before, after any) {
+			a, okA := before.(T)
+			b, okB := after.(T)
+			if okA && okB && !same(a, b) {
+				tell(a)
+				tell(b)
+			}
+		},
+	}
+}
+
+func sameHPA(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {
+	return reflect.DeepEqual(neighbours.ReadHorizontal(a), neighbours.ReadHorizontal(b))
+}
+
+func sameLimits(a, b *corev1.LimitRange) bool {
+	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room looks again with the next sample.
+func sameBounds(a, b *corev1.ResourceQuota) bool {
+	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
+}
+
+func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef {
+	return targets(h.Namespace, neighbours.ReadHorizontal(h).Target)
+}
+
+// targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one that does not
+// exist costs nothing.
+func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
+	versions := []string{t.APIVersion}
+	if t.APIVersion == "" {
+		versions = []string{"apps/v1", "batch/v1", "v1"}
+	}
+	var refs []memory.WorkloadRef
+	for _, v := range versions {
+		refs = append(refs, memory.WorkloadRef{APIVersion: v, Kind: t.Kind, Namespace: namespace, Name: t.Name})
+	}
+	return refs
+}
+
+func inNamespaceOf[T client.Object](f audience) func(T) []memory.WorkloadRef {
+	return func(obj T) []memory.WorkloadRef {
+		var all []memory.WorkloadRef
+		for _, w := range f.known() {
+			if w.Namespace == obj.GetNamespace() {
+				all = append(all, w)
+			}
+		}
+		return all
+	}
+}

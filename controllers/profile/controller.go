@@ -1,0 +1,210 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers/usage"
+	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// What people declare. memfit never writes it.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=get;list;watch
+// What became of it, for kubectl describe and for GitOps health checks.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=update
+
+// ProfileIndex is the cache index of MemoryRecommendations by the profile they follow.
+const ProfileIndex = "spec.profile"
+
+// Reconciler sums up a profile's workloads in its status.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	client.Client
+	// Usage knows which nodes do not answer. Nil: usage is not read at all.
+	Usage interface{ Gaps() []usage.Gap }
+	// Problems lists workloads that nobody governs because two profiles claim them.
+	Problems *govern.Problems
+	// Bell queues profiles for which there is news that no object carries.
+	Trigger *Trigger[govern.ProfileKey]
+	// Watchdog is told what workers are on. Nil: nobody is.
+	Watchdog *liveness.Watchdog
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+const (
+	// resync is how long a status may stand without news: the nodes that do not answer are in no event.
+	resync = 10 * time.Minute
+	// timeout is for one reconcile, which takes milliseconds; ten seconds leave room for a slow API server.
+	timeout = 10 * time.Second
+)
+
+// summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a person.
+const summaryDelay = time.Second
+
+// Setup starts the reconciler with the manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before anything runs
+		return err
+	}
+	return builder.TypedControllerManagedBy[govern.ProfileKey](mgr).
+		Named("profile").
+		Watches(&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
+		WatchesRawSource(r.Trigger).
+		WithOptions(controller.TypedOptions[govern.ProfileKey]{MaxConcurrentReconciles: 2}).
+		WithLogConstructor(func(k *govern.ProfileKey) logr.Logger {
+			log := mgr.GetLogger().WithName("profile")
+			if k != nil {
+				log = log.WithValues("profile", k.String())
+			}
+			return log
+		}).
+		Complete(r)
+}
+
+// IndexRecommendations lets recommendations be listed by profile.
+func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.MemoryRecommendation{}, ProfileIndex, func(obj client.Object) []string {
+		rec, ok := obj.(*v1alpha1.MemoryRecommendation)
+		if !ok {
+			return nil
+		}
+		return []string{rec.Spec.Profile.Kind + "/" + rec.Spec.Profile.Name}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing MemoryRecommendations by profile: %w", err)
+	}
+	return nil
+}
+
+// debounce queues what f maps to after a moment, so that the news of many workloads become one write.
+func debounce(f handler.TypedMapFunc[client.Object, govern.ProfileKey]) handler.TypedEventHandler[client.Object, govern.ProfileKey] {
+	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+		for _, key := range f(ctx, obj) {
+			q.AddAfter(key, summaryDelay)
+		}
+	}
+	return handler.TypedFuncs[client.Object, govern.ProfileKey]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+			add(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+			add(ctx, e.ObjectOld, q) // the profile it followed until now
+			add(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+			add(ctx, e.Object, q)
+		},
+	}
+}
+
+// EnqueueAll queues every profile.
+func (r *Reconciler) EnqueueAll(ctx context.Context) {
+	var namespaced v1alpha1.MemoryProfileList
+	var clusterWide v1alpha1.ClusterMemoryProfileList
+	if err := errors.Join(r.List(ctx, &namespaced), r.List(ctx, &clusterWide)); err != nil {
+		logf.FromContext(ctx).Error(err, "Could not list profiles; their conditions are renewed within ten minutes")
+	}
+	for i := range namespaced.Items {
+		r.Trigger.Enqueue(govern.ProfileKey{Kind: govern.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name})
+	}
+	for i := range clusterWide.Items {
+		r.Trigger.Enqueue(govern.ProfileKey{Kind: govern.KindClusterProfile, Name: clusterWide.Items[i].Name})
+	}
+}
+
+func keyOf(kind string) handler.TypedMapFunc[client.Object, govern.ProfileKey] {
+	return func(_ context.Context, obj client.Object) []govern.ProfileKey {
+		return []govern.ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	}
+}
+
+// followed is the profile that a recommendation follows.
+func followed(_ context.Context, obj client.Object) []govern.ProfileKey {
+	rec, ok := obj.(*v1alpha1.MemoryRecommendation)
+	if !ok {
+		return nil
+	}
+	key := govern.ProfileKey{Kind: rec.Spec.Profile.Kind, Name: rec.Spec.Profile.Name}
+	if key.Kind == govern.KindProfile {
+		key.Namespace = rec.Namespace
+	}
+	return []govern.ProfileKey{key}
+}
+
+// Reconcile writes the status of one profile, once, if it says something new.
+func (r *Reconciler) Reconcile(ctx context.Context, key govern.ProfileKey) (reconcile.Result, error) {
+	defer r.Watchdog.Begin(key)()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	obj, spec, status, err := r.read(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	var recs v1alpha1.MemoryRecommendationList
+	if err := r.List(ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
+	}
+	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, invalid: profile.Invalid(spec)}
+	if r.Usage != nil {
+		in.gaps = r.Usage.Gaps()
+	} else {
+		in.usageOff = true
+	}
+	if r.Problems != nil {
+		in.ambiguous = r.Problems.Claiming(key)
+	}
+	before := status.DeepCopy()
+	*status = summarize(in)
+	status.ObservedGeneration = obj.GetGeneration()
+	status.Conditions = conditions.Settle(status.Conditions, before.Conditions, obj.GetGeneration(), r.Clock.Now())
+	if equality.Semantic.DeepEqual(before, status) {
+		return reconcile.Result{RequeueAfter: resync}, nil
+	}
+	if err := r.Status().Update(ctx, obj); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: summaryDelay}, nil // the cache is behind what we wrote a moment ago
+		}
+		return reconcile.Result{}, fmt.Errorf("writing the status of %s: %w", key, err)
+	}
+	return reconcile.Result{RequeueAfter: resync}, nil
+}
+
+// read returns the profile, and where its spec and status are.
+func (r *Reconciler) read(ctx context.Context, key govern.ProfileKey) (client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error) {
+	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
+	if key.Kind == govern.KindClusterProfile {
+		p := &v1alpha1.ClusterMemoryProfile{}
+		err := r.Get(ctx, name, p)
+		return p, &p.Spec, &p.Status, err
+	}
+	p := &v1alpha1.MemoryProfile{}
+	err := r.Get(ctx, name, p)
+	return p, &p.Spec, &p.Status, err
+}

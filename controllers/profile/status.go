@@ -1,0 +1,196 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers/usage"
+	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// maxWorkloads is the number of workloads listed in a profile's status, so that it stays readable and far from etcd's limit.
+const maxWorkloads = 20
+
+// summaryInput is everything a profile's status depends on.
+type summaryInput struct {
+	key             govern.ProfileKey
+	spec            *v1alpha1.MemoryProfileSpec
+	recommendations []v1alpha1.MemoryRecommendation
+	gaps            []usage.Gap
+	usageOff        bool
+	ambiguous       []string
+	invalid         []string
+}
+
+// summarize makes a profile's status. It changes nothing and reads no clock.
+func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
+	cov := v1alpha1.Coverage{}
+	var status v1alpha1.MemoryProfileStatus
+	for i := range in.recommendations {
+		rec := &in.recommendations[i]
+		if c := rec.Status.Coverage; c != nil {
+			cov.Governed += c.Governed
+			cov.Injected += c.Injected
+			cov.Missed += c.Missed
+			cov.Stale += c.Stale
+			cov.Skipped += c.Skipped
+		}
+		status.OOMKills += rec.Status.OOMKills
+		status.Workloads = append(status.Workloads, workloadLine(in.key, rec))
+	}
+	slices.SortFunc(status.Workloads, func(a, b v1alpha1.WorkloadSummary) int {
+		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
+	})
+	if over := len(status.Workloads) - maxWorkloads; over > 0 {
+		status.Workloads, status.WorkloadsOmitted = status.Workloads[:maxWorkloads], int32(min(over, 1<<30))
+	}
+	status.Coverage = &cov
+	status.Pods = fmt.Sprintf("%d/%d", cov.Injected, cov.Governed)
+	status.Summary = profileSummary(in, cov, status.OOMKills)
+	status.Conditions = []metav1.Condition{
+		profileReady(in, status.Summary),
+		injectionCondition(in, cov),
+		usageCondition(in),
+		conflictCondition(in),
+	}
+	return status
+}
+
+func workloadLine(key govern.ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
+	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
+	if key.Namespace == "" {
+		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
+	}
+	return v1alpha1.WorkloadSummary{Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary}
+}
+
+func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string {
+	if len(in.invalid) > 0 {
+		return "Not effective: " + in.invalid[0]
+	}
+	if len(in.recommendations) == 0 {
+		return "Governs no pod"
+	}
+	text := fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far",
+		format.Count(cov.Governed, "pod"), format.Count(int32(min(len(in.recommendations), 1<<30)), "workload"), cov.Injected, format.Count(int32(min(kills, 1<<30)), "OOM kill")) //nolint:gosec // bounded
+	ready := 0
+	for i := range in.recommendations {
+		if meta.IsStatusConditionTrue(in.recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {
+			ready++
+		}
+	}
+	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.recommendations))
+}
+
+func profileReady(in summaryInput, summary string) metav1.Condition {
+	switch {
+	case len(in.invalid) > 0:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "))
+	case len(in.recommendations) == 0:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
+	default:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, summary)
+	}
+}
+
+func noPodsMessage(in summaryInput) string {
+	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.key.Name
+	if in.spec.Selector != nil {
+		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
+	}
+	return "No running pod asks for this profile: " + opt
+}
+
+func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
+	switch {
+	case in.spec.Tuning.Mode == v1alpha1.TuningOff || in.spec.Tuning.Mode == v1alpha1.TuningDryRun:
+		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff, "The profile says tuning.mode: "+string(in.spec.Tuning.Mode)+"; nothing is set on pods")
+	case cov.Governed == 0:
+		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
+	case cov.Missed+cov.Stale > 0:
+		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
+			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. New pods get it: restart %s when it suits you",
+				format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, outOfDateNames(in)))
+	default:
+		text := format.OfPods(cov.Injected, cov.Governed) + " run with the profile's settings"
+		if cov.Skipped > 0 {
+			text += fmt.Sprintf("; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped, v1alpha1.InjectedAnnotation)
+		}
+		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonAllInjected, text)
+	}
+}
+
+// outOfDateNames names up to three workloads with pods that are out of date.
+func outOfDateNames(in summaryInput) string {
+	var names []string
+	for i := range in.recommendations {
+		rec := &in.recommendations[i]
+		if c := rec.Status.Coverage; c != nil && c.Missed+c.Stale > 0 {
+			names = append(names, workloadLine(in.key, rec).Name)
+		}
+	}
+	slices.Sort(names)
+	if over := len(names) - 3; over > 0 {
+		return strings.Join(names[:3], ", ") + fmt.Sprintf(" and %d more", over)
+	}
+	return strings.Join(names, ", ")
+}
+
+func usageCondition(in summaryInput) metav1.Condition {
+	switch {
+	case in.usageOff:
+		return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, "memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone")
+	case len(in.gaps) == 0:
+		return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
+	}
+	var texts []string
+	for _, g := range in.gaps[:min(len(in.gaps), 3)] {
+		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
+	}
+	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", format.Count(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "))
+	if over := len(in.gaps) - 3; over > 0 {
+		text += fmt.Sprintf("; and %d more", over)
+	}
+	return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, text)
+}
+
+// conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers, three of each.
+func conflictCondition(in summaryInput) metav1.Condition {
+	var others []string
+	for i := range in.recommendations {
+		if with := workload.InConflict(&in.recommendations[i].Status); with != "" {
+			others = append(others, workloadLine(in.key, &in.recommendations[i]).Name+": "+with)
+		}
+	}
+	slices.Sort(others)
+	reason := v1alpha1.ReasonAmbiguousProfile
+	switch {
+	case len(in.ambiguous)+len(others) == 0:
+		return conditions.New(v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict, "No other profile claims these pods, and no other autoscaler steers their memory")
+	case len(in.ambiguous) == 0:
+		reason = v1alpha1.ReasonConflict
+	}
+	return conditions.New(v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason, strings.Join(append(firstThree(in.ambiguous), firstThree(others)...), "; "))
+}
+
+// firstThree are three texts and the number of the rest.
+func firstThree(texts []string) []string {
+	few := slices.Clone(texts[:min(len(texts), 3)])
+	if over := len(texts) - len(few); over > 0 {
+		few = append(few, fmt.Sprintf("and %d more", over))
+	}
+	return few
+}

@@ -1,0 +1,77 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sweeper
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/records"
+)
+
+func MetaOf(record client.Object) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp()}
+}
+
+// Finder answers whether workloads exist.
+type Finder struct {
+	Cached, Live client.Reader
+}
+
+// Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow pods yet. With an
+// error nothing is known.
+func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+	if of.Kind == "Pod" && of.APIVersion == "v1" { // pods are cached whole
+		var pod corev1.Pod
+		if c.Cached.Get(ctx, workloadKey(of), &pod) == nil {
+			return presenceOf(&pod), nil
+		}
+		return c.Confirm(ctx, of)
+	}
+	m, readable := owners.Metadata(of)
+	if !readable {
+		return records.Presence{}, nil
+	}
+	if c.Cached.Get(ctx, workloadKey(of), m) == nil {
+		return presenceOf(m), nil
+	}
+	return c.Confirm(ctx, of)
+}
+
+// Confirm asks the API server: nothing is deleted because a cache said so.
+func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+	m, readable := owners.Metadata(of)
+	if of.Kind == "Pod" && of.APIVersion == "v1" {
+		m, readable = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}}, true
+	}
+	if !readable {
+		return records.Presence{}, nil
+	}
+	switch err := c.Live.Get(ctx, workloadKey(of), m); {
+	case apierrors.IsNotFound(err):
+		return records.Presence{State: records.Gone}, nil
+	case err != nil:
+		return records.Presence{}, fmt.Errorf("reading %s: %w", of, err)
+	}
+	return presenceOf(m), nil
+}
+
+func presenceOf(obj client.Object) records.Presence {
+	p := records.Presence{State: records.Exists, UID: obj.GetUID(), Created: obj.GetCreationTimestamp().Time}
+	if obj.GetDeletionTimestamp() != nil {
+		p.State = records.Leaving
+	}
+	return p
+}
+
+func workloadKey(w memory.WorkloadRef) client.ObjectKey {
+	return client.ObjectKey{Namespace: w.Namespace, Name: w.Name}
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package usage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// Where kubelets answer, and how much memory pods may have there.
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in config/rbac/usage_reader_role.yaml.
+
+// Gap is a node whose usage cannot be read.
+type Gap struct {
+	Node, Error string
+	Since       time.Time
+}
+
+// Queue is where workloads wait for their reconcile.
+type Queue interface {
+	// Sampled queues workloads that have new samples, which may wait.
+	Sampled(...memory.WorkloadRef)
+	// Enqueue queues workloads, behind those that something happened to.
+	Enqueue(...memory.WorkloadRef)
+}
+
+// Collector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the leader.
+type Collector struct {
+	// Reader reads nodes from the cache.
+	Reader client.Reader
+	// Inbox says which nodes matter, and takes the samples.
+	Inbox *inbox.Inbox
+	// Queue takes the workloads that were sampled, and those in which something was killed.
+	Queue Queue
+	// Collector asks the nodes.
+	Collector *usage.Collector
+	// Metrics count samples and errors.
+	Metrics *Metrics
+	// Interval between two cycles.
+	Interval time.Duration
+	// Clock makes the ticks.
+	Clock clock.WithTicker
+	// OnGaps is called when nodes fall silent or answer again. Nil: nobody is told.
+	OnGaps func(context.Context)
+
+	mu   sync.Mutex
+	gaps []Gap
+}
+
+// NeedLeaderElection is true: one reader per kubelet is enough.
+func (u *Collector) NeedLeaderElection() bool { return true }
+
+// Start collects until ctx ends.
+func (u *Collector) Start(ctx context.Context) error {
+	ticker := u.Clock.NewTicker(u.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			u.Collect(ctx)
+		}
+	}
+}
+
+// Collect runs one cycle.
+func (u *Collector) Collect(ctx context.Context) {
+	nodes, missing := u.nodes(ctx)
+	var touched []memory.WorkloadRef
+	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
+		for workload := range u.Inbox.Sampled(node.Name, r.Samples, r.Source) {
+			touched = append(touched, workload)
+		}
+		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
+	})
+	u.Queue.Sampled(touched...)
+	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
+		u.OnGaps(ctx)
+	}
+}
+
+// nodes are the nodes that host governed pods. A node that is not in the cache is a gap, too.
+func (u *Collector) nodes(ctx context.Context) ([]usage.Node, []Gap) {
+	var nodes []usage.Node
+	var missing []Gap
+	for name := range u.Inbox.GovernedNodes() {
+		var node corev1.Node
+		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			missing = append(missing, Gap{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
+			continue
+		}
+		nodes = append(nodes, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port})
+	}
+	return nodes, missing
+}
+
+// address is the InternalIP, as the API server itself prefers; else the first address there is.
+func address(node *corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	if len(node.Status.Addresses) > 0 {
+		return node.Status.Addresses[0].Address
+	}
+	return node.Name
+}
+
+// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when it opens, not
+// every time somebody knocks.
+func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []Gap) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	open := map[string]bool{}
+	for _, g := range u.gaps {
+		open[g.Node] = true
+	}
+	all := missing
+	for _, g := range gaps {
+		all = append(all, Gap{Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since})
+	}
+	for _, g := range all {
+		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()
+		if !open[g.Node] {
+			logf.FromContext(ctx).Info("Usage of a node cannot be read", "node", g.Node, "reason", g.Error)
+		}
+	}
+	changed := len(all) != len(open)
+	for _, g := range all {
+		changed = changed || !open[g.Node]
+	}
+	u.gaps = all
+	return changed
+}
+
+// Gaps are the nodes whose usage could not be read in the last cycle.
+func (u *Collector) Gaps() []Gap {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return append([]Gap(nil), u.gaps...)
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package usage
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+// The kernel's kill counters of living containers are in /metrics/cadvisor of the kubelet; the right is in config/rbac/usage_reader_role.yaml.
+
+// DefaultKillCountersEvery is how often the counters are read: they cost a kubelet more than a summary, and they do not go away.
+const DefaultKillCountersEvery = time.Minute
+
+// KillCounters reads how many processes the kernel killed inside of containers that live on, which no pod status tells. It runs on the
+// leader, over the nodes that host governed pods, with the backoff of [usage.Collector].
+type KillCounters struct {
+	// Nodes says where governed pods run.
+	Nodes *Collector
+	// Read returns the counters of one node's containers.
+	Read func(context.Context, usage.Node) ([]signals.Counter, error)
+	// Every is the time between two readings.
+	Every time.Duration
+	// Clock makes the ticks.
+	Clock clock.WithTicker
+	// Collector asks the nodes; its Source is set by Start.
+	Collector *usage.Collector
+
+	silent map[string]bool
+}
+
+// NeedLeaderElection is true: one reader per kubelet is enough.
+func (k *KillCounters) NeedLeaderElection() bool { return true }
+
+// Start reads until ctx ends.
+func (k *KillCounters) Start(ctx context.Context) error {
+	k.Collector.Source = countersOf{k}
+	ticker := k.Clock.NewTicker(k.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			k.collect(ctx)
+		}
+	}
+}
+
+// collect runs one cycle. That counters cannot be read is logged when it begins: kills of main processes are counted anyway.
+func (k *KillCounters) collect(ctx context.Context) {
+	nodes, _ := k.Nodes.nodes(ctx)
+	gaps := k.Collector.Each(ctx, nodes, func(usage.Node, usage.Reading) {})
+	silent := map[string]bool{}
+	for _, g := range gaps {
+		silent[g.Node.Name] = true
+		k.Nodes.Metrics.scrapeErrors.WithLabelValues(countersOf{}.Name()).Inc()
+		if !k.silent[g.Node.Name] {
+			logf.FromContext(ctx).Info("Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node.Name, "reason", g.Err.Error())
+		}
+	}
+	k.silent = silent
+}
+
+// countersOf makes counters a source, so that nodes are asked with the same care as for usage.
+type countersOf struct{ *KillCounters }
+
+// Name is "kubelet-counters".
+func (countersOf) Name() string { return "kubelet-counters" }
+
+// Read puts one node's counters into the mailboxes.
+func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	counters, err := c.KillCounters.Read(ctx, node)
+	if err != nil {
+		return usage.Reading{}, err
+	}
+	var touched []memory.WorkloadRef
+	for w := range c.Nodes.Inbox.Counted(node.Name, counters) {
+		touched = append(touched, w)
+	}
+	c.Nodes.Queue.Enqueue(touched...)
+	return usage.Reading{Source: c.Name()}, nil
+}

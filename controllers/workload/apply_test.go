@@ -1,0 +1,290 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/workload"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+// limitOf is the limit that the pod's spec asks for.
+func (f *fleet) limitOf(i int) string {
+	GinkgoHelper()
+	pod := expect.Exists(f.ctx, f.client, f.namespace, f.pods[i].Name, &corev1.Pod{})
+	return pod.Spec.Containers[0].Resources.Limits.Memory().String()
+}
+
+// actuated puts in force what the specs ask for, as a kubelet would, and lets memfit see it.
+func (f *fleet) actuated() {
+	GinkgoHelper()
+	for _, p := range f.pods {
+		pod := expect.Exists(f.ctx, f.client, f.namespace, p.Name, &corev1.Pod{})
+		pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
+		Expect(f.client.Status().Update(f.ctx, pod)).To(Succeed())
+	}
+	f.seen(f.pods...)
+}
+
+// killed ends the container of the first pod as the kernel would, at the limit in force, and lets memfit see it.
+func (f *fleet) killed() {
+	GinkgoHelper()
+	pod := expect.Exists(f.ctx, f.client, f.namespace, f.pods[0].Name, &corev1.Pod{})
+	status := &pod.Status.ContainerStatuses[0]
+	status.RestartCount++
+	status.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		Reason: "OOMKilled", ExitCode: 137, StartedAt: metav1.NewTime(f.clock.Now().Add(-time.Minute)), FinishedAt: metav1.NewTime(f.clock.Now()), ContainerID: "containerd://" + pod.Name + status.ContainerID,
+	}}
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(f.clock.Now())}}
+	status.ContainerID += "x"
+	Expect(f.client.Status().Update(f.ctx, pod)).To(Succeed())
+	f.seen(f.pods[0])
+}
+
+// looks reconciles the workload, what the kubelet makes of it included, until nothing is left to do now.
+func (f *fleet) looks() *v1alpha1.MemoryRecommendation {
+	GinkgoHelper()
+	for range 4 {
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		f.actuated()
+		f.passes(2 * time.Second)
+	}
+	return f.reconciled(f.ref)
+}
+
+// livesFor a time on 40 MiB in each pod, a look every half hour.
+func (f *fleet) livesFor(d time.Duration) {
+	GinkgoHelper()
+	for range d / (30 * time.Minute) {
+		f.actuated()
+		f.passes(30 * time.Minute)
+		for _, p := range f.pods {
+			f.sampledSince(p, 40*memory.MiB, f.born)
+		}
+		Expect(f.reconcile(f.ref)).To(Succeed())
+	}
+}
+
+func inPlace(edits ...func(*v1alpha1.SizingSpec)) func(*v1alpha1.MemoryProfileSpec) {
+	return func(spec *v1alpha1.MemoryProfileSpec) {
+		spec.Sizing.Mode = v1alpha1.SizingInPlace
+		for _, edit := range edits {
+			edit(&spec.Sizing)
+		}
+	}
+}
+
+// onNode makes the node of all pods. The API server takes no resize without one, nor beyond what it can hold.
+func onNode(w *world) {
+	room := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourceCPU: resource.MustParse("16")}
+	expect.Applied(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}})
+	DeferCleanup(func() { expect.Deleted(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}) })
+}
+
+func orEvict(s *v1alpha1.SizingSpec) { s.Mode = v1alpha1.SizingInPlaceOrEvict }
+
+var _ = Describe("A recommendation that is applied", func() {
+	var w *world
+	BeforeEach(func() {
+		w = newWorld()
+		onNode(w)
+	})
+	profiled := func(edits ...func(*v1alpha1.SizingSpec)) {
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace(edits...)))
+	}
+	applied := func(status metav1.ConditionStatus, reason string, message any) gomegatypes.GomegaMatcher {
+		return expect.HaveCondition(v1alpha1.ConditionApplied, status, reason, message)
+	}
+
+	It("raises the limit of every pod after a kill in one, and touches nothing else", func() {
+		profiled()
+		f := newFleet(w, 2)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		before := expect.Exists(w.ctx, w.client, w.namespace, "web-0", &corev1.Pod{})
+		f.killed()
+		rec := f.looks()
+		for i := range f.pods {
+			limit := resource.MustParse(f.limitOf(i))
+			Expect(limit.Cmp(*rec.Status.Containers[0].Recommended.Limit)).To(BeZero())
+			Expect(limit.Cmp(resource.MustParse("256Mi"))).To(BeNumerically(">", 0))
+		}
+		after := expect.Exists(w.ctx, w.client, w.namespace, "web-0", &corev1.Pod{})
+		Expect(after.UID).To(Equal(before.UID))
+		Expect(after.Spec.Containers[0].Env).To(Equal(before.Spec.Containers[0].Env))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionTrue, "UpToDate", ContainSubstring("Every running pod")))
+		Expect(w.recorder.about("Resized")).To(HaveLen(4), "on both pods, and on the workload for each")
+	})
+
+	It("lowers the limit of one pod first, and rolls it back after a kill", func() {
+		profiled()
+		f := newFleet(w, 3)
+		f.livesFor(25 * time.Hour)
+		rec := f.looks()
+		Expect([]string{f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"), "web-0 is the canary")
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"), "%v", rec.Status.Conditions)
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Watching", ContainSubstring("web-0, the first of 3")))
+
+		By("losing everything that is not on the API server")
+		w.restart()
+		w.profiled()
+		f.seen(f.pods...)
+		f.killed()
+		rec = f.looks()
+		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
+		Expect(w.recorder.about("Reverted")).To(ConsistOf(
+			And(HavePrefix("Warning Pod/web-0"), ContainSubstring("is rolled back from every pod, to 256Mi, because pod web-0 was OOM killed at it")),
+			HavePrefix("Warning Deployment/web")))
+		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
+		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("256Mi"), "new pods get it, too")
+		f.livesFor(48 * time.Hour)
+		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
+	})
+
+	It("lowers the others when the first has been watched", func() {
+		profiled()
+		f := newFleet(w, 2)
+		f.livesFor(25 * time.Hour)
+		f.looks()
+		w.passes(11 * time.Minute)
+		rec := f.looks()
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).NotTo(ContainElement("256Mi"))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionTrue, "Watching", ContainSubstring("web-1")))
+	})
+
+	It("does nothing while memfit's own namespace is annotated with a pause, and says so", func() {
+		profiled()
+		expect.Applied(w.ctx, w.client, build.Namespace(w.namespace+"-home", v1alpha1.PauseAnnotation, "true"))
+		w.reconciler.Governor.At(w.namespace + "-home")
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		f.killed()
+		rec := f.looks()
+		Expect(f.limitOf(0)).To(Equal("256Mi"))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Paused", ContainSubstring("Namespace "+w.namespace+"-home, which stops every change")))
+	})
+
+	It("is done by a memfit that finds it written down and not done", func() {
+		profiled()
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error { return errors.New("killed") }
+		f.killed()
+		Expect(f.reconcile(f.ref)).To(MatchError(ContainSubstring("killed")))
+		Expect(f.limitOf(0)).To(Equal("256Mi"))
+		w.restart()
+		w.profiled()
+		f.seen(f.pods...)
+		f.looks()
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
+	})
+
+	It("is left alone when the API server refuses it, with the API server's reason, and is not asked for hot", func() {
+		profiled()
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		resize, asked := w.reconciler.Resize, 0
+		w.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+			asked++
+			return resize(ctx, pod, map[string]recommend.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
+		}
+		f.killed()
+		f.looks()
+		rec := f.looks()
+		Expect(asked).To(Equal(1))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("must be less than or equal to memory limit")))
+		Expect(w.recorder.about("ResizeRefused")).To(HaveLen(1))
+	})
+
+	It("is not asked for hot of an API server that is too old to resize, and says so", func() {
+		profiled()
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		asked := 0
+		w.reconciler.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+			asked++
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true)
+		}
+		f.killed()
+		rec := f.looks()
+		Expect(asked).To(Equal(1))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("InPlacePodVerticalScaling")))
+	})
+
+	It("evicts what cannot be resized in place, when the budget allows it, and nothing else", func() {
+		profiled(orEvict)
+		two := intstr.FromInt32(2)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		}
+		expect.Applied(w.ctx, w.client, budget)
+		f := newFleet(w, 2)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
+		}
+		f.killed()
+		rec := f.looks()
+		Expect(f.left()).To(HaveLen(2))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring("PodDisruptionBudget")))
+		expect.Deleted(w.ctx, w.client, budget)
+		f.passes(2 * time.Minute)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		Expect(f.left()).To(HaveLen(1))
+		Expect(w.recorder.about("EvictedForResize")).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("The resize of a pod", func() {
+	It("does not touch another pod of the same name", func() {
+		w := newWorld()
+		onNode(w)
+		pod := w.pod("web").Obj()
+		expect.Applied(w.ctx, w.client, pod)
+		stranger := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		stranger.UID = types.UID("the-one-before")
+		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
+		sizes := map[string]recommend.Size{"app": {Limit: 512 * memory.MiB}}
+		Expect(resize(w.ctx, stranger, sizes)).NotTo(Succeed())
+		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
+
+		Expect(resize(w.ctx, now, sizes)).To(Succeed())
+		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("512Mi"))
+		Expect(now.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"), "what is not asked for stays")
+		Expect(workload.ResizedBy(now)).To(BeEmpty(), "memfit itself")
+
+		patch := []byte(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":"600Mi"}}}]}}`)
+		w.passes(time.Second)
+		time.Sleep(1100 * time.Millisecond) // managed fields know seconds
+		Expect(w.client.SubResource("resize").Patch(w.ctx, now, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner("vpa-updater"))).To(Succeed())
+		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		slim, err := informers.SlimPod(now)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(workload.ResizedBy(slim.(*corev1.Pod))).To(Equal("vpa-updater"))
+	})
+})

@@ -1,0 +1,176 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of leader, or a write
+// of which nobody knows whether it happened.
+func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, error) {
+	ref := s.Owner.Ref
+	e, known := r.states.get(ref)
+	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID { // deleted and made again: maybe another program
+		r.states.drop(ref)
+		r.Metrics.forget(ref)
+		known = false
+	}
+	if known && !e.suspect {
+		return e, nil
+	}
+	stored, err := r.storedCheckpoint(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
+		if err := r.recallRecommendation(ctx, s, e); err != nil {
+			return nil, err
+		}
+		if e.owner == "" && stored == nil { // what is written now would be nobody's
+			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, ref)
+		}
+	}
+	if err := e.restore(ctx, stored); err != nil {
+		return nil, err
+	}
+	r.states.put(ref, e)
+	return e, nil
+}
+
+// storedCheckpoint is the workload's MemoryCheckpoint on the API server; nil: there is none that may be used.
+func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot) (*v1alpha1.MemoryCheckpoint, error) {
+	stored := &v1alpha1.MemoryCheckpoint{}
+	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref)}
+	switch err := r.Live.Get(ctx, key, stored); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
+	}
+	if usable, err := r.claim(ctx, s, stored); err != nil || !usable {
+		return nil, err
+	}
+	return stored, nil
+}
+
+// restore makes the state what the checkpoint says, unless it is the version that the state was written to: then a write that failed
+// did not happen, and the state goes on from there.
+func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
+	switch {
+	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
+		e.adopt(&v1alpha1.MemoryCheckpoint{})
+		return nil
+	case stored.ResourceVersion == e.checkpoint.ResourceVersion:
+		e.suspect = false
+		return nil
+	case stored.Status.Version == 0: // created, and nothing written into it yet
+		e.adopt(stored)
+		return nil
+	}
+	lost, err := e.state.Unpack(stored)
+	if err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
+	}
+	e.adopt(stored)
+	return nil
+}
+
+// adopt makes c the version that the next write builds on.
+func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
+	e.checkpoint = v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
+		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
+	}}
+	e.suspect = false
+	e.saved = v1alpha1.MemoryCheckpointStatus{
+		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
+	}
+}
+
+// due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history may, because
+// losing minutes of samples changes no number.
+func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories int, every time.Duration, now time.Time) bool {
+	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
+		histories > 0 && now.Sub(e.savedAt) >= every
+}
+
+// save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with. When it fails, the
+// state in memory is as it was, and the events stay in the inbox.
+func (r *Reconciler) save(ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time) error {
+	status, err := next.Pack()
+	if err != nil {
+		return err
+	}
+	if e.due(&status, len(next.Containers), r.CheckpointEvery, now) {
+		if err := next.PackHistories(&status); err != nil {
+			return err
+		}
+		e.suspect = true // until it is known what became of it
+		if err := r.write(ctx, owner, e, status); err != nil {
+			return err
+		}
+		e.savedAt = now
+	}
+	e.state = next
+	return nil
+}
+
+func (r *Reconciler) write(ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus) error {
+	c := e.checkpoint.DeepCopy()
+	if c.ResourceVersion == "" {
+		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)}}
+		if err := r.Create(ctx, c); err != nil {
+			return fmt.Errorf("creating MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+		e.adopt(c) // it is empty, which is not what is known
+		e.suspect = true
+	}
+	c.Status = status
+	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its state.
+	if err := r.Status().Update(ctx, c); err != nil {
+		return fmt.Errorf("writing MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	e.adopt(c)
+	return nil
+}
+
+// recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in it.
+func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
+	ref := s.Owner.Ref
+	var stored v1alpha1.MemoryRecommendation
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: govern.RecordName(ref)}
+	e.recommendation = projection{}
+	if err := r.Live.Get(ctx, key, &stored); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
+	}
+	if usable, err := r.claim(ctx, s, &stored); err != nil || !usable {
+		return err
+	}
+	e.recommendation = projectionOf(&stored)
+	e.state.Recall(&stored.Status)
+	return nil
+}

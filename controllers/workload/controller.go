@@ -1,0 +1,300 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// What memfit reads to know which pods exist, who owns them and what their containers did.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// Namespaces carry opt-in, opt-out and pause annotations.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// The owner chain of a pod, metadata only.
+// +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
+// The owner chain of a batch pod, metadata only.
+// +kubebuilder:rbac:groups=batch,resources=jobs;cronjobs,verbs=get;list;watch
+// The owner of pods from before Deployments, metadata only.
+// +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
+// What memfit found is written into objects of its own, and only there.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;update;patch;delete
+// Its memory across restarts: read once per start, never watched.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;patch;delete
+// What memfit found, and its memory across restarts.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
+// Events tell the story on the pod and on its workload, where people look first.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.
+
+// Reconciler looks at one workload: what happened to its pods, what its memory does, and what should change.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	client.Client
+	// Live reads from the API server, for records that are read once per start.
+	Live client.Reader
+	// Governor knows profiles and owners.
+	Governor *govern.Governor
+	// Inbox has the mail.
+	Inbox *inbox.Inbox
+	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
+	PodSource *PodSource
+	// Recorder writes events.
+	Recorder events.EventRecorder
+	// Metrics for the workload.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
+	CheckpointEvery time.Duration
+	// LookEvery is the least time between two looks at a workload of which there is nothing but samples. 0: each is looked at.
+	StepInterval time.Duration
+
+	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	Unmeasured bool
+
+	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
+	Evict func(context.Context, *corev1.Pod) error
+	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other things.
+	Constraints interface {
+		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)
+	}
+	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
+	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
+	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
+	Past interface {
+		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
+		Forget(w memory.WorkloadRef)
+		Source() string
+	}
+
+	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when that changes.
+	// Both may be nil.
+	Problems  *govern.Problems
+	OnProblem func(...govern.ProfileKey)
+
+	// Watchdog is told what workers are on. Nil: nobody is.
+	Watchdog *liveness.Watchdog
+	// LookBudget is how long one look may take; 0: ten seconds.
+	Timeout time.Duration
+
+	states  states
+	overdue backoffs
+}
+
+// Defaults of the workload reconciler.
+const (
+	DefaultCheckpointEvery = 10 * time.Minute
+	// workers is the number of workloads looked at in parallel. A look takes well under a millisecond of CPU; the rest is waiting
+	// for writes.
+	workers = 8
+)
+
+// Setup starts the reconciler with the manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	return builder.TypedControllerManagedBy[memory.WorkloadRef](mgr).
+		Named("workload").
+		WatchesRawSource(r.PodSource).
+		WithOptions(controller.TypedOptions[memory.WorkloadRef]{MaxConcurrentReconciles: workers}).
+		WithLogConstructor(func(w *memory.WorkloadRef) logr.Logger {
+			log := mgr.GetLogger().WithName("workload")
+			if w != nil {
+				log = log.WithValues("workload", w.String())
+			}
+			return log
+		}).
+		Complete(r)
+}
+
+// reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of pods.
+func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
+	now := r.Clock.Now()
+	events, pods := r.Inbox.Pending(ref)
+	if wait := r.postpone(ref, &events, len(pods), now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if len(pods) == 0 && events.Profile == nil && r.unheardOf(ctx, ref) {
+		r.Inbox.Done(ref)
+		return reconcile.Result{}, nil
+	}
+	s, err := r.gather(ctx, ref, events, pods)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
+	}
+	if s.Presence.State == records.Gone || s.Presence.State == records.Leaving {
+		return reconcile.Result{}, r.leave(ctx, s)
+	}
+	if s.Profile == nil {
+		return reconcile.Result{}, r.release(ctx, s)
+	}
+	e, err := r.load(ctx, s)
+	if errors.Is(err, errNotYet) {
+		return reconcile.Result{RequeueAfter: notYet}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", ref, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
+	r.Inbox.Govern(ref, placed(s), govern.KeyOf(s.Profile))
+	r.warn(s)
+	s.Events.Past = r.past(ref, e.state)
+
+	next, f := workload.Step(e.state, s, now)
+	if err := r.save(ctx, s.Owner, e, next, now); err != nil {
+		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
+	}
+	r.done(ref, e, &f)
+	err = r.publish(ctx, s, e, &f, now)
+	if err != nil && r.vanished(ctx, s, err) {
+		return reconcile.Result{}, r.leave(ctx, s)
+	}
+	r.recordEvents(f.Events)
+	if err != nil {
+		e.state.NotDone(f.Actions)
+		if errors.Is(err, errNotYet) {
+			return reconcile.Result{RequeueAfter: notYet}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	r.recordEvents(f.Published)
+	e.state.Told = f.Told
+	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
+		return reconcile.Result{}, err
+	}
+	e.restUntil = now.Add(min(r.StepInterval, f.Rest))
+	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
+}
+
+// done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
+func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
+	r.Inbox.Done(ref)
+	if r.Past != nil && e.state.PastKnown {
+		r.Past.Forget(ref)
+	}
+	r.Metrics.killed(ref, f.Kills)
+	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)
+	r.Metrics.shaped(ref, f.Shapes)
+	for _, found := range f.Findings {
+		r.Metrics.applied(ref, string(found.Kind))
+	}
+}
+
+// unlessVanished forgets the workload when an error only says that it has gone meanwhile.
+func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, err error) error {
+	if r.vanished(ctx, s, err) {
+		return r.leave(ctx, s)
+	}
+	return err
+}
+
+// unheardOf: nothing is remembered of a workload, and nothing recorded that could be out of date.
+func (r *Reconciler) unheardOf(ctx context.Context, ref memory.WorkloadRef) bool {
+	if _, known := r.states.get(ref); known {
+		return false
+	}
+	recommended, err := r.exists(ctx, ref)
+	return err == nil && !recommended
+}
+
+// namespaceGone: nothing can be created in a namespace that is being deleted, or is.
+func namespaceGone(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) && details != nil && details.Kind == "namespaces"
+}
+
+// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
+func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
+	ref := s.Owner.Ref
+	r.Inbox.Done(ref)
+	r.Inbox.Govern(ref, nil, govern.ProfileKey{})
+	e, known := r.states.get(ref)
+	scaledToNothing := len(s.Pods) == 0 // the recommendation still stands
+	if !scaledToNothing {
+		r.warn(s)
+	}
+	if known {
+		r.states.drop(ref)
+		r.Metrics.forget(ref)
+	}
+	var failed error
+	if !scaledToNothing {
+		failed = r.withdraw(ctx, ref)
+	}
+	if !known {
+		return failed
+	}
+	err := r.flush(ctx, s, e)
+	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
+		return nil
+	}
+	return errors.Join(failed, err)
+}
+
+// flush writes the history before it is forgotten.
+func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checkpoint.ResourceVersion == "" {
+		return nil
+	}
+	e.savedAt = time.Time{}
+	return r.save(ctx, s.Owner, e, e.state, r.Clock.Now())
+}
+
+// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update loses nothing;
+// a crash loses at most CheckpointEvery of samples and no kill.
+func (r *Reconciler) Flush(ctx context.Context) {
+	log := logf.FromContext(ctx)
+	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.suspect || e.checkpoint.ResourceVersion == "" {
+			return ctx.Err() == nil
+		}
+		e.savedAt = time.Time{}
+		if err := r.save(ctx, memory.Workload{Ref: ref, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
+			log.Error(err, "Could not write the latest history", "workload", ref.String())
+		}
+		return ctx.Err() == nil
+	})
+}
+
+func or[T comparable](first, second T) T {
+	var zero T
+	if first != zero {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,22 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload is the reconciler of workloads: what happened to their pods, what their memory does, and what should change.
+//
+// The flow, in reading order:
+//
+//	pod_source.go   pod events become observations in the inbox, at once and without blocking; a workload is queued
+//	schedule.go     a workload of which there is nothing but samples absorbs them, and is stepped once a minute
+//	gather.go       pods, who governs them, what else has a say in their memory
+//	checkpoint.go   the state from before, and the one write that counts
+//	publish.go      the MemoryRecommendation
+//	events.go       events on pods and workloads
+//	act.go          changes of running pods: resize.go, evict.go
+//
+// [workload.Step] decides, on values. The MemoryCheckpoint holds the state that it returns, and is written once, under optimistic
+// locking: an OOM kill is counted, and a change of pods is begun, in exactly one write. If that write fails nothing happened, and the
+// events stay in the inbox. Everything after it is a projection that the next reconcile repeats. Nothing here writes a workload, a pod
+// template or a spec.
+//
+// [workload.Step]: github.com/memfit/memfit/internal/workload.Step
+package workload

@@ -1,0 +1,56 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// entry is what the reconciler holds of one workload: its state, and what is known of the objects that it is written to.
+type entry struct {
+	// mu is held for a reconcile, and while everything is written at the end.
+	mu sync.Mutex
+	// owner is the UID of the workload; another of the same name starts afresh. Empty: not known.
+	owner types.UID
+	// state is what the last step that was saved made of it.
+	state *workload.State
+	// restUntil is when samples alone are a reason for a step again; zero: at once.
+	restUntil time.Time
+
+	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it holds of what
+	// was counted and begun, since savedAt.
+	checkpoint v1alpha1.MemoryCheckpoint
+	saved      v1alpha1.MemoryCheckpointStatus
+	savedAt    time.Time
+	// suspect: nobody knows what became of the last write, so the object is read before the next.
+	suspect bool
+
+	recommendation projection
+}
+
+// states are the entries by workload. A workload is only ever in one worker's hands.
+type states struct{ sync.Map }
+
+func (s *states) get(w memory.WorkloadRef) (*entry, bool) {
+	v, found := s.Load(w)
+	if !found {
+		return nil, false
+	}
+	return v.(*entry), true
+}
+
+func (s *states) put(w memory.WorkloadRef, e *entry) { s.Store(w, e) }
+
+func (s *states) drop(w memory.WorkloadRef) { s.Delete(w) }
+
+func (s *states) each(f func(memory.WorkloadRef, *entry) bool) {
+	s.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*entry)) })
+}

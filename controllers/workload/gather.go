@@ -1,0 +1,124 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with what they show.
+func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName) (*workload.Snapshot, error) {
+	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Unmeasured}
+	policies, of := map[types.UID]workload.PodPolicy{}, map[types.UID]types.UID{}
+	for _, key := range keys {
+		pod := &corev1.Pod{}
+		if err := r.Get(ctx, key, pod); err != nil {
+			if client.IgnoreNotFound(err) == nil {
+				continue // its last state came with the deletion
+			}
+			return nil, fmt.Errorf("reading pod %s: %w", key, err)
+		}
+		if pod.Namespace == "" {
+			continue
+		}
+		ruling, err := r.Governor.Resolve(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		if ruling.Ref != ref {
+			r.move(pod, ruling.Ref)
+			continue
+		}
+		r.Inbox.Owned(pod.UID, ruling.UID)
+		policies[pod.UID] = workload.PodPolicy{
+			Profile: ruling.Profile, Why: ruling.Why, Problem: ruling.Problem, Claims: ruling.Claims, Paused: ruling.Paused,
+		}
+		of[pod.UID] = ruling.UID
+		s.Pods = append(s.Pods, pod)
+	}
+	slices.SortFunc(s.Pods, workload.NewestFirst)
+	presence, err := r.census().Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	s.Identify(presence, of)
+	s.Govern(policies)
+	if len(s.Pods) == 0 && len(s.Events.Observations) > 0 {
+		r.lookBack(s)
+	}
+	if err := r.lookAround(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not work against a
+// neighbour because it did not see it.
+func (r *Reconciler) lookAround(ctx context.Context, s *workload.Snapshot) error {
+	if r.Constraints == nil || s.Profile == nil || s.Template == nil {
+		return nil
+	}
+	var names []string
+	for _, c := range workload.Managed(s.Profile, s.Template) {
+		names = append(names, c.Name)
+	}
+	var err error
+	s.Facts, err = r.Constraints.Facts(ctx, s.Owner.Ref, names, s.Template)
+	return err
+}
+
+// lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
+func (r *Reconciler) lookBack(s *workload.Snapshot) {
+	if s.Events.Profile != nil {
+		s.Profile, s.Template = s.Events.Profile, s.Events.Last
+	} else if e, known := r.states.get(s.Owner.Ref); known {
+		s.Profile, s.Template = e.state.Profile, e.state.Template
+	}
+}
+
+// move sends a pod, and what it shows, to the workload it belongs to.
+func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
+	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
+	r.Inbox.Observe(to, signals.Observe(pod))
+	if r.PodSource != nil {
+		r.PodSource.enqueue(to, priorityUsual)
+	}
+}
+
+// placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same containers, so they
+// share one list.
+func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
+	placed := make(map[types.UID]inbox.Placement, len(s.Governed))
+	var last []string
+	for _, pod := range s.Governed {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		if names := workload.ContainersOf(&pod.Spec); !slices.Equal(names, last) {
+			last = names
+		}
+		placed[pod.UID] = inbox.Placement{Node: pod.Spec.NodeName, Containers: last}
+	}
+	return placed
+}
+
+// past asks for a workload's past as long as it is wanted.
+func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
+	if r.Past == nil || !m.WantsPast() {
+		return nil
+	}
+	containers, there := r.Past.Get(w)
+	return &workload.Past{Source: r.Past.Source(), There: there, Containers: containers}
+}

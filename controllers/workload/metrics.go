@@ -1,0 +1,181 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload goes.
+type Metrics struct {
+	kills       *prometheus.CounterVec
+	stalls      *prometheus.CounterVec
+	stalling    *prometheus.GaugeVec
+	limit       *prometheus.GaugeVec
+	drifting    *prometheus.GaugeVec
+	timeToLimit *prometheus.GaugeVec
+	sick        *prometheus.GaugeVec
+	restarts    *prometheus.CounterVec
+	changes     *prometheus.CounterVec
+	givenUp     prometheus.Counter
+}
+
+// NewMetrics registers the controllers' metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_oom_kills_total",
+			Help: "OOM kills counted since memfit started, each once, by workload (Kind/name), container and kind.",
+		}, []string{"namespace", "workload", "container", "kind"}),
+		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "memfit_recommended_limit_bytes",
+			Help: "Memory limit recommended for a container; absent while memfit holds.",
+		}, []string{"namespace", "workload", "container"}),
+	}
+	m.registerStalls(r)
+	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memfit_changes_total",
+		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
+	}, []string{"namespace", "workload", "what"})
+	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "memfit_looks_given_up_total",
+		Help: "Looks at a workload that took longer than ten seconds and were given up.",
+	})
+	r.MustRegister(m.givenUp, m.kills, m.limit, m.changes)
+	m.registerShapes(r)
+	return m
+}
+
+func (m *Metrics) gaveUp() { m.givenUp.Inc() }
+
+// label is the workload as it stands in metrics: "Deployment/web".
+func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Name }
+
+func (m *Metrics) killed(w memory.WorkloadRef, kills []memory.OOMKill) {
+	for i := range kills {
+		m.kills.WithLabelValues(w.Namespace, label(w), kills[i].Container.Container, string(kills[i].Kind)).Inc()
+	}
+}
+
+func (m *Metrics) applied(w memory.WorkloadRef, what string) {
+	m.changes.WithLabelValues(w.Namespace, label(w), what).Inc()
+}
+
+func actionName(a apply.Action) string {
+	switch {
+	case a.Undo:
+		return "TakeBack"
+	case a.Evict:
+		return "Evict"
+	}
+	return "Resize"
+}
+
+// recommended shows the limits that were published.
+func (m *Metrics) recommended(w memory.WorkloadRef, containers []v1alpha1.ContainerRecommendation) {
+	for i := range containers {
+		labels := []string{w.Namespace, label(w), containers[i].Container}
+		if size := containers[i].Recommended; size != nil && size.Limit != nil {
+			m.limit.WithLabelValues(labels...).Set(float64(memory.FromQuantity(*size.Limit)))
+		} else {
+			m.limit.DeleteLabelValues(labels...)
+		}
+	}
+}
+
+// forget drops the series of a workload that is gone or not governed any more.
+func (m *Metrics) forget(w memory.WorkloadRef) {
+	labels := prometheus.Labels{"namespace": w.Namespace, "workload": label(w)}
+	m.kills.DeletePartialMatch(labels)
+	m.stalls.DeletePartialMatch(labels)
+	m.stalling.DeletePartialMatch(labels)
+	m.limit.DeletePartialMatch(labels)
+	m.drifting.DeletePartialMatch(labels)
+	m.timeToLimit.DeletePartialMatch(labels)
+	m.sick.DeletePartialMatch(labels)
+	m.restarts.DeletePartialMatch(labels)
+	m.changes.DeletePartialMatch(labels)
+}
+
+func (m *Metrics) registerShapes(r prometheus.Registerer) {
+	perContainer := []string{"namespace", "workload", "container"}
+	m.drifting = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memfit_memory_drifting",
+		Help: "1 while a container's memory climbs or keeps what it took (shape Climb or StepRetention, of at least Medium confidence), else 0.",
+	}, perContainer)
+	m.timeToLimit = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memfit_memory_time_to_limit_seconds",
+		Help: "Least time until a climbing container reaches its limit; absent while it does not climb.",
+	}, perContainer)
+	m.sick = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memfit_sick_replicas",
+		Help: "Pods whose memory is far above that of their replicas (at most 5 are named in status).",
+	}, perContainer)
+	m.restarts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memfit_drift_restarts_total",
+		Help: "Pods evicted before the kernel killed them (drift.action: Restart), since memfit started.",
+	}, []string{"namespace", "workload"})
+	r.MustRegister(m.drifting, m.timeToLimit, m.sick, m.restarts)
+}
+
+// shaped shows what each container's memory does.
+func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]signals.Shape) {
+	for container, s := range shapes {
+		labels := []string{w.Namespace, label(w), container}
+		drifting := 0.0
+		if workload.Drifts(s) {
+			drifting = 1
+		}
+		m.drifting.WithLabelValues(labels...).Set(drifting)
+		m.sick.WithLabelValues(labels...).Set(float64(len(s.Sick)))
+		if s.Kind == signals.Climb && s.TimeToLimit[1] > 0 {
+			m.timeToLimit.WithLabelValues(labels...).Set(s.TimeToLimit[0].Seconds())
+		} else {
+			m.timeToLimit.DeleteLabelValues(labels...)
+		}
+	}
+}
+
+func (m *Metrics) restarted(w memory.WorkloadRef) {
+	m.restarts.WithLabelValues(w.Namespace, label(w)).Inc()
+}
+
+func (m *Metrics) registerStalls(r prometheus.Registerer) {
+	perContainer := []string{"namespace", "workload", "container"}
+	m.stalls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memfit_workload_stalls_total",
+		Help: "Times a container stood still just below its limit without being killed, counted since memfit started, " +
+			"by workload (Kind/name). They are not among the kills.",
+	}, perContainer)
+	m.stalling = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memfit_workload_stalled_pods",
+		Help: "Pods in which a container stands still just below its limit now. Absent until one ever did.",
+	}, perContainer)
+	r.MustRegister(m.stalls, m.stalling)
+}
+
+// stalled counts the stalls that are new, and shows how many go on.
+func (m *Metrics) stalled(w memory.WorkloadRef, began, all []memory.Stall) {
+	for i := range began {
+		m.stalls.WithLabelValues(w.Namespace, label(w), began[i].Container.Container).Inc()
+	}
+	now := map[string]float64{}
+	for i := range all {
+		name := all[i].Container.Container
+		n := now[name]
+		if all[i].Ended.IsZero() {
+			n++
+		}
+		now[name] = n
+	}
+	for name, n := range now {
+		m.stalling.WithLabelValues(w.Namespace, label(w), name).Set(n)
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/controllers/sweeper"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// errNotYet means that whose a record is will be known in a moment: a cache lags, or the garbage collector is about to remove it.
+var errNotYet = errors.New("not known yet")
+
+// notYet is after how long a workload is looked at again for that. Caches lag by milliseconds; the garbage collector takes seconds.
+const notYet = 2 * time.Second
+
+func (r *Reconciler) census() sweeper.Finder { return sweeper.Finder{Cached: r.Client, Live: r.Live} }
+
+// leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that is gone. What
+// names its owner would go with it anyway; nothing is written for it any more.
+func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
+	w := s.Owner.Ref
+	r.Inbox.Done(w)
+	r.Inbox.Govern(w, nil, govern.ProfileKey{})
+	_, known := r.states.get(w)
+	r.states.drop(w)
+	r.Metrics.forget(w)
+	r.solved(w)
+	if s.Presence.State != records.Gone {
+		return nil
+	}
+	if recommended, err := r.exists(ctx, w); err != nil || !known && !recommended {
+		return err
+	}
+	return sweeper.Sweeper{Client: r.Client, Live: r.Live}.Clear(ctx, w)
+}
+
+// vanished tells an error that only says that the workload went meanwhile: its records with it, or its whole namespace.
+func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err error) bool {
+	if namespaceGone(err) {
+		return true
+	}
+	if !apierrors.IsNotFound(err) {
+		return false
+	}
+	var unknown error
+	s.Presence, unknown = r.census().Confirm(ctx, s.Owner.Ref)
+	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
+}
+
+// claim says whether a stored record may be used for the workload. One that names no owner is given it; one of an earlier workload of
+// the same name is deleted.
+func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
+	p := s.Presence
+	p.UID = cmp.Or(p.UID, s.Owner.UID)
+	action, _ := records.Judge(sweeper.MetaOf(record), s.Owner.Ref, p)
+	switch uid, owned := records.OwnerUID(record.GetOwnerReferences(), s.Owner.Ref); {
+	case action == records.Adopt:
+		return true, r.adopt(ctx, s, record)
+	case action == records.Delete:
+		deleted, err := sweeper.Sweeper{Client: r.Client, Live: r.Live}.Judge(ctx, s.Owner.Ref, record)
+		if err == nil && !deleted {
+			err = fmt.Errorf("%w: the cache is behind: whose %s/%s is", errNotYet, record.GetNamespace(), record.GetName())
+		}
+		return false, err
+	case owned && s.Owner.UID != "" && uid != s.Owner.UID:
+		return false, fmt.Errorf("%w: the garbage collector has not removed %s/%s of an earlier workload", errNotYet, record.GetNamespace(), record.GetName())
+	}
+	return true, nil
+}
+
+// adopt writes the ownerReference that an older memfit did not.
+func (r *Reconciler) adopt(ctx context.Context, s *workload.Snapshot, record client.Object) error {
+	before, ok := record.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil
+	}
+	record.SetOwnerReferences(append(record.GetOwnerReferences(), records.Owner(s.Owner.Ref, s.Owner.UID)))
+	if err := r.Patch(ctx, record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("making %s the owner of %s: %w", s.Owner.Ref, record.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/controllers/sweeper"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+// The API server of these tests has no garbage collector: what disappears here, memfit deleted.
+var _ = Describe("What is recorded of a workload", func() {
+	var (
+		w   *world
+		ref memory.WorkloadRef
+	)
+	BeforeEach(func() {
+		w = newWorld()
+		ref = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "web"}
+		everything := build.Profile(w.namespace, "web", v1alpha1.RuntimeNodeJS, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} })
+		w.profiled(everything)
+	})
+	deployed := func() (*appsv1.Deployment, *appsv1.ReplicaSet) {
+		GinkgoHelper()
+		d := build.Deployment(w.namespace, "web")
+		expect.Applied(w.ctx, w.client, d)
+		set := build.ReplicaSet(d, "5d4f8c7b9")
+		expect.Applied(w.ctx, w.client, set)
+		return d, set
+	}
+	runs := func(set *appsv1.ReplicaSet, name string, options ...build.ContainerOption) *build.PodWrapper {
+		return w.pod(name, options...).Label("app", "web", "pod-template-hash", "5d4f8c7b9").OwnedBy(set, "apps/v1", "ReplicaSet")
+	}
+	killed := build.OOMKilled(start.Add(-time.Minute))
+	unrecorded := func(of memory.WorkloadRef) {
+		GinkgoHelper()
+		expect.Missing(w.ctx, w.client, of.Namespace, govern.RecordName(of), &v1alpha1.MemoryRecommendation{})
+		expect.Missing(w.ctx, w.client, of.Namespace, govern.RecordName(of), &v1alpha1.MemoryCheckpoint{})
+	}
+	// ghost is a record without an owner, as an older memfit left it, with the kill of somebody long gone in it.
+	ghost := func(of memory.WorkloadRef) {
+		GinkgoHelper()
+		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: govern.RecordName(of)}
+		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta}, &v1alpha1.MemoryRecommendation{ObjectMeta: meta, Spec: v1alpha1.MemoryRecommendationSpec{
+			Profile:  v1alpha1.ProfileReference{Kind: govern.KindProfile, Name: "web"},
+			Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
+		}})
+	}
+	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, Live: w.faulty}.Sweep(w.ctx) }
+
+	It("goes with it, and does not come back when its last pods end", func() {
+		d, set := deployed()
+		pods := []*corev1.Pod{runs(set, "web-1").Obj(), runs(set, "web-2", killed).Obj()}
+		w.applied(pods...)
+		Expect(w.reconciled(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+		Expect(w.checkpoint(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+
+		expect.Deleted(w.ctx, w.client, d)
+		w.feed.vanished(appsv1.SchemeGroupVersion.WithKind("Deployment"), d)
+		Expect(w.reconcile(ref)).To(Succeed())
+		unrecorded(ref)
+
+		expect.Deleted(w.ctx, w.client, set)
+		w.applied(runs(set, "web-1", killed).Obj())
+		Expect(w.reconcile(ref)).To(Succeed())
+		w.deleted(pods...)
+		Expect(w.reconcile(ref)).To(Succeed())
+		unrecorded(ref)
+	})
+
+	It("is not written for a Job that went with its last pod", func() {
+		job := w.job("once")
+		pod := w.pod("once-1", build.Ended(start.Add(-time.Second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).OwnedBy(job, "batch/v1", "Job").Obj()
+		expect.Applied(w.ctx, w.client, pod)
+		Expect(w.client.Delete(w.ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		w.deleted(pod)
+		Expect(w.reconcile(w.jobRef("once"))).To(Succeed())
+		unrecorded(w.jobRef("once"))
+	})
+
+	It("is not written while the workload is being deleted", func() {
+		d := build.Deployment(w.namespace, "web")
+		d.Finalizers = []string{"example.com/wait"}
+		expect.Applied(w.ctx, w.client, d)
+		set := build.ReplicaSet(d, "5d4f8c7b9")
+		expect.Applied(w.ctx, w.client, set)
+		Expect(w.client.Delete(w.ctx, d)).To(Succeed())
+		w.applied(runs(set, "web-1", killed).Obj())
+		Expect(w.reconcile(ref)).To(Succeed())
+		unrecorded(ref)
+	})
+
+	It("is not an error when it goes between two reads", func() {
+		d, set := deployed()
+		w.applied(runs(set, "web-1").Obj())
+		w.reconciled(ref)
+		w.applied(runs(set, "web-1", killed).Obj())
+		w.faults.before = func(obj client.Object) error { // the garbage collector was faster
+			Expect(client.IgnoreNotFound(w.client.Delete(w.ctx, d))).To(Succeed())
+			return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.Group, Resource: "memorycheckpoints"}, obj.GetName())
+		}
+		Expect(w.reconcile(ref)).To(Succeed())
+		unrecorded(ref)
+	})
+
+	It("is not inherited by a workload of the same name, nor are the kills of pods that still end", func() {
+		d, set := deployed()
+		old := runs(set, "web-1", killed)
+		w.applied(old.Obj())
+		Expect(w.reconciled(ref).Status.OOMKills).To(BeEquivalentTo(1))
+
+		expect.Deleted(w.ctx, w.client, d)
+		again := build.Deployment(w.namespace, "web")
+		expect.Applied(w.ctx, w.client, again)
+		newSet := build.ReplicaSet(again, "77ff")
+		expect.Applied(w.ctx, w.client, newSet)
+		young := w.pod("web-77ff-1").Label("pod-template-hash", "77ff").OwnedBy(newSet, "apps/v1", "ReplicaSet").Obj()
+		w.applied(young, runs(set, "web-1", killed, build.OOMKilled(start)).Obj())
+		rec := w.reconciled(ref)
+		Expect(rec.OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, again.UID)}))
+		Expect(rec.Status.OOMKills).To(BeZero())
+		Expect(rec.Status.Coverage.Governed).To(BeEquivalentTo(1))
+		Expect(w.checkpoint(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, again.UID)}))
+
+		w.deleted(old.Obj())
+		Expect(w.reconciled(ref).Status.OOMKills).To(BeZero())
+		w.restart()
+		w.seen(young)
+		Expect(w.reconciled(ref).Status.OOMKills).To(BeZero())
+	})
+
+	It("is not inherited from an older memfit's ghost either", func() {
+		ghost(ref)
+		time.Sleep(1100 * time.Millisecond) // the API server tells ages in seconds
+		d, set := deployed()
+		before := w.checkpoint(ref).UID
+		w.applied(runs(set, "web-1").Obj())
+		Expect(w.reconciled(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+		Expect(w.checkpoint(ref).UID).NotTo(Equal(before))
+	})
+
+	It("gets its owner when an older memfit wrote it without one", func() {
+		d, set := deployed()
+		ghost(ref)
+		before := w.checkpoint(ref).UID
+		w.applied(runs(set, "web-1").Obj())
+		Expect(w.reconciled(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+		Expect(w.checkpoint(ref)).To(And(
+			HaveField("UID", before), HaveField("OwnerReferences", []metav1.OwnerReference{records.Owner(ref, d.UID)})))
+	})
+
+	It("is swept when its workload is gone, and only then", func() {
+		_, set := deployed()
+		w.applied(runs(set, "web-1").Obj(), w.pod("bare").Obj())
+		w.reconciled(ref)
+		w.reconciled(w.alone("bare"))
+		optedOut := w.job("opted-out")
+		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "job-opted-out", OwnerReferences: []metav1.OwnerReference{records.Owner(w.jobRef("opted-out"), optedOut.UID)},
+		}})
+		gone := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: w.namespace, Name: "db"}
+		ghost(gone)
+		ghost(w.jobRef("long-done"))
+		rollout := memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: w.namespace, Name: "front"}
+		ghost(rollout)
+
+		deleted, err := sweep() // which finds those of earlier tests, too
+		Expect(err).NotTo(HaveOccurred())
+		Expect(deleted).To(BeNumerically(">=", 4))
+		unrecorded(gone)
+		unrecorded(w.jobRef("long-done"))
+		w.recommendation(ref)
+		w.checkpoint(ref)
+		w.recommendation(w.alone("bare"))
+		w.checkpoint(w.jobRef("opted-out"))
+		w.recommendation(rollout) // nobody gave memfit the right to read Rollouts
+		Expect(sweep()).To(BeZero())
+	})
+
+	It("stays while nobody can tell whether the workload exists", func() {
+		gone := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: w.namespace, Name: "db"}
+		_, err := sweep() // what earlier tests left
+		Expect(err).NotTo(HaveOccurred())
+		ghost(gone)
+		w.faults.reading = func(obj client.Object) error {
+			if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+				return errors.New("the API server is down")
+			}
+			return nil
+		}
+		deleted, err := sweep()
+		Expect(deleted).To(BeZero())
+		Expect(err).To(MatchError(ContainSubstring("the API server is down")), "it is swept again")
+		Expect(w.reconcile(gone)).NotTo(Succeed())
+		w.recommendation(gone)
+		w.checkpoint(gone)
+		w.faults.reading = nil
+		deleted, err = sweep()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(deleted).To(Equal(2))
+		unrecorded(gone)
+	})
+})

@@ -1,0 +1,288 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// Priorities in the workload queue: a kill overtakes a relist of a hundred thousand pods.
+const (
+	priorityKill    = 100
+	priorityUsual   = 0
+	priorityRefresh = -100
+)
+
+// PodSource turns pod events into mail and queues the workloads they belong to. It is the workload controller's source.
+//
+// What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted pod shows
+// nothing. The handler only looks into caches and appends to a mailbox, so the informer is never held up.
+type PodSource struct {
+	Cache    cache.Cache
+	Governor *govern.Governor
+	Inbox    *inbox.Inbox
+	// Constraints are followed before the first pod is. Nil: nobody looks at them.
+	Constraints interface {
+		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error
+	}
+
+	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
+	synced chan error
+}
+
+type workloadQueue struct {
+	workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
+}
+
+// Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found, too.
+func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
+	f.queue.Store(&workloadQueue{queue})
+	f.synced = make(chan error, 1)
+	go func() { f.synced <- f.follow(ctx) }()
+	return nil
+}
+
+// WaitForSync returns when every pod that existed at the start is enrolled.
+func (f *PodSource) WaitForSync(ctx context.Context) error {
+	select {
+	case err := <-f.synced:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *PodSource) follow(ctx context.Context) error {
+	// Without owners and profiles every pod would look like its own, ungoverned workload.
+	if !f.Cache.WaitForCacheSync(ctx) {
+		return errors.New("informer caches did not sync")
+	}
+	select {
+	case <-f.Governor.Built():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if _, err := f.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	if f.Constraints != nil {
+		if err := f.Constraints.Follow(ctx, f, f.Inbox.Workloads); err != nil {
+			return err
+		}
+	}
+	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	registration, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { f.seen(ctx, obj) },
+		UpdateFunc: func(_, obj any) { f.seen(ctx, obj) },
+		DeleteFunc: func(obj any) { f.gone(ctx, obj) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	recommendations, err := f.Cache.GetInformer(ctx, &v1alpha1.MemoryRecommendation{})
+	if err != nil {
+		return fmt.Errorf("watching MemoryRecommendations: %w", err)
+	}
+	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: f.respecified, DeleteFunc: f.unrecommended}); err != nil {
+		return fmt.Errorf("watching MemoryRecommendations: %w", err)
+	}
+	if err := f.followOwners(ctx); err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
+func (f *PodSource) followOwners(ctx context.Context) error {
+	for _, obj := range govern.Informers() {
+		kind := obj.GetObjectKind().GroupVersionKind()
+		informer, err := f.Cache.GetInformer(ctx, obj)
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", kind.Kind, err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) {
+				a, okA := before.(client.Object)
+				b, okB := after.(client.Object)
+				if okA && okB && !maps.Equal(informers.OurAnnotations(a.GetAnnotations()), informers.OurAnnotations(b.GetAnnotations())) {
+					f.Enqueue(f.workloadsAffectedBy(kind, b)...)
+				}
+			},
+			DeleteFunc: func(obj any) { f.vanished(kind, obj) },
+		})
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// vanished queues a workload that was deleted, so that what was recorded of it goes too.
+func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if m, ok := obj.(client.Object); ok && m.GetNamespace() != "" {
+		f.enqueue(refOf(kind, m), priorityRefresh)
+	}
+}
+
+func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
+	return memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// workloadsAffectedBy are the workloads with pods that an owner or a namespace speaks for.
+func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
+	var all []memory.WorkloadRef
+	for _, w := range f.Inbox.Workloads() {
+		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && (w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
+		itself := w == refOf(kind, obj)
+		if inNamespace || itself {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// seen enrols a pod and takes down what its status shows.
+func (f *PodSource) seen(ctx context.Context, obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	ref, known := f.Inbox.Workload(pod.UID)
+	if !known {
+		owner, err := f.Governor.Owner(ctx, pod)
+		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
+			logf.FromContext(ctx).Error(err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod", client.ObjectKeyFromObject(pod))
+		}
+		ref = owner.Ref
+		f.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), ref)
+		f.Inbox.Owned(pod.UID, owner.UID)
+	}
+	observations := signals.Observe(pod)
+	f.Inbox.Observe(ref, observations)
+	f.enqueue(ref, priorityOf(observations))
+}
+
+// gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they were.
+func (f *PodSource) gone(ctx context.Context, obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	ref, known := f.Inbox.Workload(pod.UID)
+	ruling, err := f.Governor.Resolve(ctx, pod)
+	var governedBy *profile.Named
+	if err == nil {
+		governedBy = ruling.Profile
+	}
+	if !known {
+		ref = ruling.Ref
+	}
+	observations := signals.Observe(pod)
+	f.Inbox.RemovePod(ref, ruling.UID, pod, observations, governedBy)
+	f.enqueue(ref, priorityOf(observations))
+}
+
+// unrecommended queues a workload whose recommendation somebody deleted, so that it comes back.
+func (f *PodSource) unrecommended(obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
+		f.enqueue(workloadOf(rec), priorityUsual)
+	}
+}
+
+// respecified queues the workload of a recommendation whose spec somebody edited, so that it is put right.
+func (f *PodSource) respecified(before, after any) {
+	old, okOld := before.(*v1alpha1.MemoryRecommendation)
+	rec, ok := after.(*v1alpha1.MemoryRecommendation)
+	if ok && okOld && old.Generation != rec.Generation {
+		f.enqueue(workloadOf(old), priorityUsual)
+	}
+}
+
+// Enqueue queues workloads, behind those that something happened to.
+func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
+	for _, w := range workloads {
+		f.enqueue(w, priorityRefresh)
+	}
+}
+
+// Sampled queues workloads that have new samples, which are taken in at once and looked at when it is time.
+func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
+	for _, w := range workloads {
+		f.queued(w, priorityRefresh)
+	}
+}
+
+// ProfilesChanged queues the workloads that changes of profiles concern.
+func (f *PodSource) ProfilesChanged(changes []govern.Change) {
+	f.Enqueue(f.Inbox.Concerned(changes)...)
+}
+
+func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
+	f.Inbox.Ask(w)
+	f.queued(w, priority)
+}
+
+func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
+	queue := f.queue.Load()
+	if queue == nil {
+		return // not the leader, or not started: the start looks at everything
+	}
+	if pq, ok := queue.TypedRateLimitingInterface.(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, w)
+		return
+	}
+	queue.Add(w)
+}
+
+// priorityOf puts pods in which something ended before those in which nothing did.
+func priorityOf(observations []signals.Observation) int {
+	for i := range observations {
+		if len(observations[i].Ended) > 0 {
+			return priorityKill
+		}
+	}
+	return priorityUsual
+}
+
+func workloadOf(rec *v1alpha1.MemoryRecommendation) memory.WorkloadRef {
+	w := rec.Spec.Workload
+	return memory.WorkloadRef{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: rec.Namespace, Name: w.Name}
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to write it.
+type projection struct {
+	meta metav1.ObjectMeta
+	spec v1alpha1.MemoryRecommendationSpec
+	// conditions as written, without messages: for transition times.
+	conditions []metav1.Condition
+	// gist is the hash of what was written last, without what changes with every sample.
+	gist uint64
+}
+
+func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
+	p := projection{
+		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Generation: rec.Generation, OwnerReferences: rec.OwnerReferences},
+		spec: rec.Spec, gist: workload.StatusHash(&rec.Status, workload.Sizes(&rec.Status)),
+	}
+	for _, c := range rec.Status.Conditions {
+		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+	}
+	return p
+}
+
+// publish writes the MemoryRecommendation if it says something new.
+func (r *Reconciler) publish(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time) error {
+	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now) // 0: the object's, which its write tells
+	spec := v1alpha1.MemoryRecommendationSpec{
+		Profile:  s.Profile.Ref,
+		Workload: v1alpha1.WorkloadReference{APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name},
+	}
+	if upToDate, err := r.upToDate(ctx, s, e, f, spec); err != nil || upToDate {
+		return err
+	}
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *e.recommendation.meta.DeepCopy(), Spec: e.recommendation.spec}
+	if err := r.writeRecommendation(ctx, s, rec, spec, f.Status); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+			// Somebody edited or deleted it: take over what is there and try again.
+			if again := r.recallRecommendation(ctx, s, e); again != nil {
+				return again
+			}
+		}
+		return err
+	}
+	e.recommendation, e.state.Standing = projectionOf(rec), f.Recommended
+	r.Metrics.recommended(s.Owner.Ref, f.Status.Containers)
+	return nil
+}
+
+// upToDate: the recommendation says all this already.
+func (r *Reconciler) upToDate(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec) (bool, error) {
+	known := &e.recommendation
+	if known.meta.ResourceVersion == "" || known.spec != spec || known.gist != workload.StatusHash(&f.Status, e.state.Standing) {
+		return false, nil
+	}
+	stored, err := r.stored(ctx, s.Owner.Ref)
+	switch {
+	case err != nil:
+		return false, err
+	case stored == nil:
+		e.recommendation = projection{}
+		return false, nil
+	case stored.Generation <= known.meta.Generation:
+		return true, nil
+	}
+	// Somebody edited the spec: until it is put right, the object is not ready.
+	return false, r.recallRecommendation(ctx, s, e)
+}
+
+// exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
+// deletion event queues the workload once more.
+func (r *Reconciler) exists(ctx context.Context, ref memory.WorkloadRef) (bool, error) {
+	rec, err := r.stored(ctx, ref)
+	return rec != nil, err
+}
+
+// stored is the recommendation as the cache has it; nil: there is none.
+func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
+	var rec v1alpha1.MemoryRecommendation
+	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: govern.RecordName(ref)}, &rec)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &rec, nil
+}
+
+func (r *Reconciler) writeRecommendation(ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
+	switch {
+	case rec.ResourceVersion == "" && s.Owner.UID == "":
+		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // what is written now would be nobody's
+	case rec.ResourceVersion == "":
+		rec.ObjectMeta = metav1.ObjectMeta{Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)}}
+		rec.Spec = spec
+		if err := r.Create(ctx, rec); err != nil {
+			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+		}
+	case rec.Spec != spec:
+		rec.Spec = spec
+		if err := r.Update(ctx, rec); err != nil {
+			return fmt.Errorf("updating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+		}
+	}
+	rec.Status = status
+	rec.Status.ObservedGeneration = rec.Generation
+	for i := range rec.Status.Conditions {
+		rec.Status.Conditions[i].ObservedGeneration = rec.Generation
+	}
+	if err := r.Status().Update(ctx, rec); err != nil {
+		return fmt.Errorf("writing the status of MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+	}
+	return nil
+}
+
+// withdraw deletes the recommendation of a workload that nobody governs any more.
+func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error {
+	exists, err := r.exists(ctx, ref)
+	if err != nil || !exists {
+		return err
+	}
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: govern.RecordName(ref)}}
+	if err := r.Delete(ctx, rec); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
+	}
+	return nil
+}
+
+// warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.
+func (r *Reconciler) warn(s *workload.Snapshot) {
+	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
+		r.solved(s.Owner.Ref)
+		return
+	}
+	if r.Problems == nil {
+		return
+	}
+	news, concerned := r.Problems.Set(s.Owner.Ref, s.Why, s.Claims)
+	if news {
+		r.recordEvent(workload.ProfileProblem(s.Owner, s.Problem, s.Why))
+	}
+	r.concern(concerned)
+}
+
+// solved forgets the problem of a workload, and tells the profiles that stood in each other's way.
+func (r *Reconciler) solved(w memory.WorkloadRef) {
+	if r.Problems != nil {
+		r.concern(r.Problems.Clear(w))
+	}
+}
+
+func (r *Reconciler) concern(profiles []govern.ProfileKey) {
+	if len(profiles) > 0 && r.OnProblem != nil {
+		r.OnProblem(profiles...)
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// resizeTimeout is for one attempt.
+const resizeTimeout = 10 * time.Second
+
+// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next look decides anew.
+var errChanged = errors.New("the pod's resources have changed since they were looked at")
+
+// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant, and what its
+// containers have: another pod of the same name, and one that somebody else has resized since, are left alone. A resource version would
+// say so, too, but it changes with every status, and a container in a crash loop has a new one all the time.
+func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
+		defer cancel()
+		kind := types.JSONPatchType
+		operations, known := resizePatch(pod, sizes)
+		patch := any(operations)
+		if !known {
+			kind, patch = types.StrategicMergePatchType, mergePatch(pod, sizes)
+		}
+		data, err := json.Marshal(patch)
+		if err != nil {
+			return fmt.Errorf("encoding the resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		err = core.Patch(kind).MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("resize").
+			Param("fieldManager", workload.FieldManager).Body(data).Do(ctx).Error()
+		if apierrors.IsConflict(err) || unmet(err) {
+			return errChanged
+		}
+		return err
+	}
+}
+
+// unmet: a test of the JSON patch failed. The API server answers 422, as for a pod that is not valid, but then it names the pod.
+func unmet(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == "" && len(details.Causes) == 0
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit. known is false when a
+// container has no memory yet where it is to have some: whether it has other resources there, the cache does not say.
+func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []operation, known bool) {
+	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
+	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {
+		had, found := list[corev1.ResourceMemory]
+		if found {
+			patch = append(patch, operation{"test", path, had.String()})
+		}
+		if to > 0 {
+			patch, known = append(patch, operation{"replace", path, to.Quantity()}), known && found
+		}
+	}
+	of := func(list string, containers []corev1.Container) {
+		for i := range containers {
+			c := &containers[i]
+			if size, asked := sizes[c.Name]; asked {
+				path := fmt.Sprintf("/spec/%s/%d", list, i)
+				patch = append(patch, operation{"test", path + "/name", c.Name})
+				replace(path+"/resources/limits/memory", c.Resources.Limits, size.Limit)
+				replace(path+"/resources/requests/memory", c.Resources.Requests, size.Request)
+			}
+		}
+	}
+	of("containers", pod.Spec.Containers)
+	of("initContainers", pod.Spec.InitContainers)
+	return patch, known
+}
+
+// mergePatch adds memory where there is none, to the version of the pod that was looked at.
+func mergePatch(pod *corev1.Pod, sizes map[string]recommend.Size) any {
+	type container struct {
+		Name      string                      `json:"name"`
+		Resources corev1.ResourceRequirements `json:"resources"`
+	}
+	of := func(containers []corev1.Container) (some []container) {
+		for i := range containers {
+			size, asked := sizes[containers[i].Name]
+			if !asked {
+				continue
+			}
+			c := container{Name: containers[i].Name}
+			if size.Limit > 0 {
+				c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
+			}
+			if size.Request > 0 {
+				c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
+			}
+			some = append(some, c)
+		}
+		return some
+	}
+	type spec struct {
+		Containers     []container `json:"containers,omitempty"`
+		InitContainers []container `json:"initContainers,omitempty"`
+	}
+	return struct {
+		Metadata map[string]string `json:"metadata"`
+		Spec     spec              `json:"spec"`
+	}{
+		map[string]string{"uid": string(pod.UID), "resourceVersion": pod.ResourceVersion},
+		spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers)},
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workload"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+var _ = Describe("A number that was found", func() {
+	It("stands when its evidence is lost, because new pods must not fall back to what killed the old ones", func() {
+		w := newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
+		pod := w.pod("web").Obj()
+		w.applied(pod)
+		w.reconciled(w.alone("web"))
+		for range 26 * 6 {
+			w.passes(10 * time.Minute)
+			w.sampled(pod, 100*memory.MiB)
+		}
+		found := w.reconciled(w.alone("web")).Status.Containers[0]
+		Expect(found.Recommended).NotTo(BeNil(), found.Summary)
+
+		expect.Deleted(w.ctx, w.client, w.checkpoint(w.alone("web")))
+		w.restart()
+		w.seen(pod)
+		left := w.reconciled(w.alone("web")).Status.Containers[0]
+		Expect(left.Decision).To(Equal("Hold"))
+		Expect(left.Recommended).NotTo(BeNil())
+		Expect(workload.Near(*left.Recommended, *found.Recommended)).To(BeTrue(), "was %v, is %v", found.Recommended, left.Recommended)
+		Expect(left.Reasons).To(ContainElement(ContainSubstring("the last recommendation stands")))
+	})
+
+	It("is bounded by the profile as it is now, and says so", func() {
+		w := newWorld()
+		spec := build.Profile(w.namespace, "web", v1alpha1.RuntimeNative)
+		w.profiled(spec)
+		pod := w.pod("web").Obj()
+		w.applied(pod)
+		w.reconciled(w.alone("web"))
+		rec := w.recommendation(w.alone("web"))
+		stands := v1alpha1.Size{Limit: new(resource.MustParse("512Mi")), Request: new(resource.MustParse("300Mi"))}
+		rec.Status.Containers[0].Recommended = &stands
+		Expect(w.client.Status().Update(w.ctx, rec)).To(Succeed())
+
+		bounded := func(edit func(*v1alpha1.SizingSpec)) v1alpha1.ContainerRecommendation {
+			GinkgoHelper()
+			spec.Spec.Sizing = v1alpha1.SizingSpec{}
+			edit(&spec.Spec.Sizing)
+			w.profiled(spec)
+			w.restart()
+			w.seen(pod)
+			return w.reconciled(w.alone("web")).Status.Containers[0]
+		}
+		below := bounded(func(s *v1alpha1.SizingSpec) { s.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("100Mi"))} })
+		Expect(below.Decision).To(Equal("Hold"), "nothing was measured yet")
+		Expect([]string{below.Recommended.Limit.String(), below.Recommended.Request.String()}).To(Equal([]string{"100Mi", "100Mi"}))
+		Expect(below.Reasons).To(ContainElement("clamped from 512Mi to limit.max 100Mi"))
+
+		never := bounded(func(s *v1alpha1.SizingSpec) { s.Decrease = v1alpha1.DecreaseNever })
+		Expect(never.Recommended.Limit.String()).To(Equal("256Mi"), "what the container has")
+		Expect(never.Reasons).To(ContainElement("limit stays at 256Mi although 100Mi would do: decrease is Never"))
+	})
+
+	It("is no more than the limit of the whole pod, with the advice to raise it there", func() {
+		w := newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
+		pod := w.pod("web", build.Limit("64Mi"), build.Request("32Mi"), build.OOMKilled(start)).
+			Whole(corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}})
+		w.applied(pod.Obj())
+		killed := w.reconciled(w.alone("web")).Status.Containers[0]
+		Expect(killed.Recommended).NotTo(BeNil(), killed.Summary)
+		Expect(killed.Recommended.Limit.String()).To(Equal("100Mi"))
+		Expect(killed.Reasons).To(ContainElement(ContainSubstring("to the limit of the whole pod, 100Mi (spec.resources.limits.memory)")))
+		Expect(killed.Advice).To(ContainElement(ContainSubstring("raise the limit of the whole pod (spec.resources.limits.memory)")))
+	})
+})

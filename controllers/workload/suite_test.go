@@ -1,0 +1,254 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+var (
+	suite  context.Context // a spec's own ends with its BeforeEach
+	config *rest.Config
+	scheme = runtime.NewScheme()
+)
+
+func TestControllers(t *testing.T) {
+	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
+	RegisterFailHandler(Fail)
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	config, suite = expect.APIServer(t), t.Context()
+	RunSpecs(t, "controllers")
+}
+
+// world is one namespace of a real API server, a clock that stands still, and memfit's memory, which can be lost.
+type world struct {
+	ctx       context.Context
+	namespace string
+	clock     *clocktesting.FakePassiveClock
+	client    client.WithWatch // what the test uses: never fails
+	faulty    client.WithWatch // what memfit uses
+	faults    *faults
+	recorder  *recorder
+	memfit
+}
+
+// memfit is one process.
+type memfit struct {
+	feed       *PodSource
+	reconciler *Reconciler
+}
+
+var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+var namespaces int
+
+func newWorld() *world {
+	ctx := suite
+	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	namespaces++
+	w := &world{
+		ctx: ctx, namespace: fmt.Sprintf("world-%d", namespaces), clock: clocktesting.NewFakePassiveClock(start),
+		client: direct, faults: &faults{}, recorder: &recorder{},
+	}
+	w.faulty = interceptor.NewClient(direct, w.faults.funcs())
+	expect.Applied(ctx, w.client, build.Namespace(w.namespace))
+	w.restart()
+	return w
+}
+
+// restart loses everything that is not on the API server.
+func (w *world) restart() { w.memfit = w.process() }
+
+// process is a memfit that knows nothing yet.
+func (w *world) process() memfit {
+	governor := govern.New(w.client, w.client)
+	Expect(governor.Rebuild(w.ctx)).To(Succeed())
+	inbox := inbox.NewInbox()
+	return memfit{
+		feed: &PodSource{Governor: governor, Inbox: inbox},
+		reconciler: &Reconciler{
+			Client: w.faulty, Live: w.faulty, Governor: governor, Inbox: inbox, Recorder: w.recorder,
+			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery, Problems: &govern.Problems{},
+			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()), Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+		},
+	}
+}
+
+// pod starts a pod of this world that a profile named "web" governs.
+func (w *world) pod(name string, options ...build.ContainerOption) *build.PodWrapper {
+	return build.Pod(w.namespace, name).Annotate(v1alpha1.ProfileAnnotation, "web").On("node-1").
+		Container("app", append([]build.ContainerOption{build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour))}, options...)...)
+}
+
+// applied writes pods to the API server and lets memfit see them, as its informer would.
+func (w *world) applied(pods ...*corev1.Pod) {
+	for _, pod := range pods {
+		expect.Applied(w.ctx, w.client, pod)
+	}
+	w.seen(pods...)
+}
+
+// seen delivers the pods as they are on the API server.
+func (w *world) seen(pods ...*corev1.Pod) {
+	for _, pod := range pods {
+		current := expect.Exists(w.ctx, w.client, pod.Namespace, pod.Name, &corev1.Pod{})
+		slim, err := informers.SlimPod(current)
+		Expect(err).NotTo(HaveOccurred())
+		w.feed.seen(w.ctx, slim)
+	}
+}
+
+// deleted removes pods from the API server and delivers their last state.
+func (w *world) deleted(pods ...*corev1.Pod) {
+	for _, pod := range pods {
+		last := expect.Exists(w.ctx, w.client, pod.Namespace, pod.Name, &corev1.Pod{})
+		expect.Deleted(w.ctx, w.client, pod)
+		w.feed.gone(w.ctx, last)
+	}
+}
+
+// profiled writes profiles and lets memfit know them.
+func (w *world) profiled(profiles ...client.Object) {
+	expect.Applied(w.ctx, w.client, profiles...)
+	Expect(w.reconciler.Governor.Rebuild(w.ctx)).To(Succeed())
+}
+
+func (w *world) reconcile(ref memory.WorkloadRef) error {
+	_, err := w.reconciler.Reconcile(w.ctx, ref)
+	return err
+}
+
+// reconciled looks at a workload, and again while the look fails, as the queue would.
+func (w *world) reconciled(ref memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
+	GinkgoHelper()
+	Eventually(func() error { return w.reconcile(ref) }).WithTimeout(5 * time.Second).WithPolling(time.Millisecond).Should(Succeed())
+	return w.recommendation(ref)
+}
+
+func (w *world) recommendation(ref memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
+	GinkgoHelper()
+	return expect.Exists(w.ctx, w.client, ref.Namespace, govern.RecordName(ref), &v1alpha1.MemoryRecommendation{})
+}
+
+func (w *world) checkpoint(ref memory.WorkloadRef) *v1alpha1.MemoryCheckpoint {
+	GinkgoHelper()
+	return expect.Exists(w.ctx, w.client, ref.Namespace, govern.RecordName(ref), &v1alpha1.MemoryCheckpoint{})
+}
+
+// alone is the workload of a pod without owner.
+func (w *world) alone(pod string) memory.WorkloadRef {
+	return memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: pod}
+}
+
+// job is a Job that exists, whatever becomes of its pods.
+func (w *world) job(name string) *batchv1.Job {
+	job := build.Job(w.namespace, name, nil)
+	expect.Applied(w.ctx, w.client, job)
+	return job
+}
+
+func (w *world) jobRef(name string) memory.WorkloadRef {
+	return memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: w.namespace, Name: name}
+}
+
+// passes lets time go by.
+func (w *world) passes(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+
+// faults are errors that writes of memfit meet.
+type faults struct {
+	// before fails a status write that then does not happen, after one that has happened: the answer is lost.
+	before, after func(obj client.Object) error
+	// reading fails a read.
+	reading func(obj client.Object) error
+}
+
+func (f *faults) funcs() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if f.reading != nil {
+				if err := f.reading(obj); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if f.before != nil {
+				if err := f.before(obj); err != nil {
+					return err
+				}
+			}
+			if err := c.SubResource(sub).Update(ctx, obj, opts...); err != nil {
+				return err
+			}
+			if f.after != nil {
+				return f.after(obj)
+			}
+			return nil
+		},
+	}
+}
+
+// once fails the first write of a kind of object.
+func once[T client.Object](err error) func(client.Object) error {
+	failed := false
+	return func(obj client.Object) error {
+		if _, ok := obj.(T); !ok || failed {
+			return nil
+		}
+		failed = true
+		return err
+	}
+}
+
+// recorder keeps events.
+type recorder struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ref, ok := regarding.(*corev1.ObjectReference)
+	if !ok {
+		panic(fmt.Sprintf("an event about a %T", regarding))
+	}
+	r.events = append(r.events, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)))
+}
+
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.events...)
+}

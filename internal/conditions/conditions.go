@@ -1,0 +1,33 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/quote"
+)
+
+// maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but nobody reads that.
+const maxMessage = 4096
+
+func New(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
+}
+
+// Settle gives conditions their generation, and the time of their last transition from what was written before.
+func Settle(conditions, before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	for i := range conditions {
+		c := &conditions[i]
+		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now).Rfc3339Copy()
+		for j := range before {
+			if before[j].Type == c.Type && before[j].Status == c.Status {
+				c.LastTransitionTime = before[j].LastTransitionTime
+			}
+		}
+	}
+	return conditions
+}

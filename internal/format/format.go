@@ -1,0 +1,66 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Quantity is an amount as status shows it: whole MiB from 1Mi up, rounded up, so that noise writes nothing. Nil for 0.
+func Quantity(b memory.Bytes) *resource.Quantity {
+	if b <= 0 {
+		return nil
+	}
+	if b >= memory.MiB {
+		b = b.CeilTo(memory.MiB)
+	}
+	q := b.Quantity()
+	return &q
+}
+
+// Exact is an amount as it is, for sizes that people set.
+func Exact(b memory.Bytes) *resource.Quantity {
+	if b <= 0 {
+		return nil
+	}
+	q := b.Quantity()
+	return &q
+}
+
+// Duration is what people say: "45s", "12m", "3h20m", "24h", "9d4h".
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%s", int(d.Minutes()), remainder(int(d.Seconds())%60, "s"))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%s", int(d.Hours()), remainder(int(d.Minutes())%60, "m"))
+	default:
+		return fmt.Sprintf("%dd%s", int(d.Hours())/24, remainder(int(d.Hours())%24, "h"))
+	}
+}
+
+func remainder(n int, unit string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d%s", n, unit)
+}
+
+// Count is "1 pod", "3 pods".
+func Count(n int32, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// OfPods is "1 of 3 pods".
+func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }

@@ -1,0 +1,73 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package govern
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Problems are the workloads that ask for a profile and cannot have it, with what to mend. Safe for concurrent use; the zero
+// value is empty.
+type Problems struct {
+	mu  sync.Mutex
+	all map[memory.WorkloadRef]problem
+}
+
+// problem is why nobody governs a workload. Profiles are told of it by their names as values: the text is partly what the workload's owner
+// wrote, and must not be able to name one.
+type problem struct {
+	why    string
+	claims []ProfileKey
+}
+
+func KeyOf(n *profile.Named) ProfileKey {
+	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
+}
+
+// Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is news, and for which
+// profiles: those that claim the workload, or did.
+func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Named) (news bool, concerned []ProfileKey) {
+	now := problem{why: why}
+	for _, n := range claims {
+		now.claims = append(now.claims, KeyOf(n))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[memory.WorkloadRef]problem{}
+	}
+	old, known := p.all[w]
+	if known && old.why == now.why && slices.Equal(old.claims, now.claims) {
+		return false, nil
+	}
+	p.all[w] = now
+	return true, append(slices.Clone(old.claims), now.claims...)
+}
+
+// Clear forgets a problem and returns the profiles that claimed the workload.
+func (p *Problems) Clear(w memory.WorkloadRef) (concerned []ProfileKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	concerned = p.all[w].claims
+	delete(p.all, w)
+	return concerned
+}
+
+// Claiming are the problems of workloads that a profile claims together with another, sorted.
+func (p *Problems) Claiming(key ProfileKey) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var texts []string
+	for w, problem := range p.all {
+		if slices.Contains(problem.claims, key) {
+			texts = append(texts, w.String()+": "+problem.why)
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}

@@ -1,0 +1,289 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// Inbox knows which pods belong to which workload, and keeps a mailbox for each workload. It is what the pod informer writes to,
+// so nothing in it blocks or grows without bound. Safe for concurrent use.
+type Inbox struct {
+	mu        sync.Mutex
+	pods      map[types.UID]member
+	workloads map[memory.WorkloadRef]*workloadEntry
+}
+
+type member struct {
+	key      types.NamespacedName
+	workload memory.WorkloadRef
+	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
+	owner types.UID
+	// governed and placement are set by the workload's reconcile; the usage collector reads them.
+	governed bool
+	Placement
+}
+
+// Placement is where a governed pod runs, and which containers it was given: a node speaks for these and for no others.
+type Placement struct {
+	Node       string
+	Containers []string
+}
+
+type workloadEntry struct {
+	pods map[types.UID]struct{}
+	// handed are events that a reconcile has been given and has not acknowledged; mail came in since.
+	handed, mail workload.PendingEvents
+	// profile governed the workload at its last look; empty: none did, or there was none.
+	profile govern.ProfileKey
+}
+
+// NewInbox is an empty inbox.
+func NewInbox() *Inbox {
+	return &Inbox{pods: map[types.UID]member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
+}
+
+// Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the inbox still knows.
+func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[uid]
+	return m.workload, found
+}
+
+// AddPod says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of it.
+func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.pods[uid]
+	if m.workload == ref {
+		return
+	}
+	if m.workload != (memory.WorkloadRef{}) {
+		r.leave(uid, m.workload)
+	}
+	m.key, m.workload = key, ref
+	r.pods[uid] = m
+	r.entry(ref).pods[uid] = struct{}{}
+}
+
+// Owned says to which of the workloads that have had its workload's name a pod belongs.
+func (r *Inbox) Owned(uid, owner types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m, found := r.pods[uid]; found && owner != "" {
+		m.owner = owner
+		r.pods[uid] = m
+	}
+}
+
+// Observe puts observations into a workload's mailbox. An observation equal to the last one of its container is dropped.
+func (r *Inbox) Observe(ref memory.WorkloadRef, observations []signals.Observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mail := &r.entry(ref).mail
+	for i := range observations {
+		mail.AddObservation(&observations[i])
+	}
+}
+
+// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays. owner is the
+// UID of its workload, for a pod of which the inbox does not know it.
+func (r *Inbox) RemovePod(ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
+	r.Observe(ref, observations)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[pod.UID]
+	mail := &r.entry(ref).mail
+	if len(observations) > 0 {
+		if mail.Departed == nil {
+			mail.Departed = map[types.UID]types.UID{}
+		}
+		mail.Departed[pod.UID] = cmp.Or(m.owner, owner)
+	}
+	if governedBy != nil {
+		mail.Profile, mail.Last = governedBy, pod
+	}
+	if found {
+		delete(r.pods, pod.UID)
+		r.leave(pod.UID, m.workload)
+	}
+}
+
+// Ask asks for a look at a workload, whatever mail it has.
+func (r *Inbox) Ask(ref memory.WorkloadRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, found := r.workloads[ref]; found {
+		h.mail.Look = true
+	}
+}
+
+// Sampled puts samples of one node into the mailboxes of the workloads their pods belong to, and returns those workloads. A node speaks
+// for its own pods only, and once for each container.
+func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	touched := map[memory.WorkloadRef]struct{}{}
+	heard := make(map[memory.ContainerRef]struct{}, len(samples))
+	for _, s := range samples {
+		m, found := r.pods[s.Container.UID]
+		if _, again := heard[s.Container]; again || !found || !m.on(node, s.Container) {
+			continue
+		}
+		heard[s.Container] = struct{}{}
+		mail := &r.entry(m.workload).mail
+		mail.AddSamples(s)
+		mail.Source = source
+		touched[m.workload] = struct{}{}
+	}
+	return touched
+}
+
+// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name and that container. A
+// name that is remembered takes 1.5 KiB, so a node must not invent any.
+func (m *member) on(node string, c memory.ContainerRef) bool {
+	return m.governed && m.Node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod && slices.Contains(m.Containers, c.Container)
+}
+
+// Counted puts kill counters of one node into the mailboxes, and returns the workloads in which something was killed once.
+func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	touched := map[memory.WorkloadRef]struct{}{}
+	for _, c := range counters {
+		m, found := r.pods[c.Container.UID]
+		if !found || !m.on(node, c.Container) {
+			continue
+		}
+		r.entry(m.workload).mail.AddCounters(c)
+		if c.Count > 0 {
+			touched[m.workload] = struct{}{}
+		}
+	}
+	return touched
+}
+
+// Pending are the events of a workload that no reconcile has acknowledged, in the order in which they came, and the names of its pods.
+// They stay until [Inbox.Done], so that whatever fails is tried again with them and with what came in meanwhile.
+func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, found := r.workloads[ref]
+	if !found {
+		return workload.PendingEvents{}, nil
+	}
+	h.handed.Append(&h.mail)
+	h.mail = workload.PendingEvents{}
+	keys := make([]types.NamespacedName, 0, len(h.pods))
+	for uid := range h.pods {
+		keys = append(keys, r.pods[uid].key)
+	}
+	return h.handed.Clone(), keys
+}
+
+// Done forgets the events that [Inbox.Pending] returned last.
+func (r *Inbox) Done(ref memory.WorkloadRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, found := r.workloads[ref]; found {
+		h.handed = workload.PendingEvents{}
+		r.tidy(ref)
+	}
+}
+
+// Govern records which pods of a workload are governed by a profile and where they run; all others are not.
+func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by govern.ProfileKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, found := r.workloads[ref]
+	if !found {
+		return
+	}
+	h.profile = by
+	for uid := range h.pods {
+		m := r.pods[uid]
+		m.Placement, m.governed = placed[uid], placed[uid].Node != ""
+		r.pods[uid] = m
+	}
+}
+
+// GovernedNodes are the nodes on which governed pods run.
+func (r *Inbox) GovernedNodes() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := map[string]int{}
+	for _, m := range r.pods {
+		if m.governed {
+			nodes[m.Node]++
+		}
+	}
+	return nodes
+}
+
+// Workloads are all workloads that have pods or mail.
+func (r *Inbox) Workloads() []memory.WorkloadRef {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refs := make([]memory.WorkloadRef, 0, len(r.workloads))
+	for ref := range r.workloads {
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one may choose others
+// than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns another namespace.
+func (r *Inbox) Concerned(changes []govern.Change) []memory.WorkloadRef {
+	edited, choosing := map[govern.ProfileKey]bool{}, map[string]bool{}
+	for _, c := range changes {
+		edited[govern.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
+		if c.Chooses {
+			choosing[c.Namespace] = true
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var refs []memory.WorkloadRef
+	for ref, h := range r.workloads {
+		if edited[h.profile] || choosing[ref.Namespace] || choosing[""] {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
+	h, found := r.workloads[w]
+	if !found {
+		h = &workloadEntry{pods: map[types.UID]struct{}{}}
+		r.workloads[w] = h
+	}
+	return h
+}
+
+func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
+	if h, found := r.workloads[w]; found {
+		delete(h.pods, uid)
+		r.tidy(w)
+	}
+}
+
+// tidy drops an entry that has neither pods nor events.
+func (r *Inbox) tidy(w memory.WorkloadRef) {
+	if h := r.workloads[w]; len(h.pods) == 0 && h.handed.Empty() && h.mail.Empty() {
+		delete(r.workloads, w)
+	}
+}

@@ -1,0 +1,203 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+var (
+	rosterWeb = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	rosterJob = memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "job"}
+)
+
+func look(container string, restarts int32) signals.Observation {
+	return signals.Observation{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container}, Restarts: restarts}
+}
+
+func rosterWith(pods ...string) *Inbox {
+	r := NewInbox()
+	for _, name := range pods {
+		r.AddPod(types.UID("uid-"+name), types.NamespacedName{Namespace: "shop", Name: "web-" + name}, rosterWeb)
+	}
+	return r
+}
+
+// TestMailIsBounded: an informer that runs while nobody reconciles costs a bounded amount of memory, and the first and the newest
+// observations survive, which carry the sum of what happened in between.
+func TestMailIsBounded(t *testing.T) {
+	r := rosterWith("1")
+	for restarts := range int32(1000) {
+		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
+	}
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
+	for i := range 3 * workload.MaxSamples {
+		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
+		r.Sampled("node-1", []memory.Sample{s}, "kubelet")
+	}
+	mail, pods := r.Pending(rosterWeb)
+	r.Done(rosterWeb)
+	if len(pods) != 1 {
+		t.Errorf("%d pods, want 1", len(pods))
+	}
+	var app []int32
+	for _, o := range mail.Observations {
+		if o.Container.Container == "app" {
+			app = append(app, o.Restarts)
+		}
+	}
+	if len(app) != workload.MaxObservations || app[0] != 0 || app[len(app)-1] != 999 {
+		t.Errorf("observations of app with restarts %v, want %d, from 0 to 999", app, workload.MaxObservations)
+	}
+	if n := len(mail.Observations) - len(app); n != 1 {
+		t.Errorf("%d equal observations of proxy, want 1", n)
+	}
+	if n := len(mail.Samples); n > workload.MaxSamples || mail.Samples[n-1].Time.Unix() != 3*workload.MaxSamples-1 {
+		t.Errorf("%d samples up to %s, want at most %d up to the newest", n, mail.Samples[n-1].Time, workload.MaxSamples)
+	}
+	if mail, _ := r.Pending(rosterWeb); len(mail.Observations)+len(mail.Samples) != 0 {
+		t.Error("events that were acknowledged are still there")
+	}
+}
+
+// TestEventsStayUntilTheyAreAcknowledged: what failed is tried again, before what came in meanwhile, and once.
+func TestEventsStayUntilTheyAreAcknowledged(t *testing.T) {
+	r := rosterWith("1")
+	r.Observe(rosterWeb, []signals.Observation{look("app", 1)})
+	given, _ := r.Pending(rosterWeb)
+	given.Observations[0] = signals.Observation{} // what a reconcile does with its copy is its own business
+	r.Observe(rosterWeb, []signals.Observation{look("app", 2)})
+	again, _ := r.Pending(rosterWeb)
+	if len(again.Observations) != 2 || again.Observations[0].Restarts != 1 || again.Observations[1].Restarts != 2 {
+		t.Errorf("got %+v, want restarts 1 and then 2", again.Observations)
+	}
+	r.Observe(rosterWeb, []signals.Observation{look("app", 3)})
+	r.Done(rosterWeb)
+	if rest, _ := r.Pending(rosterWeb); len(rest.Observations) != 1 || rest.Observations[0].Restarts != 3 {
+		t.Errorf("got %+v, want only what nobody has been given yet: restarts 3", rest.Observations)
+	}
+	r.Done(rosterWeb)
+	r.RemovePod(rosterWeb, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}, nil, nil)
+	if all := r.Workloads(); len(all) != 0 {
+		t.Errorf("%v is kept without pods and events", all)
+	}
+}
+
+// TestLateOwnersMovePods: a pod whose owner becomes known late changes its workload, and leaves nothing behind.
+func TestLateOwnersMovePods(t *testing.T) {
+	r := rosterWith("1")
+	r.AddPod("uid-1", types.NamespacedName{Namespace: "shop", Name: "web-1"}, rosterJob)
+	if w, _ := r.Workload("uid-1"); w != rosterJob {
+		t.Errorf("the pod belongs to %s, want %s", w, rosterJob)
+	}
+	if all := r.Workloads(); len(all) != 1 || all[0] != rosterJob {
+		t.Errorf("workloads %v, want only %s", all, rosterJob)
+	}
+}
+
+// TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each container.
+func TestSamplesOfOthersAreDropped(t *testing.T) {
+	r := rosterWith("1", "2")
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
+	sample := func(uid types.UID, pod string) memory.Sample {
+		return memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB}
+	}
+	samples := []memory.Sample{
+		sample("uid-1", "web-1"), sample("uid-1", "web-1"), sample("uid-1", "web-of-another-name"), sample("uid-2", "web-2"), sample("uid-3", "web-3"),
+	}
+	for i := range 100 { // a node that invents containers of its own pod
+		invented := sample("uid-1", "web-1")
+		invented.Container.Container = fmt.Sprintf("invented-%d", i)
+		samples = append(samples, invented)
+		if touched := r.Counted("node-1", []signals.Counter{{Container: invented.Container, Count: 3}}); len(touched) != 0 {
+			t.Errorf("kills were counted in %s, which the pod does not have", invented.Container.Container)
+		}
+	}
+	if touched := r.Sampled("node-2", samples, "kubelet"); len(touched) != 0 {
+		t.Errorf("another node spoke for the pod: touched %v", touched)
+	}
+	if touched := r.Counted("node-2", []signals.Counter{{Container: samples[0].Container, Count: 3}}); len(touched) != 0 {
+		t.Errorf("another node counted kills in the pod: touched %v", touched)
+	}
+	if touched := r.Sampled("node-1", samples, "kubelet"); len(touched) != 1 {
+		t.Errorf("touched %v, want one workload", touched)
+	}
+	mail, _ := r.Pending(rosterWeb)
+	if len(mail.Samples) != 1 || mail.Samples[0].Container.UID != "uid-1" || mail.Source != "kubelet" {
+		t.Errorf("samples %+v from %q, want the one of uid-1 from kubelet", mail.Samples, mail.Source)
+	}
+	if nodes := r.GovernedNodes(); len(nodes) != 1 || nodes["node-1"] != 1 {
+		t.Errorf("governed nodes %v, want node-1 with one pod", nodes)
+	}
+}
+
+// BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a while.
+func BenchmarkObserve(b *testing.B) {
+	r := rosterWith("1")
+	for i := range 100 {
+		o := look("app", 0)
+		o.Container.Pod, o.Container.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
+		r.Observe(rosterWeb, []signals.Observation{o})
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))})
+	}
+}
+
+// TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits are no work for the workloads of others.
+func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
+	r := NewInbox()
+	governed := map[string]govern.ProfileKey{
+		"shop/web": {Kind: "MemoryProfile", Namespace: "shop", Name: "web"}, "shop/api": {Kind: "MemoryProfile", Namespace: "shop", Name: "api"}, "shop/none": {},
+		"other/web": {Kind: "ClusterMemoryProfile", Namespace: "", Name: "all"}, "other/none": {},
+	}
+	for name, key := range governed {
+		namespace, deployment, _ := strings.Cut(name, "/")
+		ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: deployment}
+		r.AddPod(types.UID(name), types.NamespacedName{Namespace: namespace, Name: deployment}, ref)
+		r.Govern(ref, nil, key)
+	}
+	change := func(namespace, name string, chooses bool) govern.Change {
+		kind := "MemoryProfile"
+		if namespace == "" {
+			kind = "ClusterMemoryProfile"
+		}
+		return govern.Change{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Chooses: chooses}
+	}
+	for what, tc := range map[string]struct {
+		changes []govern.Change
+		want    []string
+	}{
+		"an edit of its settings":              {[]govern.Change{change("shop", "web", false)}, []string{"shop/web"}},
+		"of two":                               {[]govern.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"}},
+		"of one that governs nobody":           {[]govern.Change{change("evil", "web", false)}, nil},
+		"another selector":                     {[]govern.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"}},
+		"a new profile in a namespace of evil": {[]govern.Change{change("evil", "web", true)}, nil},
+		"a new profile of the cluster":         {[]govern.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"}},
+	} {
+		var got []string
+		for _, ref := range r.Concerned(tc.changes) {
+			got = append(got, ref.Namespace+"/"+ref.Name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s concerns %v, want %v", what, got, tc.want)
+		}
+	}
+}

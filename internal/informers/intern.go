@@ -1,0 +1,106 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// maxTemplates bounds what is kept to share: enough for the owners that are being rolled out at the same time.
+	maxTemplates = 4096
+	// maxLists bounds the distinct memory amounts that are shared; people use a few dozen.
+	maxLists = 4096
+)
+
+// interner lets pods in the cache share what is equal: replicas differ in their names and their status only, and most amounts of
+// memory are a few round ones. Cached objects are never changed, so sharing is safe.
+type interner struct {
+	mu        sync.Mutex
+	templates map[types.UID]*template
+	lists     map[amount]corev1.ResourceList
+}
+
+// Template is the part of a pod that comes from its owner's template.
+type template struct {
+	labels, annotations map[string]string
+	init, containers    []corev1.Container
+	volumes             []corev1.Volume
+}
+
+type amount struct {
+	bytes  int64
+	format resource.Format
+}
+
+var shared = &interner{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
+
+// template replaces the parts of a slim pod that equal those of another pod of its owner.
+func (s *interner) template(pod *corev1.Pod) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, found := s.templates[owner.UID]
+	if !found {
+		if len(s.templates) >= maxTemplates {
+			clear(s.templates) // what is shared already stays shared
+		}
+		t = &template{}
+		s.templates[owner.UID] = t
+	}
+	if maps.Equal(t.labels, pod.Labels) {
+		pod.Labels = t.labels
+	}
+	if maps.Equal(t.annotations, pod.Annotations) {
+		pod.Annotations = t.annotations
+	}
+	if equality.Semantic.DeepEqual(t.init, pod.Spec.InitContainers) {
+		pod.Spec.InitContainers = t.init
+	}
+	if equality.Semantic.DeepEqual(t.containers, pod.Spec.Containers) {
+		pod.Spec.Containers = t.containers
+	}
+	if equality.Semantic.DeepEqual(t.volumes, pod.Spec.Volumes) {
+		pod.Spec.Volumes = t.volumes
+	}
+	// The newest pod is what the next one will look like.
+	*t = template{
+		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers, volumes: pod.Spec.Volumes,
+	}
+}
+
+// memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one entry takes 700
+// bytes, and a container has four.
+func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
+	q, found := list[corev1.ResourceMemory]
+	if !found {
+		return nil
+	}
+	bytes, exact := q.AsInt64()
+	if !exact {
+		return corev1.ResourceList{corev1.ResourceMemory: q}
+	}
+	key := amount{bytes, q.Format}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, known := s.lists[key]; known {
+		return l
+	}
+	if len(s.lists) >= maxLists {
+		clear(s.lists)
+	}
+	l := corev1.ResourceList{corev1.ResourceMemory: q}
+	s.lists[key] = l
+	return l
+}

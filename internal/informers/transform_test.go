@@ -1,0 +1,144 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// fatPod is a pod as a cluster has it: a web service with a mesh sidecar, written by kubectl, the scheduler and the kubelet.
+func fatPod(t testing.TB) *corev1.Pod {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "pod.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(data, &pod); err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+// TestSlimConfigMap: keys are kept, values and everything else are not.
+func TestSlimConfigMap(t *testing.T) {
+	whole := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": "by mistake"}, BinaryData: map[string][]byte{"icon": {1}}}
+	whole.Namespace, whole.Name, whole.Annotations = "shop", "settings", map[string]string{"last-applied": "by mistake"}
+	got, err := slimConfigMap(whole)
+	want := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": ""}}
+	want.Namespace, want.Name = "shop", "settings"
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestSlimRecommendationsAnswerTheSame: a plan made from the cache is the one made from the whole, and nothing is kept that no plan needs.
+func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
+	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
+	whole := &v1alpha1.MemoryRecommendation{Status: v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{{
+		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
+		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
+		Evidence:    v1alpha1.Evidence{PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"), Source: "kubelet"},
+	}}}}
+	want := inject.LiveIn(whole.DeepCopy().Status.Containers)
+	made, err := SlimRecommendation(whole.DeepCopy())
+	slim, ok := made.(*v1alpha1.MemoryRecommendation)
+	if err != nil || !ok {
+		t.Fatalf("a %T, %v", made, err)
+	}
+	if diff := cmp.Diff(want, inject.LiveIn(slim.Status.Containers)); diff != "" || len(want) != 1 {
+		t.Errorf("live heaps differ (-whole +slim):\n%s", diff)
+	}
+	kept := v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}
+	if diff := cmp.Diff(kept, slim.Status.Containers[0].Evidence); diff != "" {
+		t.Errorf("evidence in the cache (-want +got):\n%s", diff)
+	}
+}
+
+// TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
+func TestSlimPodsAnswerTheSame(t *testing.T) {
+	whole := fatPod(t)
+	made, err := SlimPod(whole.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim, ok := made.(*corev1.Pod)
+	if !ok {
+		t.Fatalf("slimPod made a %T", made)
+	}
+	for _, runtime := range []v1alpha1.RuntimeType{v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeRuby} {
+		spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: runtime}}
+		p := profile.NewIndex([]profile.Named{{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: whole.Namespace, Spec: spec}}).Find(whole.Namespace, "web")
+		wantPlan, gotPlan := inject.MakePlan(inject.Input{Pod: whole, Profile: p}), inject.MakePlan(inject.Input{Pod: slim, Profile: p})
+		if diff := cmp.Diff(wantPlan.Settings(), gotPlan.Settings()); diff != "" {
+			t.Errorf("%s: settings differ (-whole +slim):\n%s", runtime, diff)
+		}
+		wantState, wantWhy := inject.Compare(whole, p, nil)
+		gotState, gotWhy := inject.Compare(slim, p, nil)
+		if wantState != gotState || wantWhy != gotWhy {
+			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
+		}
+	}
+	if diff := cmp.Diff(signals.Observe(whole), signals.Observe(slim)); diff != "" {
+		t.Errorf("observations differ (-whole +slim):\n%s", diff)
+	}
+}
+
+// TestPodCacheBytes prints what one pod costs in the cache, and fails when slim pods put on weight.
+func TestPodCacheBytes(t *testing.T) {
+	data, err := json.Marshal(fatPod(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func() *corev1.Pod {
+		var pod corev1.Pod
+		if err := json.Unmarshal(data, &pod); err != nil {
+			t.Fatal(err)
+		}
+		return &pod
+	}
+	whole := heap(func() any { return decode() })
+	slim := heap(func() any {
+		pod, err := SlimPod(decode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	})
+	t.Logf("one pod with two containers takes %d bytes whole and %d in memfit's cache (%d %%); 10,000 pods: %d MiB", whole, slim, slim*100/whole, slim*10000>>20)
+	if slim > 4500 {
+		t.Errorf("a slim pod takes %d bytes, want at most 4500", slim)
+	}
+}
+
+// heap is the live heap that one object made by f takes.
+func heap(f func() any) int {
+	const n = 2000
+	kept := make([]any, n)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		kept[i] = f()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	size := int(after.HeapAlloc-before.HeapAlloc) / n
+	runtime.KeepAlive(kept)
+	return size
+}

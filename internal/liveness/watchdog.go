@@ -1,0 +1,70 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package liveness
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// stuckAfter is how long a worker may be on one object before the process counts as stuck. A look gives up after lookBudget; one that
+// is still there after eighteen times as long does not listen to its context, and only a restart helps.
+const stuckAfter = 3 * time.Minute
+
+// Watchdog knows what workers are on, for the liveness check. Safe for concurrent use; create it with [NewWatchdog].
+type Watchdog struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	next  uint64
+	on    map[uint64]errand
+}
+
+// errand is what one worker is on.
+type errand struct {
+	what  string
+	since time.Time
+}
+
+// NewWatchdog makes a Watchdog that watches nobody yet.
+func NewWatchdog(c clock.PassiveClock) *Watchdog {
+	return &Watchdog{clock: c, on: map[uint64]errand{}}
+}
+
+// Begin notes that a worker is on something until done is called. A nil Watchdog notes nothing.
+func (d *Watchdog) Begin(what fmt.Stringer) (done func()) {
+	if d == nil {
+		return func() {}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next++
+	id := d.next
+	d.on[id] = errand{what.String(), d.clock.Now()}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.on, id)
+	}
+}
+
+// Check is a liveness check: it fails while a worker has been on one object for minutes.
+func (d *Watchdog) Check(*http.Request) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.clock.Now()
+	var longest errand
+	for _, e := range d.on {
+		if longest.what == "" || e.since.Before(longest.since) {
+			longest = e
+		}
+	}
+	if longest.what == "" || now.Sub(longest.since) < stuckAfter {
+		return nil
+	}
+	return fmt.Errorf("a worker has been on %s since %s", longest.what, longest.since.UTC().Format(time.RFC3339))
+}

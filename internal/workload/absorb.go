@@ -1,0 +1,36 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// SomethingEnded says whether events tell of something that ended since the last step.
+func (m *State) SomethingEnded(events *PendingEvents) bool {
+	if len(events.Counters) > 0 || events.Last != nil {
+		return true
+	}
+	return slices.ContainsFunc(events.Observations, func(o signals.Observation) bool {
+		in, known := m.instances[o.Container]
+		return len(o.Ended) > 0 && (!known || o.Restarts > in.restarts || o.Running.IsZero())
+	})
+}
+
+// Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample a minute at most,
+// and a step takes a hundred times as long. An instance that is close to its limit and uses more and more does not wait, nor does a stall
+// that begins or ends.
+func (m *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
+	pressing = m.watchStalls(nil, events.Samples)
+	m.measure(events.Samples, now)
+	m.source = cmp.Or(events.Source, m.source)
+	pressing = pressing || slices.ContainsFunc(events.Samples, func(s memory.Sample) bool { return m.instances[s.Container].nearLimit() })
+	events.Samples = nil
+	return pressing
+}

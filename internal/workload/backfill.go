@@ -1,0 +1,85 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// youngHistory: a history that is longer does not need another past.
+const youngHistory = time.Hour
+
+// past is what a workload used before memfit saw it.
+type Past struct {
+	// source is where it comes from: "prometheus".
+	Source string
+	// there: it was read; what could not be read has no containers.
+	There      bool
+	Containers map[string]*history.Container
+}
+
+// backfill is what is known of a workload's past.
+type backfill struct {
+	// past says where it comes from; empty: nowhere. pastKnown: it was read, or is not needed.
+	past      string
+	PastKnown bool
+	// asked: it is on its way, and since are the samples that came after it was asked for.
+	asked bool
+	since []memory.Sample
+}
+
+// note keeps samples while the past is on its way.
+func (b *backfill) note(samples []memory.Sample) {
+	if b.asked && len(b.since) < MaxSamples {
+		b.since = append(b.since, samples...)
+	}
+}
+
+// wantsPast: no past is known, and what memfit saw itself does not reach back as far as one would.
+func (m *State) WantsPast() bool {
+	if m.PastKnown {
+		return false
+	}
+	for _, h := range m.Containers {
+		if h.Span() >= youngHistory && !m.asked {
+			return false
+		}
+	}
+	return true
+}
+
+// takePast puts a workload's past, once it is there, before what was seen since it was asked for.
+func (m *State) takePast(p *Past) {
+	switch {
+	case p == nil:
+		return
+	case !p.There:
+		m.asked = true
+		return
+	}
+	m.PastKnown, m.asked = true, false
+	for name, h := range p.Containers {
+		if h.Samples() == 0 || m.Containers[name] != nil && m.Containers[name].Samples() >= h.Samples() {
+			continue
+		}
+		of := *h // the past stays as it is until the step is safe
+		for _, s := range m.since {
+			if s.Container.Container == name && s.Time.After(of.Last()) {
+				of.Add(s, m.limitOf(s.Container))
+			}
+		}
+		m.Containers[name], m.past = &of, p.Source
+	}
+	m.since = nil
+}
+
+func (m *State) limitOf(c memory.ContainerRef) memory.Bytes {
+	if in, found := m.instances[c]; found {
+		return in.limit
+	}
+	return 0
+}

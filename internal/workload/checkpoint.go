@@ -1,0 +1,116 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/drift"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// CheckpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own. 2: the ledger
+// is packed.
+const CheckpointVersion = 2
+
+// MaxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for ever, and other
+// stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits with all histories; see packHistories.
+const MaxCheckpoint = 1 << 20
+
+// Pack is what the checkpoint should hold, without histories.
+func (m *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
+	status := v1alpha1.MemoryCheckpointStatus{Version: CheckpointVersion}
+	var err error
+	if status.Ledger, err = m.ledger.MarshalBinary(); err != nil {
+		return status, fmt.Errorf("encoding the ledger: %w", err)
+	}
+	if status.Drift, err = packed("the restarts", &m.restarts); err != nil {
+		return status, err
+	}
+	status.Sizing, err = packed("the state of resizes", &m.rollout)
+	return status, err
+}
+
+// PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their names. They come
+// last because they are the only part that can be had again: usage is measured anew. What was counted and what was begun cannot.
+func (m *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
+	room := MaxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
+		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
+	for _, name := range slices.Sorted(maps.Keys(m.Containers)) {
+		data, err := m.Containers[name].MarshalBinary()
+		if err != nil {
+			return fmt.Errorf("encoding the history of container %s: %w", name, err)
+		}
+		room -= base64.StdEncoding.EncodedLen(len(data)) + len(name) + 32 // {"history":"","name":""},
+		if len(status.Containers) == MaxContainers || room < 0 {
+			break
+		}
+		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: data})
+	}
+	return nil
+}
+
+// envelope is what metadata and the names of fields take: a name, a namespace and an owner of at most 253 bytes each, and managed fields.
+const envelope = 4 << 10
+
+// packed is what is to be remembered, encoded; empty when there is nothing.
+func packed(what string, state json.Marshaler) ([]byte, error) {
+	data, err := json.Marshal(state)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", what, err)
+	}
+	if string(data) == "null" {
+		return nil, nil
+	}
+	return data, nil
+}
+
+// MaxContainers is what the API allows in one checkpoint and one recommendation.
+const MaxContainers = 32
+
+// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
+// usage is measured again, while a workload that is not looked at until somebody deletes its checkpoint would help nobody. A ledger
+// that cannot be read is an error, because kills cannot be counted again.
+func (m *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
+	if c.Status.Version > CheckpointVersion {
+		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
+			c.Namespace, c.Name, c.Status.Version, CheckpointVersion)
+	}
+	var ledger signals.Ledger
+	if len(c.Status.Ledger) > 0 {
+		if err := ledger.UnmarshalBinary(c.Status.Ledger); err != nil {
+			return nil, fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	containers := map[string]*history.Container{}
+	for _, packed := range c.Status.Containers {
+		h := history.New()
+		if err := h.UnmarshalBinary(packed.History); err != nil {
+			lost = append(lost, fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err))
+			h = history.New()
+		}
+		containers[packed.Name] = h
+	}
+	var restarts drift.State
+	if len(c.Status.Drift) > 0 {
+		if err := json.Unmarshal(c.Status.Drift, &restarts); err != nil {
+			return nil, fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	var sizing apply.State
+	if len(c.Status.Sizing) > 0 {
+		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
+			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	m.ledger, m.Containers, m.restarts, m.rollout = ledger, containers, restarts, sizing
+	return lost, nil
+}

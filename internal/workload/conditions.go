@@ -1,0 +1,203 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+func workloadConditions(s *Snapshot, m *State, v *result, cov coverage, now time.Time) []metav1.Condition {
+	return []metav1.Condition{
+		readyCondition(s, v),
+		oomCondition(s, m, now),
+		stallCondition(s, m, now),
+		driftCondition(v),
+		stepCondition(cov),
+		appliedCondition(s, v),
+	}
+}
+
+func readyCondition(s *Snapshot, v *result) metav1.Condition {
+	switch {
+	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
+	case len(v.recommended) == 0:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
+	default:
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, v.status.Summary)
+	}
+}
+
+// defaultWindow is drift.window when the profile does not say.
+const defaultWindow = 24 * time.Hour
+
+func oomCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
+	window := defaultWindow
+	if w := s.Profile.Spec.Drift.Window; w != nil {
+		window = w.Duration
+	}
+	var recent int32
+	var last memory.OOMKill
+	for _, k := range m.ledger.All() {
+		if now.Sub(k.Time) <= window {
+			recent++
+			last = k
+		}
+	}
+	full := ledgerFull(&m.ledger)
+	if recent == 0 && full == "" {
+		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
+	}
+	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
+	if recent > 0 {
+		message += fmt.Sprintf("; the last one, in pod %s at %s: %s", last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last))
+	}
+	if full != "" {
+		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message)
+	}
+	return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, message)
+}
+
+// ledgerFull says that kills are not counted, and what to do; empty while there is room.
+func ledgerFull(l *signals.Ledger) string {
+	pods := l.NotFollowed()
+	if pods == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload are gone, and nothing is counted twice. "+
+		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", format.Count(int32(min(pods, math.MaxInt32)), "pod")) //nolint:gosec // bounded
+}
+
+// driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
+func driftCondition(v *result) metav1.Condition {
+	var known bool
+	var sick string
+	for i := range v.status.Containers {
+		name := v.status.Containers[i].Container
+		s := v.shapes[name]
+		known = known || s.Kind != signals.Unknown
+		if len(s.Sick) > 0 && sick == "" {
+			sick = "Container " + name + ": " + v.aboveReplicas(name, s.Sick[0])
+			if more := s.Sick[1:]; len(more) > 0 {
+				sick += "; far above, too: " + join(more)
+			}
+		}
+		if leak := v.leaks[name]; leak.Instances > 0 {
+			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(v))
+		}
+		if Drifts(s) {
+			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
+		}
+	}
+	switch {
+	case sick != "":
+		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonSickReplica, sick+aboutRestart(v))
+	case !known:
+		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
+	}
+	return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy, "Memory neither climbs nor stays high after load")
+}
+
+// aboutRestart says what drift.action: Restart makes of it.
+func aboutRestart(v *result) string {
+	switch d := v.restart; {
+	case d.Held != "":
+		return "; not restarted, although " + d.Why + ": " + d.Held
+	case d.Pod != "":
+		return "; pod " + d.Pod + " is restarted: " + d.Why
+	}
+	return ""
+}
+
+func stepCondition(cov coverage) metav1.Condition {
+	if cov.outOfStep != "" {
+		return conditions.New(v1alpha1.ConditionEnvInStep, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep)
+	}
+	return conditions.New(v1alpha1.ConditionEnvInStep, metav1.ConditionTrue, v1alpha1.ReasonInStep, "No running container has settings that were derived from another limit than its own")
+}
+
+// appliedCondition says whether running pods have what is recommended, and if not, why.
+func appliedCondition(s *Snapshot, v *result) metav1.Condition {
+	refuse := func(reason, message string) metav1.Condition {
+		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message)
+	}
+	with, without := applied(s, v)
+	switch mode := s.Profile.Spec.Sizing.Mode; {
+	case mode == v1alpha1.SizingOff:
+		return refuse(v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
+	case s.Facts.Conflict != "":
+		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
+	case len(v.recommended) == 0:
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
+	case with+without > 0 && without == 0 && !resizes(mode):
+		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
+	case s.paused != "" && (!resizes(mode) || with+without == 0):
+		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
+	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
+		return refuse(v1alpha1.ReasonWaitingForNewPods, nextBegins(s, v))
+	case resizes(mode) && v.apply.UpToDate:
+		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.apply.Reason, v.apply.Message)
+	case resizes(mode):
+		return refuse(v.apply.Reason, v.apply.Message)
+	case mode == "" || mode == v1alpha1.SizingRecommend:
+		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size, or InPlace for running ones, too")
+	default:
+		return refuse(v1alpha1.ReasonWaitingForNewPods, format.OfPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
+	}
+}
+
+// nextBegins is what is true of a workload of which no pod runs, as of a CronJob between its runs.
+func nextBegins(s *Snapshot, v *result) string {
+	next := "pod"
+	if s.Owner.Ref.Kind == "CronJob" || s.Owner.Ref.Kind == "Job" {
+		next = "run"
+	}
+	if limit := limitColumn(v.status.Containers); limit != "" {
+		return fmt.Sprintf("No pod runs now; the next %s begins with the recommended limit (%s)", next, limit)
+	}
+	return fmt.Sprintf("No pod runs now; the next %s begins with the recommended size", next)
+}
+
+// conflictMessage says who else steers the memory, and how to let only one do it.
+func conflictMessage(f *neighbours.Facts) string {
+	return fmt.Sprintf(`Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: "Off" in the profile`,
+		f.Conflict, f.Remedy)
+}
+
+// InConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.
+func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
+		return c.Message
+	}
+	return ""
+}
+
+// applied counts running pods that have, in every container, the size that stands.
+func applied(s *Snapshot, v *result) (with, without int32) {
+	for _, pod := range s.Governed {
+		fits := true
+		for _, c := range Managed(s.Profile, pod) {
+			size, found := v.recommended[c.Name]
+			fits = fits && (!found || sameSize(size, apiSize(c.current)))
+		}
+		if fits {
+			with++
+		} else {
+			without++
+		}
+	}
+	return with, without
+}

@@ -1,0 +1,220 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// wish is what guards know of a container besides its pods.
+func (q *containerInput) wish(s *Snapshot, rec recommend.Recommendation) recommend.GuardInput {
+	return recommend.GuardInput{
+		Recommendation: rec, Current: q.container.current, Policy: q.container.sizePolicy(), Now: q.now,
+		Paused: s.paused, Conflict: s.Facts.Conflict, WindowPeak: lastDay(q.history),
+		RangeName: s.Facts.Range.Name, RangeMin: s.Facts.Range.Min, RangeMax: s.Facts.Range.Max,
+		RangeRefusal: s.Facts.Refusal(s.Template, map[string]neighbours.Size{q.container.Name: neighbours.Size(rec.Size)}),
+		NodeSize:     s.Facts.LargestNode, QuotaName: s.Facts.Quota.Name, QuotaLimits: s.Facts.Quota.Limits, QuotaRequests: s.Facts.Quota.Requests,
+	}
+}
+
+// shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so that a leak that
+// kills within minutes is over before it shows there. Instances close to their limit are therefore looked at by themselves.
+func (q *containerInput) shape() signals.Shape {
+	in := signals.FromHistory(q.history)
+	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
+	growth := q.plan.Growth(q.container.Name)
+	in.Overhead = growth.Overhead
+	if growth.FollowsLimit && growth.HeapPercent > 0 && !growth.Soft {
+		in.Cap = in.Limit.Percent(growth.HeapPercent)
+	}
+	s := signals.Classify(in)
+	if len(q.urgent) == 0 || Drifts(s) {
+		return s
+	}
+	in.Instances, in.Past, in.Regimes = q.urgent, nil, nil
+	if soon := signals.Classify(in); soon.Kind == signals.Climb && Drifts(soon) {
+		return soon
+	}
+	return s
+}
+
+// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always looked at.
+func (q *containerInput) findShape() shapeCache {
+	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
+	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills && b.replicas == j.replicas {
+		return b
+	}
+	j.shape = q.shape()
+	if q.history != nil {
+		j.until = q.now.Add(min(q.history.Span()/shapePart, shapeMost))
+	}
+	return j
+}
+
+// managedContainer is one container that the profile sizes.
+type managedContainer struct {
+	Name    string
+	policy  profile.Container
+	current recommend.Size
+	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
+	podLimit, podRequest memory.Bytes
+}
+
+// sizePolicy is what the owner and the pod around it allow the container.
+func (c *managedContainer) sizePolicy() recommend.Policy {
+	p := c.policy.SizePolicy()
+	p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
+	return p
+}
+
+// Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers that the
+// profile names.
+func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
+	var all []managedContainer
+	add := func(c *corev1.Container, statuses []corev1.ContainerStatus, init bool) {
+		policy := p.Container(c.Name, pod.Annotations)
+		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if policy.Managed && (!init || sidecar || policy.Named) {
+			m := managedContainer{Name: c.Name, policy: policy, current: sizeInForce(c, statuses)}
+			m.podLimit, m.podRequest = neighbours.PodLeaves(pod, c.Name)
+			all = append(all, m)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i], pod.Status.ContainerStatuses, false)
+	}
+	for i := range pod.Spec.InitContainers {
+		add(&pod.Spec.InitContainers[i], pod.Status.InitContainerStatuses, true)
+	}
+	slices.SortFunc(all, func(a, b managedContainer) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// sizeInForce is what the kubelet says the container has, else what the pod asks for.
+func sizeInForce(c *corev1.Container, statuses []corev1.ContainerStatus) recommend.Size {
+	size := sizeOf(c.Resources)
+	for i := range statuses {
+		if r := statuses[i].Resources; statuses[i].Name == c.Name && r != nil {
+			actual := sizeOf(*r)
+			size.Limit, size.Request = cmp.Or(actual.Limit, size.Limit), cmp.Or(actual.Request, size.Request)
+		}
+	}
+	return size
+}
+
+func sizeOf(r corev1.ResourceRequirements) recommend.Size {
+	return recommend.Size{
+		Request: memory.FromQuantity(*r.Requests.Memory()),
+		Limit:   memory.FromQuantity(*r.Limits.Memory()),
+	}
+}
+
+// containerInput is everything the answer for one container depends on.
+type containerInput struct {
+	container managedContainer
+	plan      inject.Plan
+	history   *history.Container
+	kills     []memory.OOMKill
+	replicas  []signals.Replica
+	urgent    []signals.Instance
+	standing  v1alpha1.Size
+	// reverted is a size that was rolled back and must not come again; nil: none.
+	reverted *apply.Revert
+	before   shapeCache
+	now      time.Time
+	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.
+	inUse, largestNode memory.Bytes
+	// unrelieved is the last stall that a raise did not end.
+	unrelieved memory.Stall
+	leak       signals.Ramps
+}
+
+type containerResult struct {
+	status v1alpha1.ContainerRecommendation
+	// recommendation is what stands: its size is that of status.
+	recommendation recommend.Recommendation
+	shape          signals.Shape
+	shapeCache     shapeCache
+	requeueAfter   time.Duration
+}
+
+func (q *containerInput) result() containerResult {
+	a := containerResult{shapeCache: q.findShape(), requeueAfter: maxRequeue}
+	a.shape = a.shapeCache.shape
+	name := q.container.Name
+	a.status = v1alpha1.ContainerRecommendation{
+		Container: name, Current: apiSize(q.container.current),
+		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
+	}
+	known := q.plan.Advisories(name)
+	advice := slices.DeleteFunc(append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...), func(text string) bool { return slices.Contains(known, text) })
+	follows, _ := q.plan.CapFollows(name)
+	for _, kind := range kinds(q.kills) {
+		if kind == memory.OOMHeapAbort && follows {
+			continue // the limit raises the cap, which the reasons say
+		}
+		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type)) // as the kill was told from others
+		advice = append(advice, signals.Advice(kind, runs))
+	}
+	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
+		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`
+	} else {
+		advice = append(advice, q.recommend(&a)...)
+	}
+	a.status.Advice = head(distinct(advice), 8)
+	return a
+}
+
+// recommend fills in the recommendation and returns its advice.
+func (q *containerInput) recommend(a *containerResult) []string {
+	growth := q.plan.Growth(q.container.Name)
+	policy := q.container.sizePolicy()
+	follows, frozen := q.plan.CapFollows(q.container.Name)
+	rec := recommend.Evaluate(recommend.Input{
+		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
+		Traits: recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, CapFollowsLimit: follows, CapFrozen: frozen},
+		InUse:  q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
+		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
+	})
+	if q.reverted != nil {
+		rec = q.reverted.Override(rec, q.container.current)
+	}
+	a.requeueAfter = rec.NextLook
+	s := &a.status
+	s.Decision, s.Confidence, s.Summary, s.Reasons = string(rec.Decision), string(rec.Confidence), rec.Summary, head(rec.Reasons, 16)
+	s.Evidence = apiEvidence(rec.Evidence)
+	if rec.Size == (recommend.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
+		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
+		rec.Size = profile.SizeOf(q.standing)
+		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
+	}
+	if rec.Size != (recommend.Size{}) { // one that stands from before is bounded as the policy is now
+		var bounded []string
+		rec.Size, bounded = policy.Bound(rec.Size, q.container.current)
+		s.Reasons = head(append(bounded, s.Reasons...), 16)
+		size := apiSize(rec.Size)
+		s.Recommended = &size
+	}
+	a.recommendation = rec
+	return rec.Advice
+}

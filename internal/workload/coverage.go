@@ -1,0 +1,69 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+)
+
+// coverage counts governed pods by how they compare with what the profile would set today.
+type coverage struct {
+	v1alpha1.Coverage
+	// off is the number of pods whose profile sets nothing.
+	off int32
+	// outOfDate says about one stale or missed pod what it lacks, skipped about one skipped pod why.
+	outOfDate, skipped string
+	// outOfStep says about one pod that was resized in place what no longer fits its limit.
+	outOfStep string
+}
+
+func cover(s *Snapshot, live map[string]inject.Live) coverage {
+	var c coverage
+	var state inject.State
+	var why string
+	for i, pod := range s.Governed {
+		c.Governed++
+		if i == 0 || !alike(pod, s.Governed[i-1]) {
+			state, why = inject.Compare(pod, s.Profile, live)
+		}
+		switch state {
+		case inject.UpToDate:
+			c.Injected++
+		case inject.Stale:
+			c.Stale++
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
+			// A pod's generation moves when its spec does, and after creation only a resize moves memory: its environment did not.
+			if pod.Generation > 1 {
+				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
+			}
+		case inject.Missed:
+			c.Missed++
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
+		case inject.Skipped:
+			c.Skipped++
+			c.skipped = cmp.Or(c.skipped, "pod "+pod.Name+": "+why)
+		default:
+			c.off++
+		}
+	}
+	return c
+}
+
+// alike: memfit would plan the same for both. Replicas in the cache share their template (see sharer), so it is enough to see where it
+// lies; those that do not are only looked at one by one.
+func alike(a, b *corev1.Pod) bool {
+	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) && shareList(a.Spec.Volumes, b.Spec.Volumes) &&
+		a.Spec.Resources == nil && b.Spec.Resources == nil && a.Spec.OS == nil && b.Spec.OS == nil && a.Spec.RestartPolicy == b.Spec.RestartPolicy &&
+		maps.Equal(a.Annotations, b.Annotations)
+}
+
+func shareList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

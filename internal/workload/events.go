@@ -1,0 +1,255 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Event is one event, built by the functions below and written by tell. The note never is a format.
+type Event struct {
+	Regarding, Related   runtime.Object
+	Kind, Reason, Action string
+	Note                 string
+}
+
+// news are the events about what happened.
+func news(s *Snapshot, v *result, kills []memory.OOMKill, stalls stallChanges) (all []Event) {
+	summaries := v.summaries()
+	for i := range kills {
+		all = append(all, oomKilledPod(s.Owner, &kills[i]), oomKilledWorkload(s.Owner, &kills[i], summaries[kills[i].Container.Container]))
+	}
+	all = append(all, stallEvents(s.Owner, stalls, summaries)...)
+	for _, f := range v.findings {
+		all = append(all, foundOnWorkload(s.Owner, f), foundOnPod(s.Owner, f))
+	}
+	return all
+}
+
+// changes are the events about what is otherwise than it was told last, and what is told then.
+func changes(s *Snapshot, m *State, v *result) (all []Event, now told) {
+	summaries := v.summaries()
+	all = m.shapeEvents(s, v, &now)
+	for _, c := range v.changed {
+		all = append(all, recommendationChanged(s.Owner, c, summaries[c]))
+	}
+	now.outOfDate = v.coverage.Missed + v.coverage.Stale
+	if now.outOfDate > 0 && m.Told.outOfDate == 0 {
+		all = append(all, injectionOutOfDate(s.Owner, format.OfPods(now.outOfDate, v.coverage.Governed)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+	}
+	full := ledgerFull(&m.ledger)
+	if now.ledgerFull = full != ""; now.ledgerFull && !m.Told.ledgerFull {
+		all = append(all, ledgerIsFull(s.Owner, full))
+	}
+	conflict := InConflict(&v.status)
+	if now.conflicted = conflict != ""; now.conflicted && !m.Told.conflicted {
+		all = append(all, conflictAppeared(s, conflict))
+	}
+	return all, now
+}
+
+// WorkloadObject refers to the workload. With its UID the event shows in kubectl describe.
+func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID}
+}
+
+func podObject(c memory.ContainerRef) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID}
+}
+
+// oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
+func oomKilledPod(o memory.Workload, k *memory.OOMKill) Event {
+	return Event{Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: killSentence(k)}
+}
+
+// killReason: where no kernel killed, the event does not say so.
+func killReason(k *memory.OOMKill) string {
+	if k.Kind == memory.OOMHeapAbort {
+		return v1alpha1.EventHeapExhausted
+	}
+	return v1alpha1.EventOOMKilled
+}
+
+func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) Event {
+	note := fmt.Sprintf("Pod %s: %s", k.Container.Pod, killSentence(k))
+	if summary != "" {
+		note += ". " + summary
+	}
+	return Event{Regarding: WorkloadObject(o), Related: podObject(k.Container), Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: note}
+}
+
+func recommendationChanged(o memory.Workload, container, summary string) Event {
+	return Event{
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "RecommendationChanged", Action: "Recommended",
+		Note: fmt.Sprintf("Container %s: %s", container, summary),
+	}
+}
+
+func injectionOutOfDate(o memory.Workload, message string) Event {
+	return Event{
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "InjectionOutOfDate", Action: "Compared",
+		Note: message + ". New pods get it: " + restartHint(o.Ref),
+	}
+}
+
+func driftDetected(o memory.Workload, message string) Event {
+	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "DriftDetected", Action: "Observed", Note: message}
+}
+
+// sickReplica is told on the pod; the workload's story is the condition's.
+func sickReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
+	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "SickReplica", Action: "Compared", Note: sentence}
+}
+
+// podReference names a pod from the cache, which has no kind.
+func podReference(pod *corev1.Pod) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
+func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
+	return Event{
+		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "RestartedForMemory", Action: "Evicted",
+		Note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
+	}
+}
+
+func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
+	return Event{
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal, Reason: "RestartedForMemory", Action: "Evicted",
+		Note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
+	}
+}
+
+// ChangedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
+func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
+	e := Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "Resizing", Action: "Resized", Note: "Resizing in place: " + a.Why}
+	switch {
+	case a.Evict:
+		e.Reason, e.Action, e.Note = "EvictedForResize", "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
+	case a.Undo:
+		e.Note = "Taking back a resize that did not come about: " + a.Why
+	}
+	return e
+}
+
+func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) Event {
+	return Event{
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning, Reason: "ResizeRefused", Action: "Resized",
+		Note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
+	}
+}
+
+// foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
+func foundOnWorkload(o memory.Workload, f apply.Finding) Event {
+	e := foundOnPod(o, f)
+	e.Regarding, e.Related = e.Related, e.Regarding
+	e.Note = "Pod " + f.Pod + ": " + f.Message
+	return e
+}
+
+func foundOnPod(o memory.Workload, f apply.Finding) Event {
+	kind := corev1.EventTypeWarning
+	if f.Kind == apply.Resized || f.Kind == apply.Replaced {
+		kind = corev1.EventTypeNormal
+	}
+	return Event{
+		Regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID},
+		Related:   WorkloadObject(o), Kind: kind, Reason: string(f.Kind), Action: "Observed", Note: f.Message,
+	}
+}
+
+func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
+	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "Profile" + string(problem), Action: "Decided", Note: why}
+}
+
+// conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
+func conflictAppeared(s *Snapshot, message string) Event {
+	kind := corev1.EventTypeWarning
+	if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
+		kind = corev1.EventTypeNormal
+	}
+	return Event{Regarding: WorkloadObject(s.Owner), Kind: kind, Reason: v1alpha1.ReasonConflict, Action: "Compared", Note: message}
+}
+
+func ledgerIsFull(o memory.Workload, message string) Event {
+	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonLedgerFull, Action: "Counted", Note: message}
+}
+
+// restartHint is how the workload's pods are replaced, where something does.
+func restartHint(w memory.WorkloadRef) string {
+	switch w.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		return fmt.Sprintf("restart the workload when it suits you (kubectl -n %s rollout restart %s/%s)", w.Namespace, kindArg(w.Kind), w.Name)
+	case "Job", "CronJob":
+		return "the next run has it"
+	case "Pod":
+		return "nothing replaces a bare Pod, so delete it and create it again when it suits you"
+	default:
+		return "delete its pods one by one when it suits you"
+	}
+}
+
+func kindArg(kind string) string {
+	return map[string]string{"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}[kind]
+}
+
+// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up 4m10s): OOMKilled, exit 137, restart 4".
+func killSentence(k *memory.OOMKill) string {
+	s := "Container " + k.Container.Container + " " + killVerb(k)
+	var facts []string
+	if k.Peak > 0 {
+		facts = append(facts, "peak RSS "+k.Peak.String())
+	}
+	if k.Uptime > 0 {
+		facts = append(facts, "up "+format.Duration(k.Uptime))
+	}
+	if len(facts) > 0 {
+		s += " (" + join(facts) + ")"
+	}
+	if k.Evidence != "" {
+		s += ": " + k.Evidence
+	}
+	return s
+}
+
+// under is the limit that a heap cap stood under.
+func under(k *memory.OOMKill) string {
+	if k.Limit == 0 {
+		return ""
+	}
+	return " (heap cap, under a limit of " + k.Limit.String() + ")"
+}
+
+func killVerb(k *memory.OOMKill) string {
+	at := ""
+	if k.Limit > 0 {
+		at = " at its limit of " + k.Limit.String()
+	}
+	if k.Asked > 0 {
+		at += " (the pod asks for " + k.Asked.String() + ", which was not effective)"
+	}
+	switch k.Kind {
+	case memory.OOMChildProcess:
+		return "lost a child process to the OOM killer" + at
+	case memory.OOMAtStart:
+		return "was OOM killed while starting" + at
+	case memory.OOMHeapAbort:
+		return "gave up because its runtime's own heap was full" + under(k)
+	case memory.OOMPodLimit:
+		return "was OOM killed at the pod's limit"
+	case memory.OOMSuspected:
+		return "was probably OOM killed" + at
+	default:
+		return "was OOM killed" + at
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// nearLimit: the instance uses most of its limit, and more and more of it.
+func (i *instance) nearLimit() bool {
+	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
+}
+
+// instance is one running container.
+type instance struct {
+	restarts int32
+	started  time.Time
+	peak     memory.Bytes
+	limit    memory.Bytes
+	seen     time.Time
+	// alive is when it was last seen to run, by memfit's clock.
+	alive time.Time
+	// recent are the last readings, to know what the instance uses now.
+	recent readings
+	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: somebody looked.
+	lows     history.Lows
+	heapCap  memory.Bytes
+	capKnown bool
+	// stalls looks for times in which it stood still at its limit. stallsKnown: what the ledger knows of one that goes on was taken over.
+	stalls      signals.StallWatch
+	stallsKnown bool
+}
+
+// settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
+func (m *State) settle(observations []signals.Observation, now time.Time) {
+	for i := range observations {
+		o := &observations[i]
+		in, found := m.instances[o.Container]
+		if !found {
+			in = &instance{restarts: o.Restarts}
+			m.instances[o.Container] = in
+		}
+		in.limit, in.seen = o.Limit, now
+		if o.Restarts > in.restarts {
+			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
+			m.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
+		}
+		if !o.Running.IsZero() {
+			in.alive = now
+		}
+	}
+}
+
+func endOf(o *signals.Observation, now time.Time) time.Time {
+	if n := len(o.Ended); n > 0 && !o.Ended[n-1].Finished.IsZero() {
+		if at := o.Ended[n-1].Finished; at.Before(now) {
+			return at
+		}
+	}
+	return now
+}
+
+// measure takes in samples.
+func (m *State) measure(samples []memory.Sample, now time.Time) {
+	for _, s := range samples {
+		in, found := m.instances[s.Container]
+		if !found {
+			in = &instance{}
+			m.instances[s.Container] = in
+		}
+		in.seen = now
+		if s.Started.After(in.started) {
+			in.started, in.peak, in.recent, in.lows = s.Started, 0, readings{}, history.Lows{} // a new process; its predecessor's end arrives through the pod
+		}
+		in.peak = max(in.peak, s.RSS)
+		in.recent.add(s)
+		in.lows.Add(s, in.started)
+		m.History(s.Container.Container).Add(s, in.limit)
+	}
+	m.backfill.note(samples)
+}
+
+// peak is the highest RSS seen in the instance of a container that runs or has just ended.
+func (m *State) peak(c memory.ContainerRef) memory.Bytes {
+	if in, found := m.instances[c]; found {
+		return in.peak
+	}
+	return 0
+}
+
+// instanceKept is how long a container that is not seen any more is remembered, so that a late event still finds its peak.
+const instanceKept = time.Hour

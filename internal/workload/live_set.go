@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// alive is what the replicas of one container showed of their heap.
+type alive struct {
+	set history.LiveSet
+	// early: it rests on less than six hours, and does not stand once there are more.
+	early bool
+	// heapCap is the least cap they run with; 0 while one of them runs without.
+	heapCap memory.Bytes
+}
+
+// knowCaps looks up the heap caps of instances that were not looked at yet. The environment of a pod never changes.
+func (m *State) knowCaps(pods []*corev1.Pod) {
+	for _, pod := range pods {
+		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range containers {
+				ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: containers[i].Name}
+				if in, found := m.instances[ref]; found && !in.capKnown {
+					in.heapCap, in.capKnown = inject.HeapCap(pod, ref.Container), true
+				}
+			}
+		}
+	}
+}
+
+// alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap count for the live
+// set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has not collected yet, says nothing more.
+// What stands therefore stays when all replicas have a cap: nothing is seen then that speaks against it.
+func (m *State) alive(now time.Time) map[string]alive {
+	all := make(map[string]alive, len(m.liveSets))
+	for name, set := range m.liveSets {
+		all[name] = alive{set: set}
+	}
+	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
+	for ref, in := range m.instances {
+		low, whole := in.lows.Low()
+		if low == 0 || !in.capKnown {
+			continue
+		}
+		switch name := ref.Container; {
+		case in.heapCap > 0:
+			a := all[name]
+			if a.heapCap == 0 || in.heapCap < a.heapCap {
+				a.heapCap = in.heapCap
+			}
+			all[name] = a
+		case whole:
+			uncapped[name], lows[name] = true, max(lows[name], low)
+		default:
+			uncapped[name], soon[name] = true, max(soon[name], low)
+		}
+	}
+	for name := range uncapped {
+		a := all[name]
+		a.heapCap = 0
+		if a.set = a.set.With(lows[name], now); a.set.Bytes == 0 {
+			a.set, a.early = a.set.With(soon[name], now), true
+		}
+		all[name] = a
+	}
+	return all
+}
+
+// liveOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
+func liveOf(all map[string]alive, recommended map[string]v1alpha1.Size) map[string]inject.Live {
+	var out map[string]inject.Live
+	for name, a := range all {
+		if a.set.Bytes == 0 {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]inject.Live, len(all))
+		}
+		live := inject.Live{Set: a.set.Bytes, Cap: a.heapCap}
+		if limit := recommended[name].Limit; limit != nil {
+			live.Limit = memory.FromQuantity(*limit)
+		}
+		out[name] = live
+	}
+	return out
+}
+
+// publish puts it into the evidence of a container whose heap can be capped.
+func (a alive) publish(e *v1alpha1.Evidence) {
+	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
+	if a.set.Bytes > 0 {
+		e.LiveSetSeen = &metav1.Time{Time: a.set.Seen}
+	}
+}
+
+// liveSets are what a status says.
+func liveSets(s *v1alpha1.MemoryRecommendationStatus) map[string]history.LiveSet {
+	sets := map[string]history.LiveSet{}
+	for i := range s.Containers {
+		e := &s.Containers[i].Evidence
+		if e.LiveSet == nil || e.LiveSetSeen == nil {
+			continue
+		}
+		sets[s.Containers[i].Container] = history.LiveSet{Bytes: memory.FromQuantity(*e.LiveSet), Seen: e.LiveSetSeen.UTC()}
+	}
+	return sets
+}
+
+// standing are the live sets that stand until something else is seen for long.
+func standing(all map[string]alive) map[string]history.LiveSet {
+	out := make(map[string]history.LiveSet, len(all))
+	for name, a := range all {
+		if a.set.Bytes > 0 && !a.early {
+			out[name] = a.set
+		}
+	}
+	return out
+}

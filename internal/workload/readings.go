@@ -1,0 +1,117 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+const (
+	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are always 16 to
+	// 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 300 bytes per running container.
+	readingsKept = 32
+	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
+	widestSpacing = 4 * time.Minute
+	// latestKept are what an instance is compared with its replicas by: a minute at the usual interval.
+	latestKept = 4
+)
+
+// readings are what one running instance used.
+type readings struct {
+	at      [readingsKept]uint32 // Unix seconds
+	kib     [readingsKept]uint32
+	n       uint8
+	spacing uint32 // seconds
+	// latest are the last few, each of them.
+	latest         [latestKept]memory.Bytes
+	seen           uint8
+	last           time.Time
+	workingSetOnly bool
+}
+
+// add takes one sample; the same once more, or a late one, is passed over.
+func (r *readings) add(s memory.Sample) {
+	if !s.Time.After(r.last) {
+		return
+	}
+	use := s.RSS
+	if !s.HasRSS {
+		use = s.WorkingSet
+	}
+	copy(r.latest[1:], r.latest[:])
+	r.latest[0], r.last, r.workingSetOnly = use, s.Time, !s.HasRSS
+	r.seen = min(r.seen+1, latestKept)
+
+	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106
+	if r.n > 0 && at-r.at[r.n-1] < r.spacing {
+		return
+	}
+	if r.n == readingsKept {
+		r.thin()
+	}
+	r.at[r.n], r.kib[r.n] = at, uint32(use/memory.KiB) //nolint:gosec // 4 TiB
+	r.n++
+}
+
+// thin drops every other reading, or the older half when they reach back far enough.
+func (r *readings) thin() {
+	r.n = readingsKept / 2
+	if time.Duration(r.spacing)*time.Second >= widestSpacing {
+		copy(r.at[:], r.at[r.n:])
+		copy(r.kib[:], r.kib[r.n:])
+		return
+	}
+	for i := range int(r.n) {
+		r.at[i], r.kib[i] = r.at[2*i+1], r.kib[2*i+1]
+	}
+	r.spacing = max((r.at[r.n-1]-r.at[0])/uint32(r.n-1)-1, 1)
+}
+
+// now is the last reading; 0: none.
+func (r *readings) now() memory.Bytes { return r.latest[0] }
+
+// most is the highest reading that is still kept, two hours back at most.
+func (r *readings) most() memory.Bytes {
+	most := slices.Max(r.latest[:])
+	for _, kib := range r.kib[:r.n] {
+		most = max(most, memory.Bytes(kib)*memory.KiB)
+	}
+	return most
+}
+
+// low is the lowest of the latest readings, so that a pod in a burst is not taken for a sick one; 0: too few. One that has only just
+// started is no measure for anything.
+func (r *readings) low() memory.Bytes {
+	if r.seen < latestKept {
+		return 0
+	}
+	return slices.Min(r.latest[:])
+}
+
+// rises is a cheap first look, which most instances fail: from quarter to quarter it uses more, and a quarter more in all.
+func (r *readings) rises() bool {
+	last := int(r.n) - 1
+	if last < 4 {
+		return false
+	}
+	for q := range 4 {
+		if r.kib[last*q/4] >= r.kib[last*(q+1)/4] {
+			return false
+		}
+	}
+	return uint64(r.kib[last])*4 >= uint64(r.kib[0])*5
+}
+
+// instance is the readings as evidence for signals.
+func (r *readings) instance(c memory.ContainerRef, started time.Time) signals.Instance {
+	in := signals.Instance{Container: c, Started: started}
+	for i := range int(r.n) {
+		in.Points = append(in.Points, signals.Point{Time: time.Unix(int64(r.at[i]), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1})
+	}
+	return in
+}

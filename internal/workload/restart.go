@@ -1,0 +1,106 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/drift"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles say drift.action: Restart or
+// sizing.mode: InPlaceOrEvict.
+
+// Defaults of drift.action: Restart, as the API has them.
+const (
+	defaultRestartsPerDay = 3
+	defaultMinReplicas    = 1
+	defaultCooldown       = time.Hour
+)
+
+// How long the API server's refusal stands before memfit asks again.
+const (
+	afterBudget    = time.Minute      // a PodDisruptionBudget: replicas come and go
+	afterForbidden = 10 * time.Minute // somebody took the right away
+)
+
+// refusal is an eviction that the API server did not want.
+type refusal struct {
+	until time.Time
+	why   string
+}
+
+// restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
+func restartOf(s *Snapshot, m *State, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+	spec := s.Profile.Spec.Drift
+	if spec.Action != v1alpha1.DriftRestart {
+		return drift.Decision{}
+	}
+	in := drift.Input{
+		Shapes: shapes, Done: m.restarts.Restarts(now), Now: now, Refused: notRestarted(s, m, now),
+		Policy: drift.Policy{MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown},
+	}
+	if spec.MaxPerDay != nil {
+		in.Policy.MaxPerDay = int(*spec.MaxPerDay)
+	}
+	if spec.MinReplicas != nil {
+		in.Policy.MinReplicas = int(*spec.MinReplicas)
+	}
+	if d := s.Profile.Spec.Sizing.Disruption; d != nil && d.Cooldown != nil {
+		in.Policy.Cooldown = d.Cooldown.Duration
+	}
+	for _, pod := range s.Governed {
+		in.Pods = append(in.Pods, m.driftingPod(s, pod, shapes))
+	}
+	return drift.Decide(in)
+}
+
+// notRestarted is why pods of this workload are left alone whatever their memory does.
+func notRestarted(s *Snapshot, m *State, now time.Time) string {
+	switch {
+	case s.paused != "":
+		return "paused by " + s.paused
+	case s.Owner.Ref.Kind == "Pod" || s.Owner.Ref.Kind == "Node":
+		return "nobody would start it again"
+	case s.Owner.Ref.Kind == "Job" || s.Owner.Ref.Kind == "CronJob":
+		return "a Job's pod would lose its work"
+	case now.Before(m.restartRefused.until):
+		return m.restartRefused.why
+	}
+	return ""
+}
+
+// driftingPod is a pod with what its containers use.
+func (m *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+	for _, c := range Managed(s.Profile, pod) {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
+		in, found := m.instances[ref]
+		if _, judged := shapes[c.Name]; !found || !judged || in.recent.seen == 0 {
+			continue
+		}
+		limit := c.current.Limit
+		if inForce, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+			limit = inForce // the pod lets it have no more
+		}
+		p.Containers = append(p.Containers, drift.Container{
+			Name: c.Name, Use: in.recent.now(), Limit: limit, At: in.recent.last, WorkingSetOnly: in.recent.workingSetOnly,
+		})
+	}
+	return p
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles say sizing.mode: InPlace
+// or InPlaceOrEvict.
+
+// resizes: the profile lets memfit change running pods.
+func resizes(mode v1alpha1.SizingMode) bool {
+	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
+}
+
+// applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
+func applyInput(s *Snapshot, m *State, live map[string]inject.Live, now time.Time) apply.Input {
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
+	if !resizes(s.Profile.Spec.Sizing.Mode) {
+		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
+		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
+			return in
+		}
+	}
+	for _, pod := range s.Governed {
+		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
+			in.Pods = append(in.Pods, m.runningPod(s, pod, live, now))
+		}
+	}
+	return in
+}
+
+func applyPolicy(s *Snapshot) apply.Policy {
+	sizing := s.Profile.Spec.Sizing
+	p := apply.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
+	switch s.Owner.Ref.Kind {
+	case "Job", "CronJob":
+		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
+	case "Pod":
+		p.NoEvict = "nobody would start it again"
+	}
+	if d := sizing.Disruption; d != nil {
+		p.SingleReplicaMayRestart = d.SingleReplica == "Allowed"
+		if d.MaxUnavailable != nil {
+			p.MaxUnavailable = *d.MaxUnavailable
+		}
+		if d.Watch != nil {
+			p.Watch = d.Watch.Duration
+		}
+	}
+	return p
+}
+
+// runningPod is a pod as its status shows it.
+func (m *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
+	p := apply.Pod{
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
+		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+	}
+	if writer := ResizedBy(pod); writer != "" {
+		p.Writer = quote.Name(writer)
+	}
+	for _, c := range Managed(s.Profile, pod) {
+		spec, status := containerOf(pod, c.Name)
+		running := apply.Container{Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec)}
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
+		if status != nil {
+			lifeOf(&running, pod, spec, status, now)
+		}
+		if limit, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+			running.InForce = limit
+		}
+		if in, found := m.instances[ref]; found {
+			running.RSS = in.recent.now()
+		}
+		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)
+		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
+		p.Containers = append(p.Containers, running)
+	}
+	return p
+}
+
+// briefLife: the kubelet lists what its containers do every second and then acts, so that no resize meets one that lives for less than
+// two; statuses know whole seconds, which takes one more.
+const briefLife = 3 * time.Second
+
+// lifeOf fills in what the status says of the instance that runs, or ran last.
+func lifeOf(c *apply.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time) {
+	c.Restarts = status.RestartCount
+	last := status.LastTerminationState.Terminated
+	if t := status.State.Terminated; t != nil {
+		last = t
+		sidecar := spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		c.Done = !sidecar && t.ExitCode == 0 && isInit(pod, spec.Name)
+	}
+	if r := status.State.Running; r != nil {
+		c.Started = r.StartedAt.UTC()
+		if now.Sub(c.Started) >= briefLife {
+			return
+		}
+	}
+	c.Brief = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
+}
+
+func isInit(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
+}
+
+// containerOf finds a container and its status, which is nil before the kubelet has seen it.
+func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
+	find := func(containers []corev1.Container, statuses []corev1.ContainerStatus) {
+		for i := range containers {
+			if containers[i].Name == name {
+				spec = &containers[i]
+			}
+		}
+		for i := range statuses {
+			if statuses[i].Name == name {
+				status = &statuses[i]
+			}
+		}
+	}
+	find(pod.Spec.Containers, pod.Status.ContainerStatuses)
+	find(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
+	return spec, status
+}
+
+// resizeOf reads the pod's conditions about a resize.
+func resizeOf(pod *corev1.Pod) apply.Resize {
+	var r apply.Resize
+	for _, c := range pod.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case corev1.PodResizePending:
+			r.Deferred, r.Infeasible = c.Reason == corev1.PodReasonDeferred, c.Reason == corev1.PodReasonInfeasible
+		case corev1.PodResizeInProgress:
+			r.InProgress, r.Failed = true, c.Reason == corev1.PodReasonError
+		default:
+			continue
+		}
+		if c.Message != "" {
+			r.Message = quote.Message(c.Message)
+		}
+	}
+	return r
+}
+
+// FieldManager is memfit's name in the managed fields of the pods it resizes.
+const FieldManager = "memfit"
+
+// ResizedBy is who resized a pod last, if it was not memfit. The cache keeps only that of the managed fields (see slimPod).
+func ResizedBy(pod *corev1.Pod) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range pod.ManagedFields {
+		if e.Subresource == "resize" && (last.Time == nil || e.Time != nil && last.Time.Before(e.Time)) {
+			last = e
+		}
+	}
+	if last.Manager == FieldManager {
+		return ""
+	}
+	return last.Manager
+}
+
+// lastDay is the highest demand of today and yesterday: at least the last 24 hours.
+func lastDay(h *history.Container) memory.Bytes {
+	if h == nil {
+		return 0
+	}
+	var peak memory.Bytes
+	days := h.Days()
+	for _, d := range days[max(len(days)-2, 0):] {
+		peak = max(peak, d.Peak)
+	}
+	return peak
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+const (
+	// urgentPercent of its limit is where the readings of an instance are looked at one by one: below, the history is early enough.
+	urgentPercent = 70
+	// urgentSpan is the least they must span: an application that starts fills its memory, too.
+	urgentSpan = 5 * time.Minute
+	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last ten minutes: what
+	// has grown steadily since the start, and is there at this rate before as much time has passed again, is killed in the next minutes.
+	nearLimitPercent = 85
+)
+
+// replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
+// for reasons of its own.
+func (m *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
+	var all []signals.Replica
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found && !in.recent.workingSetOnly && in.recent.low() > 0 {
+			all = append(all, signals.Replica{Pod: pod.Name, RSS: in.recent.low()})
+		}
+	}
+	slices.SortFunc(all, func(a, b signals.Replica) int { return strings.Compare(a.Pod, b.Pod) })
+	return all
+}
+
+// use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0: nobody has read.
+func (m *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found && in.recent.most() > most {
+			most, seen = in.recent.most(), in.recent.last
+		}
+	}
+	return most, seen
+}
+
+// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count; 0: not known.
+func (m *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
+	var most memory.Bytes
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		if in, found := m.instances[ref]; found {
+			most = max(most, in.recent.low())
+		}
+	}
+	return most
+}
+
+// urgent are the instances of a container name that use most of their limit, with what was read of each.
+func (m *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
+	var all []signals.Instance
+	for _, pod := range pods {
+		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+		in, found := m.instances[ref]
+		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) || !in.recent.rises() {
+			continue
+		}
+		i := in.recent.instance(ref, in.started)
+		if in.recent.now() >= limit.Percent(nearLimitPercent) && len(i.Points) > 0 {
+			i.Started = i.Points[0].Time.Add(-time.Hour) // no warm-up
+		}
+		if n := len(i.Points); n > 0 && i.Points[n-1].Time.Sub(i.Points[0].Time) >= urgentSpan {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// drifts: memory climbs or stays high, and that is more than a guess.
+func Drifts(s signals.Shape) bool {
+	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)
+}
+
+// sickIn are the pods that stand out in any container, each once, by name.
+func sickIn(status *v1alpha1.MemoryRecommendationStatus) []string {
+	var all []string
+	for i := range status.Containers {
+		if s := status.Containers[i].Shape; s != nil {
+			all = append(all, s.SickPods...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// driftingIn is what is wrong with memory as the condition says it: "" for nothing.
+func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return c.Reason
+}
+
+// shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at every step.
+func (m *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
+	now.drifting, now.sick = driftingIn(&v.status), sickIn(&v.status)
+	if now.drifting != "" && now.drifting != m.Told.drifting {
+		all = append(all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
+	}
+	for _, name := range now.sick {
+		if slices.Contains(m.Told.sick, name) {
+			continue
+		}
+		for _, pod := range s.Governed {
+			if pod.Name == name {
+				all = append(all, sickReplica(s.Owner, pod, v.sickSentence(name)))
+			}
+		}
+	}
+	// What is not known at the moment, right after a start of memfit, is as it was.
+	for _, name := range m.Told.sick {
+		if !slices.Contains(now.sick, name) && !v.compared(name) && slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
+			now.sick = append(now.sick, name)
+		}
+	}
+	if now.drifting == "" && (len(now.sick) > 0 || unknownDrift(&v.status)) {
+		now.drifting = m.Told.drifting
+	}
+	return all
+}
+
+func unknownDrift(status *v1alpha1.MemoryRecommendationStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
+	return c == nil || c.Status == metav1.ConditionUnknown
+}

@@ -1,0 +1,39 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+const (
+	// judgedPart of what a shape rests on must be new before it is looked for again, and judgedMost is the longest it stands. Finding it
+	// compares all pairs of a few hundred points and was nine tenths of a look; what two hours show, the next minute does not change.
+	shapePart = 24
+	shapeMost = 5 * time.Minute
+)
+
+// shapeCache is the shape of a container's memory, and what it rests on.
+type shapeCache struct {
+	shape    signals.Shape
+	until    time.Time // it stands so long
+	limit    memory.Bytes
+	kills    int
+	replicas int
+}
+
+// youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
+// looked at with every sample.
+func (m *State) youngest() time.Duration {
+	var span time.Duration
+	for _, h := range m.Containers {
+		if s := h.Span(); span == 0 || s < span {
+			span = s
+		}
+	}
+	return span
+}

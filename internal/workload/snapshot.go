@@ -1,0 +1,164 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
+	for _, pod := range s.Governed {
+		if pod.UID == uid {
+			return pod
+		}
+	}
+	return nil
+}
+
+// Identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it before still end, and
+// their kills would make the new one, which may run another program, inherit a size.
+func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
+	s.Presence = p
+	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
+		for _, pod := range s.Pods {
+			s.Owner.UID = cmp.Or(s.Owner.UID, of[pod.UID])
+		}
+	}
+	strange := func(owner types.UID) bool {
+		if s.Owner.UID == "" || owner == s.Owner.UID {
+			return false
+		}
+		return owner != "" || p.State == records.Exists // a reference that can be read and leads nowhere leads to one that is gone
+	}
+	others := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		if strange(of[pod.UID]) {
+			others[pod.UID] = true
+		}
+	}
+	for pod, owner := range s.Events.Departed {
+		if strange(owner) {
+			others[pod] = true
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
+	s.Events.Observations = slices.DeleteFunc(s.Events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] })
+	s.Events.Samples = slices.DeleteFunc(s.Events.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] })
+	s.Events.Counters = slices.DeleteFunc(s.Events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] })
+	if s.Events.Last != nil && others[s.Events.Last.UID] {
+		s.Events.Profile, s.Events.Last = nil, nil
+	}
+}
+
+// Snapshot is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
+type Snapshot struct {
+	Owner memory.Workload
+	// presence says whether the workload exists.
+	Presence records.Presence
+	// profile governs the workload; nil when none does.
+	Profile *profile.Named
+	// why says what decided, problem why nobody governs, and claims are the profiles that stand in each other's way.
+	Why     string
+	Problem profile.Problem
+	Claims  []*profile.Named
+	// paused names what stops changes; empty: nothing does.
+	paused string
+	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not ended.
+	Pods, Governed []*corev1.Pod
+	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
+	Template *corev1.Pod
+	// events are those of this workload, without what belongs to an earlier one of its name.
+	Events PendingEvents
+	// facts are what else in the cluster has a say in its memory.
+	Facts neighbours.Facts
+	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	Unmeasured bool
+}
+
+// PodPolicy is who governs one pod: see [snapshot].
+type PodPolicy struct {
+	Profile *profile.Named
+	Why     string
+	Problem profile.Problem
+	Claims  []*profile.Named
+	Paused  string
+}
+
+// Govern takes the profile of the newest governed pod: during a rollout it is the new template that counts.
+func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
+	for _, pod := range s.Pods {
+		p := policies[pod.UID]
+		if s.Profile == nil {
+			s.Profile, s.Why, s.Problem, s.Claims, s.paused = p.Profile, p.Why, p.Problem, p.Claims, p.Paused
+		}
+		if s.Profile == nil || p.Profile != s.Profile {
+			continue
+		}
+		if s.Template == nil {
+			s.Template = pod
+		}
+		if !ended(pod) {
+			s.Governed = append(s.Governed, pod)
+		}
+	}
+}
+
+// live are the pods that still exist.
+func (s *Snapshot) live() map[types.UID]bool {
+	live := make(map[types.UID]bool, len(s.Pods))
+	for _, pod := range s.Pods {
+		live[pod.UID] = true
+	}
+	return live
+}
+
+// observations are what the governed pods show now.
+func (s *Snapshot) observations() []signals.Observation {
+	var all []signals.Observation
+	for _, pod := range s.Governed {
+		all = append(all, signals.Observe(pod)...)
+	}
+	return all
+}
+
+// ContainersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its own that is never
+// seen again.
+func ContainersOf(spec *corev1.PodSpec) []string {
+	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			names = append(names, list[i].Name)
+		}
+	}
+	return names
+}
+
+// ended: nothing runs in it any more, and nothing will.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// NewestFirst orders by creation, then by name, so that equal input gives equal output.
+func NewestFirst(a, b *corev1.Pod) int {
+	if c := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); c != 0 {
+		return c
+	}
+	if a.Name < b.Name {
+		return -1
+	}
+	return 1
+}

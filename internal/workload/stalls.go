@@ -1,0 +1,203 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// stallChanges are the stalls that began and ended at this look.
+type stallChanges struct{ began, ended []memory.Stall }
+
+// watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
+// comes before the ledger is written, so that a stall is safe before anybody acts on it.
+func (m *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
+	for i := range observations {
+		if in, known := m.instances[observations[i].Container]; known {
+			in.limit = observations[i].Limit
+		}
+	}
+	for _, s := range samples {
+		m.countsFaults = m.countsFaults || s.HasMajorFaults
+		in, known := m.instances[s.Container]
+		if !known {
+			continue // the first sample of a container, of which the limit is not known
+		}
+		if !in.stallsKnown {
+			in.stallsKnown = true
+			if open, goesOn := m.ledger.OpenStall(s.Container); goesOn {
+				in.stalls.Resume(open)
+			}
+		}
+		found = in.stalls.Add(s, in.limit) || found
+	}
+	return found
+}
+
+// fileStalls brings the ledger up to date with what the watches know.
+func (m *State) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
+	var found []memory.Stall
+	for _, in := range m.instances {
+		if s, ok := in.stalls.Stall(); ok {
+			found = append(found, s)
+		}
+	}
+	slices.SortFunc(found, func(a, b memory.Stall) int { return a.Since.Compare(b.Since) })
+	var c stallChanges
+	c.began, c.ended = m.ledger.UpdateStalls(found, live, now)
+	return c
+}
+
+// maxStallRecords is what the API takes.
+const maxStallRecords = 8
+
+// stallRecords are the last stalls, newest first, and the number of all.
+func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
+	var total int64
+	for _, name := range l.StalledContainers() {
+		total += l.StallTotal(name)
+	}
+	stalls := l.AllStalls()
+	slices.Reverse(stalls)
+	var records []v1alpha1.StallRecord
+	for i := range head(stalls, maxStallRecords) {
+		s := &stalls[i]
+		r := v1alpha1.StallRecord{
+			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
+			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, RaisedTo: format.Exact(s.RaisedTo), RaiseInVain: s.NotRelieved,
+			Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
+		}
+		if !s.Ended.IsZero() {
+			r.Ended = &metav1.Time{Time: s.Ended}
+		}
+		records = append(records, r)
+	}
+	return total, records
+}
+
+// stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
+// 256Mi anonymous, ...".
+func stallSentence(s *memory.Stall) string {
+	head := fmt.Sprintf("Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, utc(s.Since))
+	if !s.Ended.IsZero() {
+		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
+			s.Container.Container, s.Limit, utc(s.Since), utc(s.Ended))
+	}
+	words := head + ": " + s.Evidence()
+	switch {
+	case s.NotRelieved:
+		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), "+
+			"so more memory is not what it lacks",
+			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
+	case s.RaisedTo > 0 && !s.Ended.IsZero():
+		words += fmt.Sprintf("; over after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
+	case s.RaisedTo > 0:
+		words += "; raised to " + s.RaisedTo.String()
+	}
+	return words
+}
+
+// utc is a time as messages tell it.
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// stallCondition says whether a container stalls, first of all, and then what became of the last one.
+func stallCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
+	window := defaultWindow
+	if w := s.Profile.Spec.Drift.Window; w != nil {
+		window = w.Duration
+	}
+	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return conditions.New(v1alpha1.ConditionMemoryStalled, status, reason, message)
+	}
+	var goesOn, inVain, last *memory.Stall
+	all := m.ledger.AllStalls()
+	for i := range all {
+		switch k := &all[i]; {
+		case k.Ended.IsZero():
+			goesOn = k
+		case now.Sub(k.Ended) > window:
+		case k.NotRelieved:
+			inVain = k
+		default:
+			last = k
+		}
+	}
+	switch {
+	case goesOn != nil && goesOn.NotRelieved:
+		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+	case goesOn != nil:
+		return say(metav1.ConditionTrue, v1alpha1.ReasonStalled, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+	case inVain != nil:
+		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain))
+	case last != nil:
+		return say(metav1.ConditionFalse, v1alpha1.ReasonStallOver,
+			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
+	case m.source != "" && !m.countsFaults:
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
+			"Usage comes from "+m.source+", which counts no major page faults: stalls are not seen")
+	}
+	return say(metav1.ConditionFalse, v1alpha1.ReasonNoStall, "No container stood still at its limit in the last "+format.Duration(window))
+}
+
+// sayInVain says first of all that more memory did not help: whoever reads that memfit holds should know why.
+func (m *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
+	s, found := m.ledger.RaisedInVain(c.Container, now)
+	if !found {
+		return
+	}
+	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), "+
+		"so not raised again; %s", s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
+	const look = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"
+	c.Advice = head(append([]string{look}, c.Advice...), maxAdvice)
+}
+
+// maxAdvice is what the API takes.
+const maxAdvice = 8
+
+// stallEvents are told on the pod and on its workload.
+func stallEvents(o memory.Workload, c stallChanges, summaries map[string]string) (all []Event) {
+	for i := range c.began {
+		s := &c.began[i]
+		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
+		all = append(all, e, onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
+	}
+	for i := range c.ended {
+		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
+		if s.NotRelieved {
+			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
+		}
+		e := stallOnPod(o, s, kind, reason)
+		all = append(all, e, onWorkload(e, s.Container.Pod, ""))
+	}
+	return all
+}
+
+func stallOnPod(o memory.Workload, s *memory.Stall, kind, reason string) Event {
+	return Event{
+		Regarding: podObject(s.Container), Related: WorkloadObject(o), Kind: kind, Reason: reason,
+		Action: "Observed", Note: stallSentence(s),
+	}
+}
+
+// onWorkload is the same event on the workload, with what memfit makes of it.
+func onWorkload(e Event, pod, summary string) Event {
+	e.Regarding, e.Related = e.Related, e.Regarding
+	e.Note = "Pod " + pod + ": " + e.Note
+	if summary != "" {
+		e.Note += ". " + summary
+	}
+	return e
+}

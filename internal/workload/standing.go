@@ -1,0 +1,108 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// StatusHash is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
+// prose. A size that is close to the one that stands counts as that one. Without it every sample would be an API write; with it a
+// steady workload costs a handful of writes a day.
+func StatusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
+	c := s.DeepCopy()
+	for i := range c.Containers {
+		r := &c.Containers[i]
+		if size, found := standing[r.Container]; found && r.Recommended != nil && Near(*r.Recommended, size) {
+			r.Recommended = &size
+		}
+		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
+		r.Evidence.Samples = rounded125(r.Evidence.Samples)
+		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough, &r.Use} {
+			*q = coarse(*q)
+		}
+		if r.Shape != nil {
+			r.Shape.Summary, r.Shape.TimeToLimit, r.Shape.RatePerDay = "", "", coarse(r.Shape.RatePerDay)
+			slices.Sort(r.Shape.SickPods) // who is the worst of them changes with every sample
+		}
+	}
+	for i := range c.Conditions {
+		c.Conditions[i].LastTransitionTime, c.Conditions[i].ObservedGeneration = metav1.Time{}, 0
+		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message is who it is with
+			c.Conditions[i].Message = ""
+		}
+	}
+	c.Summary, c.Limit, c.ObservedGeneration = "", "", 0
+	data, err := json.Marshal(c)
+	if err != nil {
+		return 0 // cannot happen with these types; 0 means: write
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
+
+// nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an event.
+const nearPercent = 5
+
+// Near says whether a size is as good as the one that stands.
+func Near(a, b v1alpha1.Size) bool {
+	return nearQuantity(a.Limit, b.Limit) && nearQuantity(a.Request, b.Request)
+}
+
+func nearQuantity(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := memory.FromQuantity(*a), memory.FromQuantity(*b)
+	return max(x, y).Minus(min(x, y)) <= y.Percent(nearPercent)
+}
+
+// Sizes are the sizes that a status recommends, by container.
+func Sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
+	standing := map[string]v1alpha1.Size{}
+	for i := range s.Containers {
+		if r := s.Containers[i].Recommended; r != nil {
+			standing[s.Containers[i].Container] = *r
+		}
+	}
+	return standing
+}
+
+// rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
+func rounded125(n int64) int64 {
+	for unit := int64(1); unit > 0 && unit <= n; unit *= 10 {
+		switch {
+		case n < 2*unit:
+			return unit
+		case n < 5*unit:
+			return 2 * unit
+		case n < 10*unit:
+			return 5 * unit
+		}
+	}
+	return 0
+}
+
+// coarse rounds up to an eighth of a power of two: 6 to 12 %.
+func coarse(q *resource.Quantity) *resource.Quantity {
+	if q == nil {
+		return nil
+	}
+	b := memory.FromQuantity(*q)
+	unit := memory.MiB
+	for unit*16 < b {
+		unit *= 2
+	}
+	return format.Exact(b.CeilTo(unit))
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/drift"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
+// [step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what was counted
+// and begun, and at most CheckpointEvery old for the rest.
+type State struct {
+	// steppedAt is the time of the last step; zero: there was none since memfit started.
+	SteppedAt time.Time
+	// measuredSince is the first step of this memfit, from where on its pods are measured; zero: they are not.
+	measuredSince time.Time
+
+	ledger     signals.Ledger
+	Containers map[string]*history.Container
+	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
+	// of memfit, a kill's peak is what was seen since.
+	instances map[memory.ContainerRef]*instance
+	// profile governed the workload at the last step, and template was its newest pod.
+	Profile  *profile.Named
+	Template *corev1.Pod
+	// source says where samples come from.
+	source string
+	backfill
+	// restarts are those for drift.action: Restart, and restartRefused until when and why the API server refused one.
+	restarts       drift.State
+	restartRefused refusal
+	// rollout is what was begun to do to running pods.
+	rollout apply.State
+	Told    told
+	// shapes are the shapes of memory found last, by container.
+	shapes map[string]shapeCache
+	// standing are the sizes published last, by container: they stand while evidence is missing.
+	Standing map[string]v1alpha1.Size
+	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
+	used map[string]v1alpha1.ContainerRecommendation
+	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
+	liveSets map[string]history.LiveSet
+	// countsFaults: the source of usage counts major page faults.
+	countsFaults bool
+}
+
+// Told is what events said last, so that nothing is said twice.
+type told struct {
+	// drifting is the reason of DriftDetected while it is true, and sick are the pods that stand out.
+	drifting string
+	sick     []string
+	// outOfDate is the number of pods that ran without what the profile would set.
+	outOfDate int32
+	// conflicted: another autoscaler steers this memory.
+	conflicted bool
+	// ledgerFull: kills are not counted any more.
+	ledgerFull bool
+}
+
+func NewState() *State {
+	return &State{
+		Containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, Standing: map[string]v1alpha1.Size{},
+	}
+}
+
+// clone is a copy that shares nothing that a step changes in place.
+func (m *State) clone() *State {
+	c := *m
+	c.ledger = m.ledger.Clone()
+	c.Containers = make(map[string]*history.Container, len(m.Containers))
+	for name, h := range m.Containers {
+		of := *h
+		c.Containers[name] = &of
+	}
+	c.instances = make(map[memory.ContainerRef]*instance, len(m.instances))
+	all := make([]instance, 0, len(m.instances)) // in one piece: an allocation each would be most of the time
+	for ref, in := range m.instances {
+		all = append(all, *in)
+		of := &all[len(all)-1]
+		of.stalls = in.stalls.Clone()
+		c.instances[ref] = of
+	}
+	c.backfill.since = slices.Clone(m.backfill.since)
+	return &c
+}
+
+// History of a container name, made when first needed.
+func (m *State) History(container string) *history.Container {
+	h, found := m.Containers[container]
+	if !found {
+		h = history.New()
+		m.Containers[container] = h
+	}
+	return h
+}
+
+// forgetGone drops what belongs to pods that are gone.
+func (m *State) forgetGone(live map[types.UID]bool, now time.Time) {
+	m.ledger.Forget(live, now)
+	maps.DeleteFunc(m.instances, func(c memory.ContainerRef, in *instance) bool {
+		return !live[c.UID] && now.Sub(in.seen) > instanceKept
+	})
+}
+
+// forgetNames drops the histories of containers that no governed pod has any more, once there are more than a checkpoint holds: names of
+// older versions of the workload would otherwise take the room of those that run, and memory for ever.
+func (m *State) forgetNames(governed []*corev1.Pod) {
+	if len(m.Containers) <= MaxContainers {
+		return
+	}
+	present := map[string]bool{}
+	for _, pod := range governed {
+		for _, name := range ContainersOf(&pod.Spec) {
+			present[name] = true
+		}
+	}
+	maps.DeleteFunc(m.Containers, func(name string, _ *history.Container) bool { return !present[name] })
+}
+
+// Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing twice.
+func (m *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
+	m.Standing, m.used = Sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+	for _, c := range status.Containers {
+		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
+		source, past := sourcesOf(c.Evidence.Source)
+		m.source, m.past = cmp.Or(m.source, source), cmp.Or(m.past, past)
+	}
+	m.liveSets = liveSets(status)
+	m.Told.drifting, m.Told.sick = driftingIn(status), sickIn(status)
+	if c := status.Coverage; c != nil {
+		m.Told.outOfDate = c.Missed + c.Stale
+	}
+	m.Told.conflicted = InConflict(status) != ""
+}

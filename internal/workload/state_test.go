@@ -1,0 +1,61 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
+)
+
+func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
+	written := NewState()
+	ledger, err := written.ledger.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &v1alpha1.MemoryCheckpoint{Status: v1alpha1.MemoryCheckpointStatus{
+		Version: CheckpointVersion, Ledger: ledger,
+		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: []byte("of another time")}},
+	}}
+	m := NewState()
+	lost, err := m.Unpack(c)
+	if err != nil {
+		t.Fatalf("the workload is not looked at any more: %v", err)
+	}
+	if len(lost) != 1 || !strings.Contains(lost[0].Error(), "container app") {
+		t.Errorf("lost %v, want the history of container app named", lost)
+	}
+	if m.Containers["app"] == nil {
+		t.Error("container app has no history to go on with")
+	}
+
+	c.Status.Ledger = []byte("{")
+	if _, err := NewState().Unpack(c); err == nil {
+		t.Error("a ledger that cannot be read was taken for an empty one")
+	}
+	c.Status.Version = CheckpointVersion + 1
+	if _, err := NewState().Unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
+		t.Errorf("got %v, want a refusal that names the newer memfit", err)
+	}
+}
+
+// TestNamesOfOldVersionsAreForgotten: a workload whose containers have another name in each version costs no more than one that has many.
+func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
+	m := NewState()
+	m.History("app")
+	for version := range 1000 {
+		name := fmt.Sprintf("a-%04d", version) // before app, as names go
+		m.History(name)
+		m.forgetNames([]*corev1.Pod{build.Pod("shop", "web").Container("app").Container(name).Obj()})
+	}
+	if n := len(m.Containers); n > MaxContainers || m.Containers["app"] == nil || m.Containers["a-0999"] == nil {
+		t.Errorf("%d histories, app among them: %t, the newest version among them: %t", n, m.Containers["app"] != nil, m.Containers["a-0999"] != nil)
+	}
+}

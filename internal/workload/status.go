@@ -1,0 +1,167 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+func apiSize(s recommend.Size) v1alpha1.Size { return profile.APISize(s) }
+
+func sameSize(a, b v1alpha1.Size) bool {
+	return sameQuantity(a.Limit, b.Limit) && sameQuantity(a.Request, b.Request)
+}
+
+func sameQuantity(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Cmp(*b) == 0
+}
+
+func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
+	out := v1alpha1.Evidence{
+		PeakRSS: format.Quantity(e.PeakRSS), PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
+		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
+	}
+	if e.Window > 0 {
+		out.Window = format.Duration(e.Window)
+	}
+	return out
+}
+
+// What a source is followed by in status.
+const (
+	// workingSetOnly marks a source that cannot tell page cache from demand.
+	workingSetOnly = " (working set only)"
+	// historyFrom comes before the source of what was used before memfit looked.
+	historyFrom = ", history from "
+)
+
+// evidenceSource says where usage came from: "kubelet", "metrics-api (working set only)", "kubelet, history from prometheus".
+func evidenceSource(source, past string, h *history.Container) string {
+	if source == "" && past == "" || h == nil || h.Samples() == 0 {
+		return ""
+	}
+	if source == "" {
+		return past
+	}
+	if h.WorkingSetOnly() {
+		source += workingSetOnly
+	}
+	if past != "" {
+		source += historyFrom + past
+	}
+	return source
+}
+
+// sourcesOf undoes evidenceSource.
+func sourcesOf(text string) (source, past string) {
+	source, past, _ = strings.Cut(text, historyFrom)
+	return strings.TrimSuffix(source, workingSetOnly), past
+}
+
+func apiShape(s signals.Shape) *v1alpha1.Shape {
+	if s.Kind == signals.Unknown && s.Summary == "" {
+		return nil
+	}
+	out := &v1alpha1.Shape{
+		Kind: string(s.Kind), Confidence: string(s.Confidence), RatePerDay: format.Quantity(s.RatePerDay), SickPods: head(s.Sick, 5), Summary: s.Summary,
+	}
+	if s.TimeToLimit[1] > 0 {
+		out.TimeToLimit = format.Duration(s.TimeToLimit[0]) + " to " + format.Duration(s.TimeToLimit[1])
+	}
+	return out
+}
+
+// killRecords are the last kills, newest first, and the number of all.
+func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
+	var total int64
+	for _, c := range l.Containers() {
+		total += l.Total(c)
+	}
+	kills := l.All()
+	slices.Reverse(kills)
+	var records []v1alpha1.OOMKillRecord
+	for i := range kills[:min(len(kills), signals.KillsKept)] {
+		k := &kills[i]
+		records = append(records, v1alpha1.OOMKillRecord{
+			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind), Limit: format.Exact(k.Limit), Peak: format.Quantity(k.Peak),
+			Pod: k.Container.Pod, Summary: killSentence(k), Time: metav1.NewTime(k.Time),
+		})
+	}
+	return total, records
+}
+
+// kinds are the kinds of kill among the last ones, in a fixed order.
+func kinds(kills []memory.OOMKill) []memory.OOMKind {
+	var all []memory.OOMKind
+	for i := range kills {
+		if !slices.Contains(all, kills[i].Kind) {
+			all = append(all, kills[i].Kind)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// limitColumn is "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
+func limitColumn(containers []v1alpha1.ContainerRecommendation) string {
+	var parts []string
+	for i := range containers {
+		if r := containers[i].Recommended; r != nil && r.Limit != nil {
+			parts = append(parts, containers[i].Container+"="+memory.FromQuantity(*r.Limit).String())
+		}
+	}
+	if len(containers) == 1 && len(parts) == 1 {
+		return strings.TrimPrefix(parts[0], containers[0].Container+"=")
+	}
+	return strings.Join(parts, ",")
+}
+
+// workloadSummary is one line about the workload.
+func workloadSummary(s *Snapshot, containers []v1alpha1.ContainerRecommendation) string {
+	if len(containers) == 0 {
+		if s.Template == nil {
+			return "No pod was seen yet"
+		}
+		return "The profile ignores every container of this workload"
+	}
+	var parts []string
+	for i := range containers {
+		text := containers[i].Summary
+		if len(containers) > 1 {
+			text = containers[i].Container + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func join(parts []string) string { return strings.Join(parts, ", ") }
+
+func head[T any](list []T, n int) []T { return list[:min(len(list), n)] }
+
+// distinct keeps the first of equal texts.
+func distinct(texts []string) []string {
+	var kept []string
+	for _, t := range texts {
+		if t != "" && !slices.Contains(kept, t) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

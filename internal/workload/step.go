@@ -1,0 +1,119 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/drift"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
+// ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
+// only then, and when memfit saw them run, because a node's clock may be wrong.
+func complete(s *Snapshot, m *State, observations []signals.Observation) {
+	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
+		return
+	}
+	var annotations map[string]string
+	if s.Template != nil {
+		annotations = s.Template.Annotations
+	}
+	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true})
+	for i := range observations {
+		o := &observations[i]
+		o.Measured = m.measuredSince
+		if in, found := m.instances[o.Container]; found {
+			o.HeapCap = in.heapCap
+			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
+				o.Alive = in.alive
+			}
+		}
+		if declared := s.Profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
+			o.Runtime = string(declared)
+		} else {
+			o.Runtime = plan.Runs(o.Container.Container)
+		}
+	}
+}
+
+// Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state, the
+// MemoryRecommendation, events, and changes of pods.
+type Effects struct {
+	// status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
+	Status      v1alpha1.MemoryRecommendationStatus
+	Recommended map[string]v1alpha1.Size
+	// events say what happened. They come true with the checkpoint, and no later step finds them new again. Those in
+	// published repeat what the recommendation says, and wait until it does; told is what is said then.
+	Events, Published []Event
+	Told              told
+	// actions are what is to be done to running pods. They are in the next state already, because memfit may die between
+	// writing and doing.
+	Actions []apply.Action
+	// requeueAfter is when the next step is due without news, and rest is how long samples alone need none.
+	RequeueAfter, Rest time.Duration
+
+	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
+	// memory does, by container.
+	Kills     []memory.OOMKill
+	NewStalls []memory.Stall
+	Stalls    []memory.Stall
+	Findings  []apply.Finding
+	Shapes    map[string]signals.Shape
+}
+
+// Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
+// change. It changes neither its input nor the world. Equal input gives equal output.
+func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
+	m := before.clone()
+	kills, stalls := m.account(s, now)
+	m.knowCaps(s.Governed)
+	v := decide(s, m, now)
+	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.apply.State
+	for _, a := range v.apply.Actions {
+		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
+			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
+		}
+	}
+	e := Effects{
+		Status: v.status, Recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter, Rest: min(v.requeueAfter, m.youngest()/restPart),
+		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
+	}
+	e.Events = news(s, &v, kills, stalls)
+	e.Published, e.Told = changes(s, m, &v)
+	return m, e
+}
+
+// account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances that
+// ended, then these are forgotten, and samples of their successors come last.
+func (m *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
+	if m.measuredSince.IsZero() && !s.Unmeasured {
+		m.measuredSince = now
+	}
+	in := &s.Events
+	observations := slices.Clone(in.Observations)
+	if m.SteppedAt.IsZero() {
+		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
+		observations = append(observations, s.observations()...)
+	}
+	complete(s, m, observations)
+	kills = append(m.ledger.Update(observations, m.peak, now), m.ledger.UpdateCounters(in.Counters, m.peak, now)...)
+	m.watchStalls(observations, in.Samples)
+	stalls = m.fileStalls(s.live(), now)
+	m.forgetGone(s.live(), now)
+	m.forgetNames(s.Governed)
+	m.settle(observations, now)
+	m.takePast(in.Past)
+	m.measure(in.Samples, now)
+	m.SteppedAt = now
+	m.Profile, m.Template, m.source = s.Profile, cmp.Or(s.Template, m.Template), cmp.Or(in.Source, m.source)
+	return kills, stalls
+}
