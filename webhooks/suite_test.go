@@ -34,7 +34,9 @@ import (
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
-	"github.com/memfit/memfit/webhooks"
+	podwebhook "github.com/memfit/memfit/webhooks/pod"
+	"github.com/memfit/memfit/webhooks/pod/fastpath"
+	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
@@ -90,9 +92,9 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		Expect(err).NotTo(HaveOccurred())
 	}
 	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
-	injector := &webhooks.PodInjector{Governor: governor, Reader: faulty, Constraints: room, Metrics: webhooks.NewMetrics(registry), Clock: clock.RealClock{}}
-	injector.Register(mgr.GetWebhookServer())
-	Expect(webhooks.SetupProfileValidators(mgr)).To(Succeed())
+	injector := &podwebhook.Injector{Governor: governor, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry), Clock: clock.RealClock{}}
+	mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
+	Expect(profilewebhook.SetupValidators(mgr)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 

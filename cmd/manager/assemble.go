@@ -29,7 +29,9 @@ import (
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/liveness"
-	"github.com/memfit/memfit/webhooks"
+	podwebhook "github.com/memfit/memfit/webhooks/pod"
+	"github.com/memfit/memfit/webhooks/pod/fastpath"
+	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 )
 
 // assemble puts the parts together.
@@ -146,7 +148,7 @@ func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governo
 	if err := mgr.AddReadyzCheck("constraints", room.Ready); err != nil {
 		return fmt.Errorf("adding the readiness check of what bounds new pods: %w", err)
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: reader, Constraints: room, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &podwebhook.Injector{Governor: governor, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
 			return fmt.Errorf("preparing the cache for ConfigMaps: %w", err)
@@ -154,8 +156,8 @@ func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governo
 		injector.ConfigMaps = mgr.GetCache()
 	}
 	register := func() error {
-		injector.Register(mgr.GetWebhookServer()) // asking for the server is what makes the manager start it
-		return webhooks.SetupProfileValidators(mgr)
+		mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector)) // asking for the server is what makes the manager start it
+		return profilewebhook.SetupValidators(mgr)
 	}
 	if o.certMode == selfManaged {
 		return whenCertified(mgr, o, register)

@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/informers"
-	"github.com/memfit/memfit/webhooks"
+	podwebhook "github.com/memfit/memfit/webhooks/pod"
+	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
@@ -75,8 +76,8 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
-	injector := &webhooks.PodInjector{Governor: governor, Reader: straight, Metrics: webhooks.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
-	injector.Register(s)
+	injector := &podwebhook.Injector{Governor: governor, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	s.Register(podwebhook.Path, fastpath.NewHandler(injector))
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 	select { // the port opens when profiles are known, as readiness would have it

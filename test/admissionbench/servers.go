@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memfit/memfit/webhooks"
+	podwebhook "github.com/memfit/memfit/webhooks/pod"
 )
 
 // server is one process that answers AdmissionReviews.
@@ -47,7 +47,7 @@ func startServers(ctx context.Context, o options, dir string, certs certificates
 	servers := []*server{
 		{name: "noop", path: "/", address: at(0), command: exec.CommandContext(ctx, self, "--serve", "noop", "--certificates", certs.dir, "--port", strconv.Itoa(ports[0]), "--limit", o.limit.String())},
 		{
-			name: "memfit", path: webhooks.PodPath, address: at(1), metrics: "http://" + at(2) + "/metrics", patches: true,
+			name: "memfit", path: podwebhook.Path, address: at(1), metrics: "http://" + at(2) + "/metrics", patches: true,
 			command: exec.CommandContext(ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2), "--pprof", o.pprof, "--limit", o.limit.String()),
 		},
 	}

@@ -61,7 +61,7 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "review", dir: "internal/review/...", noStd: pure, // reads AdmissionReviews from bytes
+		name: "boundedjson", dir: "internal/boundedjson/...", noStd: pure, // reads JSON that anybody may send
 		ours:    []string{"internal/memory"},
 		outside: slices.Concat(pods, []string{"sigs.k8s.io/json"}),
 		never:   clients,
@@ -218,19 +218,32 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		name: "webhooks", dir: "webhooks/...", noStd: ownsNoProcess,
+		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess, // knows nothing of the fast path, and works without it
 		ours: []string{
-			"api/v1alpha1", "internal/constraints", "internal/govern", "internal/inject", "internal/memory", "internal/neighbours", "internal/owners",
-			"internal/profile", "internal/records", "internal/review", "webhooks/server",
+			"api/v1alpha1", "internal/boundedjson", "internal/constraints", "internal/govern", "internal/inject", "internal/memory",
+			"internal/neighbours", "internal/profile", "internal/records",
 		},
-		outside: slices.Concat(edge, []string{"gomodules.xyz/jsonpatch/v2"}),
+		outside: edge,
+	},
+	{
+		name: "webhooks-pod-fastpath", dir: "webhooks/pod/fastpath", noStd: ownsNoProcess, // what exists for speed alone
+		ours:    []string{"api/v1alpha1", "internal/boundedjson", "internal/memory", "webhooks/pod", "webhooks/server"},
+		outside: edge,
+	},
+	{
+		name: "webhooks-profile", dir: "webhooks/profile", noStd: ownsNoProcess,
+		ours:    []string{"api/v1alpha1", "internal/boundedjson", "internal/memory", "internal/profile"},
+		outside: edge,
+	},
+	{
+		name: "webhooks", dir: "webhooks", noStd: pure, // only tests: of both webhooks before an API server
 	},
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
 			"api/v1alpha1", "controllers/...", "internal/constraints", "internal/govern", "internal/history", "internal/inbox", "internal/informers", "internal/inject",
 			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
-			"internal/usage/...", "webhooks", "webhooks/server",
+			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
 		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"}),
 	},

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package profile
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/review"
 )
 
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupProfileValidators registers the validators of both kinds of profile.
-func SetupProfileValidators(mgr ctrl.Manager) error {
+// SetupValidators registers the validators of both kinds of profile.
+func SetupValidators(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
 	server.Register(profilePath, checked(admission.WithValidator(mgr.GetScheme(), profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} }))
 	server.Register(clusterProfilePath, checked(admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{}), func() any { return &v1alpha1.ClusterMemoryProfile{} }))
@@ -39,7 +39,7 @@ const (
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// checked is a validator of objects that are within the bounds of [review.Check]: whoever reaches the port can send it any.
+// checked is a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can send it any.
 func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 	validate := hook.Handler
 	hook.Handler = admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
@@ -47,7 +47,7 @@ func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 			if len(raw) == 0 {
 				continue
 			}
-			if err := review.Check(raw, object()); err != nil {
+			if err := boundedjson.Check(raw, object()); err != nil {
 				return admission.Denied(err.Error())
 			}
 		}

@@ -1,92 +1,29 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package fastpath
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/test/budget"
 )
-
-// patchBudget is what a patch may take, per byte of the pod.
-var patchBudget = budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}
-
-// TestPatchIsLinear: 25,000 variables, of which nothing at either end stays as it is. A table of both lists would have 625 million cells.
-func TestPatchIsLinear(t *testing.T) {
-	const many = 25_000
-	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
-	c := &pod.Spec.Containers[0]
-	for i := range many {
-		c.Env = append(c.Env, corev1.EnvVar{Name: "VARIABLE_" + strconv.Itoa(i), Value: "some text"})
-	}
-	raw, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	outline, err := outlineOf(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, edit := range map[string]func([]corev1.EnvVar) []corev1.EnvVar{
-		"first and last changed": func(env []corev1.EnvVar) []corev1.EnvVar { env[0].Value, env[many-1].Value = "a", "b"; return env },
-		"first gone, one added":  func(env []corev1.EnvVar) []corev1.EnvVar { return append(env[1:], corev1.EnvVar{Name: "NEW"}) },
-		"all changed": func(env []corev1.EnvVar) []corev1.EnvVar {
-			for i := range env {
-				env[i].Value = "other"
-			}
-			return env
-		},
-		"the same item all over": func(env []corev1.EnvVar) []corev1.EnvVar {
-			for i := range env {
-				env[i] = corev1.EnvVar{Name: "A"}
-			}
-			return env
-		},
-	} {
-		after := pod.DeepCopy()
-		after.Spec.Containers[0].Env = edit(after.Spec.Containers[0].Env)
-		change := difference{pod, after}
-		edited := change.Edit("app")
-		var patch []byte
-		t.Run(name, func(t *testing.T) {
-			budget.Check(t, patchBudget, len(raw), func() {
-				if patch, err = podPatch(nil, outline, pod, fixedEdit{change, edited}); err != nil {
-					t.Fatal(err)
-				}
-			})
-			var operations []struct{ Op string }
-			if err := json.Unmarshal(patch, &operations); err != nil {
-				t.Fatal(err)
-			}
-			if most := many; len(operations) > most || (name[:5] == "first" && len(operations) != 2) {
-				t.Errorf("%d operations for %s", len(operations), name)
-			}
-		})
-	}
-}
 
 // reviewBudget is what the answer to any review may take, per byte of it.
 var reviewBudget = budget.Budget{Bytes: 1 << 20, PerByte: 64, CPU: time.Second}
 
 // TestHostileReviewsAreBounded: anybody who reaches the port can send these. Both ways of reading answer that the pod is allowed.
 func TestHostileReviewsAreBounded(t *testing.T) {
-	h, _, profile := golden(t, "../internal/inject/testdata/size-on-create.yaml")
+	h, _, profile := golden(t, "../../../internal/inject/testdata/size-on-create.yaml")
 	governed := `{"metadata":{"annotations":{"` + v1alpha1.ProfileAnnotation + `":"` + profile.Name + `"%s}},"spec":{%s}}`
 	many := func(item string, size int) string {
 		return "[" + strings.Repeat(item+",", size/(len(item)+1)) + item + "]"
@@ -115,45 +52,17 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 		body := reviewOf(fmt.Appendf(nil, governed, c.annotations, c.spec))
 		for way, handler := range map[string]http.Handler{"quick": h, "usual": h.usual} {
 			t.Run(name+", "+way, func(t *testing.T) {
-				before := counted(t, h.injector.Metrics.outOfBounds)
+				before := counted(t, h, outOfBounds, "bounds")
 				var answer *admissionv1.AdmissionResponse
 				budget.Check(t, reviewBudget, len(body), func() { answer, _ = asked(t, handler, body) })
 				if !answer.Allowed || c.why != "" && (len(answer.Patch) > 0 || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], c.why) || len(answer.Warnings[0]) > 400) {
 					t.Errorf("allowed %t, patch of %d bytes, warnings %.400q, want one with %q", answer.Allowed, len(answer.Patch), answer.Warnings, c.why)
 				}
-				if refused := counted(t, h.injector.Metrics.outOfBounds) - before; (refused == 1) != (c.why != "") {
+				if refused := counted(t, h, outOfBounds, "bounds") - before; (refused == 1) != (c.why != "") {
 					t.Errorf("counted %v times", refused)
 				}
 			})
 		}
-	}
-}
-
-// TestHostileProfilesAreBounded: the API server checks a profile before it asks, but whoever reaches the port need not.
-func TestHostileProfilesAreBounded(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	hook := checked(admission.WithValidator(scheme, profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} })
-	ask := func(spec string) (answer admission.Response) {
-		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` + spec + `}`
-		req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(raw)}}}
-		budget.Check(t, reviewBudget, len(raw), func() { answer = hook.Handle(t.Context(), req) })
-		return answer
-	}
-	for spec, why := range map[string]string{
-		`{"tuning":{"heapLimit":"1e-999999999"}}`:                                       "spec.tuning.heapLimit",
-		`{"containers":[{"name":"a","limit":{"min":"1e-999999999"}}]}`:                  "spec.containers[0].limit.min",
-		`{"containers":[` + strings.Repeat(`{},`, 1<<18) + `{}]}`:                       "nearly empty",
-		`{"sizing":{"limit":{"max":"` + strings.Repeat("9", 1<<20) + `"}},"tuning":{}}`: "characters",
-	} {
-		if answer := ask(spec); answer.Allowed || !strings.Contains(answer.Result.Message, why) {
-			t.Errorf("%.80s: allowed %t, %+v", spec, answer.Allowed, answer.Result)
-		}
-	}
-	if answer := ask(`{"tuning":{"heapLimit":"256Mi"}}`); !answer.Allowed {
-		t.Errorf("a good profile is refused: %+v", answer.Result)
 	}
 }
 
@@ -165,7 +74,7 @@ func TestAnOutcomeIsNotPoisoned(t *testing.T) {
 		"containers": {`"spec":{`, `"spec":{"containers":[],`},
 		"a limit":    {`"limits":{`, `"limits":{"memory":"64Mi",`},
 	} {
-		h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
+		h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
 		want, _ := asked(t, h.usual, reviewOf(pod))
 		evil := bytes.ReplaceAll(pod, []byte(doubled[0]), []byte(doubled[1]))
 		if bytes.Equal(evil, pod) {
@@ -175,7 +84,7 @@ func TestAnOutcomeIsNotPoisoned(t *testing.T) {
 		if got, _ := asked(t, h, reviewOf(evil)); !cmp.Equal(usual, got) {
 			t.Errorf("%s: the sender's own answer, -usual +got\n%s", name, cmp.Diff(usual, got))
 		}
-		if n := h.injector.known.cache().Len(); n != 0 {
+		if n := h.known.cache().Len(); n != 0 {
 			t.Errorf("%s: %d outcomes of a doubled key are remembered", name, n)
 		}
 		if got, _ := asked(t, h, reviewOf(pod)); !cmp.Equal(want, got) || len(got.Patch) == 0 {
@@ -183,12 +92,3 @@ func TestAnOutcomeIsNotPoisoned(t *testing.T) {
 		}
 	}
 }
-
-// fixedEdit knows its edit already, so that only the patch is measured.
-type fixedEdit struct {
-	difference
-
-	edit inject.Edit
-}
-
-func (f fixedEdit) Edit(string) inject.Edit { return f.edit }

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package pod
 
 import (
 	stdjson "encoding/json"
@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/review"
 )
 
 // patch is the text of a JSON patch (RFC 6902) as it grows. It is written as text from the start: making operations of Go values and
@@ -110,6 +110,15 @@ func appendPolicy(out []byte, v *corev1.ContainerResizePolicy) []byte {
 	return append(out, `"}`...)
 }
 
+// Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added first.
+type Outline struct {
+	Annotations                bool
+	InitContainers, Containers []Resources
+}
+
+// Resources of one container: whether the field is there, and its parts.
+type Resources struct{ Present, Limits, Requests bool }
+
 // skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent must be
 // added before its child. Go types cannot tell "resources: {}" from no resources.
 type skeleton struct {
@@ -129,22 +138,22 @@ type containerSkeleton struct {
 	} `json:"resources"`
 }
 
-// outlineOf reads an outline the usual way.
-func outlineOf(raw []byte) (review.Outline, error) {
+// OutlineOf reads an outline the usual way.
+func OutlineOf(raw []byte) (Outline, error) {
 	var bones skeleton
-	if err := review.Decode(raw, &bones); err != nil {
-		return review.Outline{}, fmt.Errorf("reading the pod's outline: %w", err)
+	if err := boundedjson.Decode(raw, &bones); err != nil {
+		return Outline{}, fmt.Errorf("reading the pod's outline: %w", err)
 	}
-	of := func(list []containerSkeleton) []review.Resources {
-		out := make([]review.Resources, len(list))
+	of := func(list []containerSkeleton) []Resources {
+		out := make([]Resources, len(list))
 		for i, c := range list {
 			if c.Resources != nil {
-				out[i] = review.Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
+				out[i] = Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
 			}
 		}
 		return out
 	}
-	return review.Outline{Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers)}, nil
+	return Outline{Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers)}, nil
 }
 
 // changes are what becomes of a pod, as [inject.Plan] tells them.
@@ -156,7 +165,7 @@ type changes interface {
 // podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per container
 // env, resizePolicy, and the memory request and limit; empty when nothing differs. Fields of newer Kubernetes versions that our Go
 // types do not know stay as they are: list items that did not change are never rewritten. The text is written into the memory of out.
-func podPatch(out []byte, outline review.Outline, pod *corev1.Pod, to changes) ([]byte, error) {
+func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte, error) {
 	p := patch{text: out[:0]}
 	if text, changed := to.Annotation(); changed {
 		p.annotation(pod, text, outline.Annotations)
@@ -185,7 +194,7 @@ func (p *patch) annotation(pod *corev1.Pod, text string, present bool) {
 	}
 }
 
-func (p *patch) containers(path string, list []corev1.Container, outline []review.Resources, to changes) error {
+func (p *patch) containers(path string, list []corev1.Container, outline []Resources, to changes) error {
 	if len(list) != len(outline) {
 		return fmt.Errorf("%s has %d items as Go types and %d in the request", path, len(list), len(outline))
 	}
@@ -216,7 +225,7 @@ func sameVariable(a, b *corev1.EnvVar) bool {
 
 // memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists in the raw
 // object, outline whether its parent does.
-func (p *patch) memory(path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *review.Resources) {
+func (p *patch) memory(path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *Resources) {
 	const key = "/" + string(corev1.ResourceMemory)
 	old, had := before[corev1.ResourceMemory]
 	switch {

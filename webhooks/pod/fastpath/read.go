@@ -1,13 +1,15 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+package fastpath
 
 import (
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/boundedjson"
 )
 
 // Review is an AdmissionReview of version v1 for a new pod. [Read] reads it up to the pod's spec; [Review.Rest] goes on from there.
@@ -17,39 +19,39 @@ type Review struct {
 	// Meta is of the pod's metadata what decides who governs it: names, labels, annotations and owners.
 	Meta metav1.ObjectMeta
 
-	spec cursor // before the pod's spec
+	spec boundedjson.Scanner // before the pod's spec
 }
 
 // Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an AdmissionReview v1,
 // or written in any way unlike an API server's. What comes after the metadata is not looked at: it could not change the answer for
 // a pod that nobody governs, unless something comes twice, which only somebody writes who asks himself and who gets the answer himself.
 func Read(body []byte) (r Review, ok bool) {
-	c := cursorOver(body)
+	c := boundedjson.NewScanner(body)
 	version, kind := false, false
 	var seen uint32
-	c.object()
+	c.Object()
 	for {
-		key, more := c.member()
+		key, more := c.Member()
 		if !more {
 			return Review{}, false
 		}
 		switch string(key) {
 		case "apiVersion":
-			c.once(&seen, 0)
-			version = string(c.raw()) == `"admission.k8s.io/v1"`
+			c.Once(&seen, 0)
+			version = string(c.Raw()) == `"admission.k8s.io/v1"`
 		case "kind":
-			c.once(&seen, 1)
-			kind = string(c.raw()) == `"AdmissionReview"`
+			c.Once(&seen, 1)
+			kind = string(c.Raw()) == `"AdmissionReview"`
 		case "request":
 			if !version || !kind {
 				return Review{}, false
 			}
-			if r.request(&c); c.odd || r.UID == "" {
+			if r.request(&c); c.Unsupported || r.UID == "" {
 				return Review{}, false
 			}
 			return r, true
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
 }
@@ -57,111 +59,111 @@ func Read(body []byte) (r Review, ok bool) {
 // UID is the UID of a request of which perhaps only the beginning is there, so that even then it can be answered; false when it is not
 // among that.
 func UID(beginning []byte) (uid types.UID, ok bool) {
-	c := cursorOver(beginning)
+	c := boundedjson.NewScanner(beginning)
 	for _, name := range []string{"request", "uid"} {
-		c.object()
-		key, more := c.member()
-		for ; more && string(key) != name; key, more = c.member() {
-			c.skip()
+		c.Object()
+		key, more := c.Member()
+		for ; more && string(key) != name; key, more = c.Member() {
+			c.Skip()
 		}
 		if !more {
 			return "", false
 		}
 	}
-	uid = types.UID(c.ascii())
-	return uid, !c.odd && uid != ""
+	uid = types.UID(c.ASCII())
+	return uid, !c.Unsupported && uid != ""
 }
 
 // request reads what comes before the object, and of the object what comes before the spec.
-func (r *Review) request(c *cursor) {
+func (r *Review) request(c *boundedjson.Scanner) {
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "uid":
-			c.once(&seen, 0)
-			r.UID = types.UID(c.ascii())
+			c.Once(&seen, 0)
+			r.UID = types.UID(c.ASCII())
 		case "namespace":
-			c.once(&seen, 1)
-			r.Namespace = c.ascii()
+			c.Once(&seen, 1)
+			r.Namespace = c.ASCII()
 		case "dryRun": // after the object, where Rest finds it
-			c.odd = true
+			c.Unsupported = true
 		case "object":
 			r.object(c)
-			c.odd = c.odd || r.Namespace == "" // every pod has one, and it comes before the pod
+			c.Unsupported = c.Unsupported || r.Namespace == "" // every pod has one, and it comes before the pod
 			return
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
-	c.odd = true // no object
+	c.Unsupported = true // no object
 }
 
-func (r *Review) object(c *cursor) {
+func (r *Review) object(c *boundedjson.Scanner) {
 	known := false
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "metadata":
-			c.once(&seen, 0)
+			c.Once(&seen, 0)
 			metadata(c, &r.Meta)
 			known = true
 		case "spec":
-			c.odd = c.odd || !known
+			c.Unsupported = c.Unsupported || !known
 			r.spec = *c
 			return
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
-	c.odd = true // no pod is without a spec
+	c.Unsupported = true // no pod is without a spec
 }
 
-func metadata(c *cursor, into *metav1.ObjectMeta) {
+func metadata(c *boundedjson.Scanner, into *metav1.ObjectMeta) {
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "name":
-			c.once(&seen, 0)
-			into.Name = c.ascii()
+			c.Once(&seen, 0)
+			into.Name = c.ASCII()
 		case "generateName":
-			c.once(&seen, 1)
-			into.GenerateName = c.ascii()
+			c.Once(&seen, 1)
+			into.GenerateName = c.ASCII()
 		case "namespace":
-			c.once(&seen, 2)
-			into.Namespace = c.ascii()
+			c.Once(&seen, 2)
+			into.Namespace = c.ASCII()
 		case "uid":
-			c.once(&seen, 3)
-			into.UID = types.UID(c.ascii())
+			c.Once(&seen, 3)
+			into.UID = types.UID(c.ASCII())
 		case "labels":
-			c.once(&seen, 4)
+			c.Once(&seen, 4)
 			into.Labels = pairs(c)
 		case "annotations":
-			c.once(&seen, 5)
+			c.Once(&seen, 5)
 			into.Annotations = pairs(c)
 		case "ownerReferences":
-			c.once(&seen, 6)
+			c.Once(&seen, 6)
 			into.OwnerReferences = owners(c)
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
 }
 
 // pairs is a map of strings.
-func pairs(c *cursor) map[string]string {
-	if c.null() {
+func pairs(c *boundedjson.Scanner) map[string]string {
+	if c.Null() {
 		return nil
 	}
 	out := make(map[string]string, 8)
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
-		c.pay(sizeOfPair)
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
+		c.Pay(sizeOfPair)
 		known := len(out)
-		out[string(key)] = c.words()
-		c.odd = c.odd || len(out) == known // it came twice
+		out[string(key)] = c.Text()
+		c.Unsupported = c.Unsupported || len(out) == known // it came twice
 	}
 	return out
 }
@@ -169,39 +171,39 @@ func pairs(c *cursor) map[string]string {
 // sizeOfPair is what an entry of a map of strings takes: two strings, and what the map itself needs.
 const sizeOfPair = 48
 
-func owners(c *cursor) []metav1.OwnerReference {
-	if c.null() {
+func owners(c *boundedjson.Scanner) []metav1.OwnerReference {
+	if c.Null() {
 		return nil
 	}
 	out := make([]metav1.OwnerReference, 0, 1)
-	c.array()
-	for c.item() {
+	c.Array()
+	for c.Item() {
 		var o metav1.OwnerReference
 		var seen uint32
-		c.pay(int(unsafe.Sizeof(o)))
-		c.object()
-		for key, more := c.member(); more; key, more = c.member() {
+		c.Pay(int(unsafe.Sizeof(o)))
+		c.Object()
+		for key, more := c.Member(); more; key, more = c.Member() {
 			switch string(key) {
 			case "apiVersion":
-				c.once(&seen, 0)
-				o.APIVersion = c.ascii()
+				c.Once(&seen, 0)
+				o.APIVersion = c.ASCII()
 			case "kind":
-				c.once(&seen, 1)
-				o.Kind = c.ascii()
+				c.Once(&seen, 1)
+				o.Kind = c.ASCII()
 			case "name":
-				c.once(&seen, 2)
-				o.Name = c.ascii()
+				c.Once(&seen, 2)
+				o.Name = c.ASCII()
 			case "uid":
-				c.once(&seen, 3)
-				o.UID = types.UID(c.ascii())
+				c.Once(&seen, 3)
+				o.UID = types.UID(c.ASCII())
 			case "controller":
-				c.once(&seen, 4)
-				o.Controller = new(c.flag())
+				c.Once(&seen, 4)
+				o.Controller = new(c.Bool())
 			case "blockOwnerDeletion":
-				c.once(&seen, 5)
-				o.BlockOwnerDeletion = new(c.flag())
+				c.Once(&seen, 5)
+				o.BlockOwnerDeletion = new(c.Bool())
 			default:
-				c.skip()
+				c.Skip()
 			}
 		}
 		out = append(out, o)

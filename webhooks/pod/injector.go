@@ -1,30 +1,32 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package pod
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inject"
@@ -32,11 +34,10 @@ import (
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
-	"github.com/memfit/memfit/internal/review"
 )
 
-// PodPath is where the API server sends pods.
-const PodPath = "/mutate--v1-pod"
+// Path is where the API server sends pods.
+const Path = "/mutate--v1-pod"
 
 // lookupTimeout bounds all lookups of one admission. They are answered from caches in microseconds; the time is for a cache that
 // is not synced yet. It is well below the webhook's own timeout of 2s, so that the pod goes on with a reason instead of without.
@@ -49,9 +50,9 @@ const mirrorPod = "kubernetes.io/config.mirror"
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
 
-// PodInjector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because a
+// Injector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because a
 // Defaulter cannot return warnings and turns every error into a denial.
-type PodInjector struct {
+type Injector struct {
 	// Governor knows profiles and owners.
 	Governor *govern.Governor
 	// Reader reads MemoryRecommendations from the cache, for sizes.
@@ -64,63 +65,94 @@ type PodInjector struct {
 	Metrics *Metrics
 	// Clock times admissions.
 	Clock clock.PassiveClock
-
-	known patchCache
 }
 
-// podRequest is a new pod as somebody reads it: [podHandler] from bytes, the framework's way from what it decoded.
-type podRequest interface {
-	// metadata is what decides who governs the pod, with the namespace of the request.
-	metadata() (*metav1.ObjectMeta, error)
-	// template is all that a plan for the pod is made from, as text, and whether the request is a dry run; ok is false when that cannot
-	// be told without decoding the pod.
-	template() (text []byte, dryRun, ok bool)
-	// pod is all that a plan is made from, and what is there to patch.
-	pod() (newPod, error)
-	// scratch is memory for the patch.
-	scratch() []byte
-	// logger says which request it speaks of.
-	logger(ctx context.Context) logr.Logger
+// Request is a new pod as somebody reads it: [Injector.Handle] from what the framework decoded, package fastpath from bytes.
+type Request interface {
+	// Metadata is what decides who governs the pod, with the namespace of the request.
+	Metadata() (*metav1.ObjectMeta, error)
+	// Known is the outcome of an earlier pod that was like this one in all that a plan reads of a pod, under the same inputs besides, and
+	// whether this request is a dry run. Nil: there was none, or nobody remembers.
+	Known(inputs Inputs) (o *Outcome, dryRun bool)
+	// Remember keeps an outcome for the inputs that Known was asked about.
+	Remember(o *Outcome)
+	// Pod is all that a plan is made from, and what is there to patch; [ErrHandOver] where that cannot be told.
+	Pod() (NewPod, error)
+	// Scratch is memory for the patch.
+	Scratch() []byte
+	// Logger says which request it speaks of.
+	Logger(ctx context.Context) logr.Logger
 }
 
-// newPod is a request for a new pod.
-type newPod struct {
-	pod     *corev1.Pod
-	outline review.Outline
-	dryRun  bool
-	// exact: nothing is in the pod that is not in its template. Other people's annotations, which are not, are here.
-	exact       bool
-	annotations map[string]string
+// Inputs are all that an outcome depends on besides the pod itself.
+type Inputs struct {
+	// Profile and Generation say which spec governs.
+	Profile    types.UID
+	Generation int64
+	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is known. Paused: the
+	// sizes wait.
+	Recommendation types.UID
+	Version        string
+	Paused         bool
+	// LimitRanges and LargestNode say what a recommended size has to fit into. Quotas are no part of it: see Outcome.Need.
+	LimitRanges uint64
+	LargestNode memory.Bytes
+	// ConfigMaps: the keys of ConfigMaps are read, which may change. An outcome for a pod that names one is never remembered.
+	ConfigMaps bool
 }
 
-// answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
-type answer struct {
-	patch    []byte
-	warnings []string
-	// result is both as [review.AppendResult] writes them, if that is known already.
-	result []byte
-	// handOver: the request is unusual, and nothing was found out.
-	handOver bool
+// NewPod is a request for a new pod.
+type NewPod struct {
+	Pod     *corev1.Pod
+	Outline Outline
+	DryRun  bool
+	// Record: Pod has only memfit's own annotations, and all of them are in Annotations. A record of up to so many bytes fits beside them for
+	// certain. 0: Pod has all annotations.
+	Record      int
+	Annotations map[string]string
 }
+
+// Outcome is what becomes of a pod, and of all that are like it.
+type Outcome struct {
+	Answer
+
+	// Counters count what became of each container that the plan speaks of.
+	Counters []prometheus.Counter
+	// Need is what a quota would count of the pod, if it is sized. Where one has no room for it, another outcome is right.
+	Need neighbours.Size
+}
+
+// Answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
+type Answer struct {
+	Patch    []byte
+	Warnings []string
+	// Result is both as they are written into an AdmissionReview, if that is known already.
+	Result []byte
+	// HandOver: the request is unusual, and nothing was found out.
+	HandOver bool
+}
+
+// ErrHandOver is what is unusual about a request and seen late.
+var ErrHandOver = errors.New("the request is not as API servers write it")
 
 // Handle answers for a pod that the framework decoded. It always allows.
-func (h *PodInjector) Handle(ctx context.Context, req admission.Request) admission.Response {
-	a := h.answer(ctx, (*decoded)(&req))
-	response := admission.Allowed("").WithWarnings(a.warnings...)
-	if len(a.patch) > 0 {
-		response.Patch, response.PatchType = a.patch, ptr.To(admissionv1.PatchTypeJSONPatch)
+func (h *Injector) Handle(ctx context.Context, req admission.Request) admission.Response {
+	a := h.Answer(ctx, (*decoded)(&req))
+	response := admission.Allowed("").WithWarnings(a.Warnings...)
+	if len(a.Patch) > 0 {
+		response.Patch, response.PatchType = a.Patch, ptr.To(admissionv1.PatchTypeJSONPatch)
 	}
 	return response
 }
 
-// answer answers for one pod.
-func (h *PodInjector) answer(ctx context.Context, s podRequest) (a answer) {
+// Answer answers for one pod.
+func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
 			a, result = h.failOpen(ctx, s, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
-		if !a.handOver {
+		if !a.HandOver {
 			h.Metrics.observe(result, h.Clock.Since(start))
 		}
 	}()
@@ -130,13 +162,13 @@ func (h *PodInjector) answer(ctx context.Context, s podRequest) (a answer) {
 	ctx = patience
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
-	meta, err := s.metadata()
+	meta, err := s.Metadata()
 	if err != nil {
 		return h.failOpen(ctx, s, "decode", err)
 	}
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
 		result = resultUngoverned
-		return answer{}
+		return Answer{}
 	}
 	ruling, err := h.Governor.Resolve(ctx, meta)
 	if err != nil {
@@ -148,56 +180,73 @@ func (h *PodInjector) answer(ctx context.Context, s podRequest) (a answer) {
 	}
 
 	o, dryRun, err := h.outcome(ctx, s, ruling)
-	if errors.Is(err, errHandOver) {
-		return answer{handOver: true}
+	if errors.Is(err, ErrHandOver) {
+		return Answer{HandOver: true}
 	}
 	if err != nil {
 		return h.failOpen(ctx, s, "plan", err)
 	}
 	result = resultGoverned
 	if !dryRun {
-		for _, c := range o.counters {
+		for _, c := range o.Counters {
 			c.Inc()
 		}
 	}
-	return o.answer
+	return o.Answer
 }
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
-func (h *PodInjector) outcome(ctx context.Context, s podRequest, ruling govern.Resolution) (o *outcome, dryRun bool, err error) {
+func (h *Injector) outcome(ctx context.Context, s Request, ruling govern.Resolution) (o *Outcome, dryRun bool, err error) {
 	rec, err := h.recommendation(ctx, ruling)
 	if err != nil {
 		return nil, false, err
 	}
 	around := h.around(ruling, rec)
-	like, dryRun, usual := h.likeness(s, ruling, rec, around)
-	if usual {
-		if o := h.known.get(like); o != nil && around.holds(o.need) {
+	inputs, shared := h.inputs(ruling, rec, around)
+	if shared {
+		if o, dryRun := s.Known(inputs); o != nil && around.holds(o.Need) {
 			h.Metrics.reused.Inc()
 			return o, dryRun, nil
 		}
 	}
-	r, err := s.pod()
+	r, err := s.Pod()
 	if err != nil {
 		return nil, false, err
 	}
-	in := inject.Input{Pod: r.pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Facts: around.factsFor(r.pod), Live: live(rec), ConfigMapKeys: h.configMapKeys(ctx, r.pod)}
+	in := inject.Input{
+		Pod: r.Pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Facts: around.factsFor(r.Pod), Live: live(rec),
+		ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
+	}
 	plan := inject.MakePlan(in)
-	if record, _ := plan.Annotation(); r.exact && len(record) > maxResult { // it may not fit beside the other annotations
-		r.pod.Annotations, r.exact = r.annotations, false
+	if record, _ := plan.Annotation(); r.Record > 0 && len(record) > r.Record { // it may not fit beside the other annotations
+		r.Pod.Annotations, shared = r.Annotations, false
 		plan = inject.MakePlan(in)
 	}
-	o = &outcome{}
-	if o.patch, err = podPatch(s.scratch(), r.outline, r.pod, plan); err != nil {
+	o = &Outcome{}
+	if o.Patch, err = podPatch(s.Scratch(), r.Outline, r.Pod, plan); err != nil {
 		return nil, false, err
 	}
-	if _, seen := r.pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.patch) > 0 {
-		o.warnings, o.counters = warnings(plan), h.Metrics.countersOf(plan, r.pod)
+	if _, seen := r.Pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.Patch) > 0 {
+		o.Warnings, o.Counters = warnings(plan), h.Metrics.countersOf(plan, r.Pod)
 	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
-	if o.need = around.need(r.pod, plan); usual && r.exact && !plan.ShortOfQuota() && around.holds(o.need) {
-		o.result = h.known.add(like, o)
+	if o.Need = around.need(r.Pod, plan); shared && r.Record > 0 && !plan.ShortOfQuota() && around.holds(o.Need) {
+		s.Remember(o)
 	}
-	return o, r.dryRun, nil
+	return o, r.DryRun, nil
+}
+
+// inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never remembered.
+func (h *Injector) inputs(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation, room around) (in Inputs, ok bool) {
+	governs := ruling.Profile
+	if room.depends() || governs.UID == "" {
+		return Inputs{}, false
+	}
+	in = Inputs{Profile: governs.UID, Generation: governs.Generation, ConfigMaps: h.ConfigMaps != nil}
+	if rec != nil {
+		in.Recommendation, in.Version, in.Paused = rec.UID, rec.ResourceVersion, ruling.Paused != ""
+	}
+	in.LimitRanges, in.LargestNode = room.limitRanges(), room.largestNode
+	return in, true
 }
 
 // around is what a new pod that is sized has to fit into. The zero value is for pods that are not.
@@ -208,7 +257,7 @@ type around struct {
 }
 
 // around reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
-func (h *PodInjector) around(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) around {
+func (h *Injector) around(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) around {
 	if h.Constraints == nil || rec == nil || !sized(ruling, rec) {
 		return around{}
 	}
@@ -268,7 +317,7 @@ func warnings(plan inject.Plan) (all []string) {
 }
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
-func (h *PodInjector) recommendation(ctx context.Context, ruling govern.Resolution) (*v1alpha1.MemoryRecommendation, error) {
+func (h *Injector) recommendation(ctx context.Context, ruling govern.Resolution) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
@@ -327,7 +376,7 @@ func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read may hold any key
 // and is not among them; the plan then says so.
-func (h *PodInjector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string][]string {
+func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string][]string {
 	if h.ConfigMaps == nil {
 		return nil
 	}
@@ -360,28 +409,21 @@ func sizesNewPods(p *profile.Named) bool {
 }
 
 // notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(ruling govern.Resolution) answer {
+func notGoverned(ruling govern.Resolution) Answer {
 	if ruling.Problem == profile.NotFound || ruling.Problem == profile.Ambiguous {
-		return answer{warnings: []string{"memfit: " + ruling.Why}}
+		return Answer{Warnings: []string{"memfit: " + ruling.Why}}
 	}
-	return answer{}
+	return Answer{}
 }
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
-func (h *PodInjector) failOpen(ctx context.Context, s podRequest, step string, err error) answer {
-	if beyond := (*review.BoundsError)(nil); errors.As(err, &beyond) { // whoever wrote the pod can do something about it
+func (h *Injector) failOpen(ctx context.Context, s Request, step string, err error) Answer {
+	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) { // whoever wrote the pod can do something about it
 		h.Metrics.outOfBounds.Inc()
-		s.logger(ctx).Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
-		return answer{warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
+		s.Logger(ctx).Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
+		return Answer{Warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
-	s.logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return answer{warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}
-}
-
-// Register serves the injector at [PodPath].
-func (h *PodInjector) Register(mux interface {
-	Register(path string, hook http.Handler)
-}) {
-	mux.Register(PodPath, &podHandler{injector: h, usual: &admission.Webhook{Handler: h}})
+	s.Logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
+	return Answer{Warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}
 }

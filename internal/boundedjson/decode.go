@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+package boundedjson
 
 import (
 	"encoding/json"
@@ -44,23 +44,23 @@ func Decode(text []byte, into any) error {
 
 // Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it does not say.
 func Check(text []byte, into any) error {
-	c := checker{cursorOver(text)}
+	c := checker{NewScanner(text)}
 	c.space()
 	if err := c.check(shapeOf(reflect.TypeOf(into).Elem())); err != nil {
 		return err
 	}
-	if c.odd {
+	if c.Unsupported {
 		return errNotJSON
 	}
 	return nil
 }
 
 // checker walks over a text as a decoder does.
-type checker struct{ cursor }
+type checker struct{ Scanner }
 
 // check looks at the value at the cursor and moves behind it.
 func (c *checker) check(s *shape) *BoundsError {
-	if c.pay(s.size); c.left < 0 {
+	if c.Pay(s.size); c.left < 0 {
 		return &BoundsError{Why: fmt.Sprintf("it would take more than %d bytes of memory for each of its own: it has too many items that are nearly empty", DecodedPerByte)}
 	}
 	start := byte(0)
@@ -69,7 +69,7 @@ func (c *checker) check(s *shape) *BoundsError {
 	}
 	switch {
 	case s.quantity:
-		if err := memory.CheckQuantity(c.raw()); err != nil {
+		if err := memory.CheckQuantity(c.Raw()); err != nil {
 			return &BoundsError{Why: err.Error()}
 		}
 	case s.item != nil && start == '[':
@@ -77,14 +77,14 @@ func (c *checker) check(s *shape) *BoundsError {
 	case (s.fields != nil || s.value != nil) && start == '{':
 		return c.members(s)
 	default:
-		c.skip()
+		c.Skip()
 	}
 	return nil
 }
 
 func (c *checker) items(s *shape) *BoundsError {
-	c.array()
-	for i := 0; c.item(); i++ {
+	c.Array()
+	for i := 0; c.Item(); i++ {
 		if err := c.check(s.item); err != nil {
 			err.Field = fmt.Sprintf("[%d]%s", i, err.Field)
 			return err
@@ -94,7 +94,7 @@ func (c *checker) items(s *shape) *BoundsError {
 }
 
 func (c *checker) members(s *shape) *BoundsError {
-	c.object()
+	c.Object()
 	for {
 		key, more := c.key()
 		if !more {
@@ -105,7 +105,7 @@ func (c *checker) members(s *shape) *BoundsError {
 			value = s.fields[key]
 		}
 		if value == nil {
-			c.skip()
+			c.Skip()
 			continue
 		}
 		if err := c.check(value); err != nil {
@@ -115,24 +115,24 @@ func (c *checker) members(s *shape) *BoundsError {
 	}
 }
 
-// key is [cursor.member] with keys that need decoding.
+// key is [Scanner.Member] with keys that need decoding.
 func (c *checker) key() (key string, more bool) {
 	if !c.next('}') {
 		return "", false
 	}
 	start := c.at
-	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.string() {
-		c.odd = true
+	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.skipString() {
+		c.Unsupported = true
 		return "", false
 	}
 	text := c.text[start:c.at]
 	if inner, ok := quoted(text); ok {
 		key = string(inner)
 	} else if json.Unmarshal(text, &key) != nil {
-		c.odd = true
+		c.Unsupported = true
 	}
-	if c.space(); c.odd || c.at >= len(c.text) || c.text[c.at] != ':' {
-		c.odd = true
+	if c.space(); c.Unsupported || c.at >= len(c.text) || c.text[c.at] != ':' {
+		c.Unsupported = true
 		return "", false
 	}
 	c.at++

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+package fastpath
 
 import (
 	"bytes"
@@ -11,17 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/webhooks/pod"
 )
-
-// Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added first.
-type Outline struct {
-	Annotations                bool
-	InitContainers, Containers []Resources
-}
-
-// Resources of one container: whether the field is there, and its parts.
-type Resources struct{ Present, Limits, Requests bool }
 
 // Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides, and whether the
 // request is a dry run. ok is false when anything of it is unusual.
@@ -29,59 +22,58 @@ type Resources struct{ Present, Limits, Requests bool }
 // A plan is made from the containers' names, commands, variables, resources, resize and restart policies, the volumes in memory and
 // the names of the mounts of a pod that has such, and the pod's own resources, OS, restart policy, and overhead; quotas choose pods by
 // priority class and deadline.
-func (r *Review) Rest(into *corev1.Pod) (outline Outline, dryRun, ok bool) {
+func (r *Review) Rest(into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
 	c := r.spec
 	into.ObjectMeta = r.Meta
 	outline.Annotations = r.Meta.Annotations != nil
 	s := spec{c: &c, inMemory: true}
 	s.read(&into.Spec, &outline)
-	dryRun = c.afterSpec()
-	return outline, dryRun, !c.odd
+	dryRun = afterSpec(&c)
+	return outline, dryRun, !c.Unsupported
 }
 
 // afterSpec moves over what comes after the pod's spec; dryRun is what the request says.
-func (c *cursor) afterSpec() (dryRun bool) {
-	c.rest("metadata", "spec") // of the pod: its status says nothing yet
+func afterSpec(c *boundedjson.Scanner) (dryRun bool) {
+	rest(c, "metadata", "spec") // of the pod: its status says nothing yet
 	var seen uint32
-	for key, more := c.member(); more; key, more = c.member() { // of the request
+	for key, more := c.Member(); more; key, more = c.Member() { // of the request
 		switch string(key) {
 		case "dryRun":
-			c.once(&seen, 0)
-			dryRun = c.flag()
+			c.Once(&seen, 0)
+			dryRun = c.Bool()
 		case "uid", "namespace", "object":
-			c.odd = true
+			c.Unsupported = true
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
-	c.rest("apiVersion", "kind", "request") // of the review
-	c.space()
-	c.odd = c.odd || c.at < len(c.text)
+	rest(c, "apiVersion", "kind", "request") // of the review
+	c.End()
 	return dryRun
 }
 
 // rest moves out of an object of which all that matters was read, and must not come again.
-func (c *cursor) rest(read ...string) {
-	for key, more := c.member(); more; key, more = c.member() {
+func rest(c *boundedjson.Scanner, read ...string) {
+	for key, more := c.Member(); more; key, more = c.Member() {
 		if slices.Contains(read, string(key)) {
-			c.odd = true
+			c.Unsupported = true
 		}
-		c.skip()
+		c.Skip()
 	}
 }
 
 // spec is a pod's spec as it is read.
 type spec struct {
-	c *cursor
+	c *boundedjson.Scanner
 	// inMemory is false once it is known that no volume is in memory, so that mounts mean nothing.
 	inMemory bool
 }
 
-func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
+func (s *spec) read(into *corev1.PodSpec, outline *pod.Outline) {
 	c := s.c
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		s.once(&seen, key)
 		switch string(key) {
 		case "containers":
@@ -92,28 +84,28 @@ func (s *spec) read(into *corev1.PodSpec, outline *Outline) {
 			into.Volumes = volumes(c)
 			s.inMemory = len(into.Volumes) > 0
 		case "os":
-			c.decode(&into.OS)
+			c.Decode(&into.OS)
 		case "resources":
-			c.decode(&into.Resources)
+			c.Decode(&into.Resources)
 		case "restartPolicy":
-			into.RestartPolicy = corev1.RestartPolicy(c.words())
+			into.RestartPolicy = corev1.RestartPolicy(c.Text())
 		case "overhead":
-			c.decode(&into.Overhead)
+			c.Decode(&into.Overhead)
 		case "priorityClassName":
-			into.PriorityClassName = c.words()
+			into.PriorityClassName = c.Text()
 		case "activeDeadlineSeconds":
-			c.decode(&into.ActiveDeadlineSeconds)
+			c.Decode(&into.ActiveDeadlineSeconds)
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
 }
 
-// once notes a member of the spec that is read, see [cursor.once].
+// once notes a member of the spec that is read, see [boundedjson.Scanner.Once].
 func (s *spec) once(seen *uint32, key []byte) {
 	for i, name := range specMembers {
 		if string(key) == name {
-			s.c.once(seen, uint(i))
+			s.c.Once(seen, uint(i))
 		}
 	}
 }
@@ -121,94 +113,94 @@ func (s *spec) once(seen *uint32, key []byte) {
 // specMembers are the members of a spec that are read.
 var specMembers = [...]string{"containers", "initContainers", "volumes", "os", "resources", "restartPolicy"}
 
-func (s *spec) containers() (out []corev1.Container, resources []Resources) {
+func (s *spec) containers() (out []corev1.Container, resources []pod.Resources) {
 	c := s.c
-	if c.null() {
+	if c.Null() {
 		return nil, nil
 	}
-	out, resources = make([]corev1.Container, 0, 2), make([]Resources, 0, 2)
-	c.array()
-	for c.item() {
-		c.pay(int(unsafe.Sizeof(corev1.Container{})))
-		out, resources = append(out, corev1.Container{}), append(resources, Resources{})
+	out, resources = make([]corev1.Container, 0, 2), make([]pod.Resources, 0, 2)
+	c.Array()
+	for c.Item() {
+		c.Pay(int(unsafe.Sizeof(corev1.Container{})))
+		out, resources = append(out, corev1.Container{}), append(resources, pod.Resources{})
 		s.container(&out[len(out)-1], &resources[len(resources)-1])
 	}
 	return out, resources
 }
 
-func (s *spec) container(into *corev1.Container, have *Resources) {
+func (s *spec) container(into *corev1.Container, have *pod.Resources) {
 	c := s.c
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "name":
-			c.once(&seen, 0)
-			into.Name = c.ascii()
+			c.Once(&seen, 0)
+			into.Name = c.ASCII()
 		case "command":
-			c.once(&seen, 1)
+			c.Once(&seen, 1)
 			into.Command = list(c)
 		case "args":
-			c.once(&seen, 2)
+			c.Once(&seen, 2)
 			into.Args = list(c)
 		case "env":
-			c.once(&seen, 3)
+			c.Once(&seen, 3)
 			into.Env = variables(c)
 		case "envFrom":
-			c.once(&seen, 4)
-			c.decode(&into.EnvFrom)
+			c.Once(&seen, 4)
+			c.Decode(&into.EnvFrom)
 		case "resources":
-			c.once(&seen, 5)
-			have.Present = !c.null()
+			c.Once(&seen, 5)
+			have.Present = !c.Null()
 			if have.Present {
 				resources(c, &into.Resources)
 				have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
 			}
 		case "resizePolicy":
-			c.once(&seen, 6)
-			c.decode(&into.ResizePolicy)
+			c.Once(&seen, 6)
+			c.Decode(&into.ResizePolicy)
 		case "restartPolicy":
-			c.once(&seen, 7)
-			c.decode(&into.RestartPolicy)
+			c.Once(&seen, 7)
+			c.Decode(&into.RestartPolicy)
 		case "volumeMounts":
-			c.once(&seen, 8)
+			c.Once(&seen, 8)
 			if !s.inMemory {
-				c.skip()
+				c.Skip()
 				continue
 			}
 			into.VolumeMounts = mounts(c)
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
 }
 
-func list(c *cursor) []string {
-	if c.null() {
+func list(c *boundedjson.Scanner) []string {
+	if c.Null() {
 		return nil
 	}
 	out := make([]string, 0, 4)
-	c.array()
-	for c.item() {
-		c.pay(int(unsafe.Sizeof("")))
-		out = append(doubled(out), c.words())
+	c.Array()
+	for c.Item() {
+		c.Pay(int(unsafe.Sizeof("")))
+		out = append(doubled(out), c.Text())
 	}
 	return out
 }
 
 // variables are a container's env. One with any other source than a field of the pod is decoded the usual way.
-func variables(c *cursor) []corev1.EnvVar {
-	if c.null() {
+func variables(c *boundedjson.Scanner) []corev1.EnvVar {
+	if c.Null() {
 		return nil
 	}
 	out := make([]corev1.EnvVar, 0, 8)
-	c.array()
-	for c.item() {
-		c.pay(int(unsafe.Sizeof(corev1.EnvVar{})))
+	c.Array()
+	for c.Item() {
+		c.Pay(int(unsafe.Sizeof(corev1.EnvVar{})))
 		v, before := corev1.EnvVar{}, *c
 		if !pair(c, &v) {
 			*c, v = before, corev1.EnvVar{}
-			c.decode(&v)
+			c.Decode(&v)
 		}
 		out = append(doubled(out), v)
 	}
@@ -224,19 +216,19 @@ func doubled[T any](list []T) []T {
 }
 
 // pair reads a variable; false when it has more than a name and a value or a field of the pod.
-func pair(c *cursor, into *corev1.EnvVar) bool {
+func pair(c *boundedjson.Scanner, into *corev1.EnvVar) bool {
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "name":
-			c.once(&seen, 0)
-			into.Name = c.words()
+			c.Once(&seen, 0)
+			into.Name = c.Text()
 		case "value":
-			c.once(&seen, 1)
-			into.Value = c.words()
+			c.Once(&seen, 1)
+			into.Value = c.Text()
 		case "valueFrom":
-			c.once(&seen, 2)
+			c.Once(&seen, 2)
 			if into.ValueFrom = fromField(c); into.ValueFrom == nil {
 				return false
 			}
@@ -244,95 +236,95 @@ func pair(c *cursor, into *corev1.EnvVar) bool {
 			return false
 		}
 	}
-	return !c.odd
+	return !c.Unsupported
 }
 
 // fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it is another.
-func fromField(c *cursor) *corev1.EnvVarSource {
+func fromField(c *boundedjson.Scanner) *corev1.EnvVarSource {
 	var field corev1.ObjectFieldSelector
 	var seen uint32
-	c.object()
-	if key, more := c.member(); !more || string(key) != "fieldRef" {
+	c.Object()
+	if key, more := c.Member(); !more || string(key) != "fieldRef" {
 		return nil
 	}
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "apiVersion":
-			c.once(&seen, 0)
-			field.APIVersion = c.words()
+			c.Once(&seen, 0)
+			field.APIVersion = c.Text()
 		case "fieldPath":
-			c.once(&seen, 1)
-			field.FieldPath = c.words()
+			c.Once(&seen, 1)
+			field.FieldPath = c.Text()
 		default:
 			return nil
 		}
 	}
-	if _, more := c.member(); more || c.odd {
+	if _, more := c.Member(); more || c.Unsupported {
 		return nil
 	}
 	return &corev1.EnvVarSource{FieldRef: &field}
 }
 
 // resources are a container's limits and requests. With claims or anything newer, all of it is decoded the usual way.
-func resources(c *cursor, into *corev1.ResourceRequirements) {
+func resources(c *boundedjson.Scanner, into *corev1.ResourceRequirements) {
 	before := *c
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		switch string(key) {
 		case "limits":
-			c.once(&seen, 0)
+			c.Once(&seen, 0)
 			into.Limits = quantities(c)
 		case "requests":
-			c.once(&seen, 1)
+			c.Once(&seen, 1)
 			into.Requests = quantities(c)
 		default:
 			*c, *into = before, corev1.ResourceRequirements{}
-			c.decode(into)
+			c.Decode(into)
 			return
 		}
 	}
 }
 
-func quantities(c *cursor) corev1.ResourceList {
-	if c.null() {
+func quantities(c *boundedjson.Scanner) corev1.ResourceList {
+	if c.Null() {
 		return nil
 	}
 	out := make(corev1.ResourceList, 2)
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		var q resource.Quantity
-		value, known := c.raw(), len(out)
-		if c.odd || memory.CheckQuantity(value) != nil || q.UnmarshalJSON(value) != nil {
-			c.odd = true
+		value, known := c.Raw(), len(out)
+		if c.Unsupported || memory.CheckQuantity(value) != nil || q.UnmarshalJSON(value) != nil {
+			c.Unsupported = true
 			return nil
 		}
-		c.pay(sizeOfPair + int(unsafe.Sizeof(q)))
+		c.Pay(sizeOfPair + int(unsafe.Sizeof(q)))
 		out[corev1.ResourceName(key)] = q
-		c.odd = c.odd || len(out) == known // it came twice
+		c.Unsupported = c.Unsupported || len(out) == known // it came twice
 	}
 	return out
 }
 
 // mounts have their volume's name and nothing else.
-func mounts(c *cursor) []corev1.VolumeMount {
-	if c.null() {
+func mounts(c *boundedjson.Scanner) []corev1.VolumeMount {
+	if c.Null() {
 		return nil
 	}
 	out := make([]corev1.VolumeMount, 0, 4)
-	c.array()
-	for c.item() {
+	c.Array()
+	for c.Item() {
 		var m corev1.VolumeMount
 		var seen uint32
-		c.pay(int(unsafe.Sizeof(m)))
-		c.object()
-		for key, more := c.member(); more; key, more = c.member() {
+		c.Pay(int(unsafe.Sizeof(m)))
+		c.Object()
+		for key, more := c.Member(); more; key, more = c.Member() {
 			if string(key) == "name" {
-				c.once(&seen, 0)
-				m.Name = c.words()
+				c.Once(&seen, 0)
+				m.Name = c.Text()
 			} else {
-				c.skip()
+				c.Skip()
 			}
 		}
 		out = append(doubled(out), m)
@@ -341,20 +333,20 @@ func mounts(c *cursor) []corev1.VolumeMount {
 }
 
 // volumes are those in memory, which count against the limit. The rest, with their many fields, mean nothing to a plan.
-func volumes(c *cursor) (out []corev1.Volume) {
-	if c.null() {
+func volumes(c *boundedjson.Scanner) (out []corev1.Volume) {
+	if c.Null() {
 		return nil
 	}
-	c.array()
-	for c.item() {
+	c.Array()
+	for c.Item() {
 		before := *c
-		if !mayBeInMemory(c.raw()) {
+		if !mayBeInMemory(c.Raw()) {
 			continue
 		}
 		var v corev1.Volume
 		*c = before
-		c.pay(int(unsafe.Sizeof(v) + unsafe.Sizeof(corev1.EmptyDirVolumeSource{})))
-		if c.decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
+		c.Pay(int(unsafe.Sizeof(v) + unsafe.Sizeof(corev1.EmptyDirVolumeSource{})))
+		if c.Decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
 			out = append(doubled(out), v)
 		}
 	}

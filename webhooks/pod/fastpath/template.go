@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+package fastpath
 
 import (
 	"encoding/binary"
@@ -20,8 +20,8 @@ func (r *Review) AppendTemplate(out []byte, prefix string) (template []byte, dry
 	s := spec{c: &c, inMemory: true}
 	out = r.annotations(out, prefix)
 	out = s.template(out)
-	dryRun = c.afterSpec()
-	return out, dryRun, !c.odd
+	dryRun = afterSpec(&c)
+	return out, dryRun, !c.Unsupported
 }
 
 func (r *Review) annotations(out []byte, prefix string) []byte {
@@ -44,8 +44,8 @@ func (r *Review) annotations(out []byte, prefix string) []byte {
 func (s *spec) template(out []byte) []byte {
 	c := s.c
 	var seen uint32
-	c.object()
-	for key, more := c.member(); more; key, more = c.member() {
+	c.Object()
+	for key, more := c.Member(); more; key, more = c.Member() {
 		s.once(&seen, key) // volumes that come twice would look like one list of both
 		switch string(key) {
 		case "containers", "initContainers":
@@ -53,9 +53,9 @@ func (s *spec) template(out []byte) []byte {
 		case "volumes":
 			out = s.volumesTemplate(out, key)
 		case "os", "resources", "restartPolicy", "overhead", "priorityClassName", "activeDeadlineSeconds":
-			out = piece(piece(out, key), c.raw())
+			out = piece(piece(out, key), c.Raw())
 		default:
-			c.skip()
+			c.Skip()
 		}
 	}
 	return append(out, '.')
@@ -63,18 +63,18 @@ func (s *spec) template(out []byte) []byte {
 
 func (s *spec) containersTemplate(out []byte) []byte {
 	c := s.c
-	if c.null() {
+	if c.Null() {
 		return append(out, '0')
 	}
-	c.array()
-	for c.item() {
-		c.object()
-		for key, more := c.member(); more; key, more = c.member() {
+	c.Array()
+	for c.Item() {
+		c.Object()
+		for key, more := c.Member(); more; key, more = c.Member() {
 			if string(key) == "volumeMounts" && !s.inMemory {
-				c.skip()
+				c.Skip()
 				continue
 			}
-			out = piece(piece(out, key), c.raw())
+			out = piece(piece(out, key), c.Raw())
 		}
 		out = append(out, ',')
 	}
@@ -85,12 +85,12 @@ func (s *spec) containersTemplate(out []byte) []byte {
 func (s *spec) volumesTemplate(out, key []byte) []byte {
 	c := s.c
 	s.inMemory = false
-	if c.null() {
+	if c.Null() {
 		return out
 	}
-	c.array()
-	for c.item() {
-		if volume := c.raw(); mayBeInMemory(volume) {
+	c.Array()
+	for c.Item() {
+		if volume := c.Raw(); mayBeInMemory(volume) {
 			s.inMemory = true
 			out = piece(piece(out, key), volume)
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package fastpath
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
@@ -83,7 +84,7 @@ func BenchmarkPod(b *testing.B) {
 	}
 }
 
-func benchHandler(b *testing.B, governed bool) *podHandler {
+func benchHandler(b *testing.B, governed bool) *Handler {
 	b.Helper()
 	const ns = "team-00"
 	profile := build.Profile(ns, "nodejs-00000", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingOnCreate), func(s *v1alpha1.MemoryProfileSpec) {
@@ -116,7 +117,7 @@ func benchHandler(b *testing.B, governed bool) *podHandler {
 	if err := governor.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return &podHandler{injector: &PodInjector{Governor: governor, Reader: cache, Constraints: &constraints.Index{}, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}}
+	return NewHandler(&pod.Injector{Governor: governor, Reader: cache, Constraints: &constraints.Index{}, Metrics: pod.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}})
 }
 
 // sink takes an answer and keeps its size.

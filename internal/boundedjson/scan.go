@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+package boundedjson
 
 import (
 	"bytes"
@@ -9,68 +9,70 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// cursorOver is a cursor at the beginning of a text, which may become so much in memory.
-func cursorOver(text []byte) cursor {
-	return cursor{text: text, left: MinDecoded + DecodedPerByte*len(text)}
+// NewScanner is a cursor at the beginning of a text, which may become so much in memory.
+func NewScanner(text []byte) Scanner {
+	return Scanner{text: text, left: MinDecoded + DecodedPerByte*len(text)}
 }
 
-// cursor walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does that.
+// Scanner walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does that.
 //
 // Its methods expect the cursor before a value and leave it behind that value. Where the text is not as an API server writes it,
-// the cursor becomes odd and stays so: no method moves it any more, and what they returned means nothing.
-type cursor struct {
+// the cursor becomes Unsupported and stays so: no method moves it any more, and what they returned means nothing.
+type Scanner struct {
+	// Unsupported: the text is not as an API server writes it, and somebody else has to read it.
+	Unsupported bool
+
 	text  []byte
 	at    int
-	odd   bool
 	fresh bool // an object or array has just begun, so no comma comes first
 	left  int  // bytes of memory that the text may still become, see [MinDecoded]
 }
 
-// pay takes memory for something that is read.
-func (c *cursor) pay(bytes int) {
+// Pay takes memory for something that is read.
+func (c *Scanner) Pay(bytes int) {
 	if c.left -= bytes; c.left < 0 {
-		c.odd = true
+		c.Unsupported = true
 	}
 }
 
-// once notes that a member of an object was read. A second one of the same name is odd: which of them counts is a matter of the
+// Once notes that a member of an object was read. A second one of the same name is unsupported: which of them counts is a matter of the
 // decoder, and no API server writes one. Members that nobody reads may come as often as they like.
-func (c *cursor) once(seen *uint32, member uint) {
+func (c *Scanner) Once(seen *uint32, member uint) {
 	if *seen&(1<<member) != 0 {
-		c.odd = true
+		c.Unsupported = true
 	}
 	*seen |= 1 << member
 }
 
-// object enters an object.
-func (c *cursor) object() { c.enter('{') }
+// Object enters an object.
+func (c *Scanner) Object() { c.enter('{') }
 
-// array enters an array.
-func (c *cursor) array() { c.enter('[') }
+// Array enters an array.
+func (c *Scanner) Array() { c.enter('[') }
 
-func (c *cursor) enter(bracket byte) {
+func (c *Scanner) enter(bracket byte) {
 	c.space()
-	if c.odd || c.at >= len(c.text) || c.text[c.at] != bracket {
-		c.odd = true
+	if c.Unsupported || c.at >= len(c.text) || c.text[c.at] != bracket {
+		c.Unsupported = true
 		return
 	}
 	c.at, c.fresh = c.at+1, true
 }
 
-// member moves to the next member of the object and returns its key, or moves out of the object and returns false.
-func (c *cursor) member() (key []byte, more bool) {
+// Member moves to the next member of the object and returns its key, or moves out of the object and returns false.
+func (c *Scanner) Member() (key []byte, more bool) {
 	if !c.next('}') {
 		return nil, false
 	}
 	start := c.at + 1
-	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.string() {
-		c.odd = true
+	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.skipString() {
+		c.Unsupported = true
 		return nil, false
 	}
 	key = c.text[start : c.at-1]
 	c.space()
 	if !plain(key) || c.at >= len(c.text) || c.text[c.at] != ':' { // no name that Kubernetes allows needs decoding
-		c.odd = true
+		c.Unsupported = true
 		return nil, false
 	}
 	c.at++
@@ -78,13 +80,13 @@ func (c *cursor) member() (key []byte, more bool) {
 	return key, true
 }
 
-// item moves to the next item of the array, or out of the array and returns false.
-func (c *cursor) item() (more bool) { return c.next(']') }
+// Item moves to the next item of the array, or out of the array and returns false.
+func (c *Scanner) Item() (more bool) { return c.next(']') }
 
-func (c *cursor) next(end byte) (more bool) {
+func (c *Scanner) next(end byte) (more bool) {
 	c.space()
-	if c.odd || c.at >= len(c.text) {
-		c.odd = true
+	if c.Unsupported || c.at >= len(c.text) {
+		c.Unsupported = true
 		return false
 	}
 	switch b := c.text[c.at]; {
@@ -97,81 +99,87 @@ func (c *cursor) next(end byte) (more bool) {
 		c.at++
 		c.space()
 	default:
-		c.odd = true
+		c.Unsupported = true
 		return false
 	}
 	return true
 }
 
-// raw moves over a value and returns its text.
-func (c *cursor) raw() []byte {
+// End is for the end of the text: anything but space that is still to come is unsupported.
+func (c *Scanner) End() {
+	c.space()
+	c.Unsupported = c.Unsupported || c.at < len(c.text)
+}
+
+// Raw moves over a value and returns its text.
+func (c *Scanner) Raw() []byte {
 	start := c.at
-	c.skip()
+	c.Skip()
 	return c.text[start:c.at]
 }
 
-// decode decodes a value the usual way.
-func (c *cursor) decode(into any) {
-	if value := c.raw(); !c.odd && Decode(value, into) != nil {
-		c.odd = true
+// Decode decodes a value the usual way.
+func (c *Scanner) Decode(into any) {
+	if value := c.Raw(); !c.Unsupported && Decode(value, into) != nil {
+		c.Unsupported = true
 	}
 }
 
-// null moves over a null, if there is one.
-func (c *cursor) null() bool {
+// Null moves over a null, if there is one.
+func (c *Scanner) Null() bool {
 	const null = "null"
-	if c.odd || len(c.text)-c.at < len(null) || string(c.text[c.at:c.at+len(null)]) != null {
+	if c.Unsupported || len(c.text)-c.at < len(null) || string(c.text[c.at:c.at+len(null)]) != null {
 		return false
 	}
 	c.at += len(null)
 	return true
 }
 
-// ascii is a string that needs no decoding: printable ASCII without escapes. Anything else is odd.
-func (c *cursor) ascii() string {
-	inner, ok := quoted(c.raw())
-	if c.odd || !ok {
-		c.odd = true
+// ASCII is a string that needs no decoding: printable ASCII without escapes. Anything else is unsupported.
+func (c *Scanner) ASCII() string {
+	inner, ok := quoted(c.Raw())
+	if c.Unsupported || !ok {
+		c.Unsupported = true
 		return ""
 	}
 	return string(inner)
 }
 
-// words is any string.
-func (c *cursor) words() (s string) {
-	value := c.raw()
-	if c.odd {
+// Text is any string.
+func (c *Scanner) Text() (s string) {
+	value := c.Raw()
+	if c.Unsupported {
 		return ""
 	}
 	if inner, ok := quoted(value); ok {
 		return string(inner)
 	}
 	if json.UnmarshalCaseSensitivePreserveInts(value, &s) != nil {
-		c.odd = true
+		c.Unsupported = true
 	}
 	return s
 }
 
-// flag is a boolean.
-func (c *cursor) flag() bool {
-	switch string(c.raw()) {
+// Bool is a boolean.
+func (c *Scanner) Bool() bool {
+	switch string(c.Raw()) {
 	case "true":
 		return true
 	case "false":
 	default:
-		c.odd = true
+		c.Unsupported = true
 	}
 	return false
 }
 
-func (c *cursor) skip() {
-	if c.odd || c.at >= len(c.text) {
-		c.odd = true
+func (c *Scanner) Skip() {
+	if c.Unsupported || c.at >= len(c.text) {
+		c.Unsupported = true
 		return
 	}
 	switch c.text[c.at] {
 	case '"':
-		c.string()
+		c.skipString()
 	case '{', '[':
 		c.nested()
 	default:
@@ -179,18 +187,18 @@ func (c *cursor) skip() {
 		for c.at < len(c.text) && kinds[c.text[c.at]] == scalar {
 			c.at++
 		}
-		c.odd = c.at == start
+		c.Unsupported = c.at == start
 	}
 }
 
 // nested moves over an object or array.
-func (c *cursor) nested() {
+func (c *Scanner) nested() {
 	text, i, depth := c.text, c.at, 0
 	for i < len(text) {
 		switch kinds[text[i]] {
 		case quote:
 			c.at = i
-			if !c.string() {
+			if !c.skipString() {
 				return
 			}
 			i = c.at
@@ -206,11 +214,11 @@ func (c *cursor) nested() {
 		}
 		i++
 	}
-	c.odd = true
+	c.Unsupported = true
 }
 
-// string moves over a string; false when it does not end.
-func (c *cursor) string() bool {
+// skipString moves over a string; false when it does not end.
+func (c *Scanner) skipString() bool {
 	for i := c.at + 1; i < len(c.text); i++ {
 		n := bytes.IndexByte(c.text[i:], '"')
 		if n < 0 {
@@ -226,11 +234,11 @@ func (c *cursor) string() bool {
 			return true
 		}
 	}
-	c.odd = true
+	c.Unsupported = true
 	return false
 }
 
-func (c *cursor) space() {
+func (c *Scanner) space() {
 	for c.at < len(c.text) && c.text[c.at] <= ' ' && kinds[c.text[c.at]] == space {
 		c.at++
 	}

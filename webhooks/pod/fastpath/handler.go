@@ -1,12 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package fastpath
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"fmt"
+	"crypto/sha256"
 	"net/http"
 	"strconv"
 	"sync"
@@ -18,24 +18,32 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/internal/boundedjson"
+	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
 // maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay for ever.
 const maxKept = 64 << 10
 
-// podHandler serves [PodInjector] without the framework's decoding and encoding, which cost more than all the rest together. Whatever
+// Handler serves [pod.Injector] without the framework's decoding and encoding, which cost more than all the rest together. Whatever
 // is unusual about a request goes to the framework instead, which also knows best how to complain.
-type podHandler struct {
-	injector *PodInjector
+type Handler struct {
+	injector *pod.Injector
 	usual    http.Handler
 	// used are *encoded to use again, because of what garbage costs here: for every few hundred megabytes of it, the collector
 	// walks the whole cache of a large cluster.
 	used sync.Pool
+	// known are the outcomes for pods that came before.
+	known patchCache
 }
 
-func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// NewHandler serves an injector, within bounds of what comes in by way of [server.Server].
+func NewHandler(injector *pod.Injector) *Handler {
+	return &Handler{injector: injector, usual: &admission.Webhook{Handler: injector}}
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, ok := r.Body.(*server.Body)
 	if !ok || r.Header.Get("Content-Type") != "application/json" {
 		h.usual.ServeHTTP(w, r)
@@ -43,7 +51,7 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e, _ := h.used.Get().(*encoded)
 	if e == nil {
-		e = &encoded{}
+		e = &encoded{known: &h.known}
 	}
 	defer func() {
 		if e.reset() {
@@ -55,35 +63,32 @@ func (h *podHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.handOver(w, r, e.body)
 		return
 	}
-	a := h.injector.answer(r.Context(), e)
-	if a.handOver {
+	a := h.injector.Answer(r.Context(), e)
+	if a.HandOver {
 		h.handOver(w, r, e.body)
 		return
 	}
-	if cap(a.patch) > cap(e.patch) {
-		e.patch = a.patch
+	if cap(a.Patch) > cap(e.patch) {
+		e.patch = a.Patch
 	}
-	if a.result == nil {
-		e.result = review.AppendResult(e.result[:0], a.patch, a.warnings)
-		a.result = e.result
+	if a.Result == nil {
+		e.result = AppendResult(e.result[:0], a.Patch, a.Warnings)
+		a.Result = e.result
 	}
-	e.answer = review.AppendAnswer(e.answer[:0], e.review.UID, a.result)
+	e.answer = AppendAnswer(e.answer[:0], e.review.UID, a.Result)
 	write(w, e.answer)
 }
 
 // handOver lets the framework answer, within the bounds. All of the request is read again: where a part of it is unusual, for example a second
 // namespace after the pod, what was read of the rest may not be what counts.
-func (h *podHandler) handOver(w http.ResponseWriter, r *http.Request, body []byte) {
-	if err := review.Check(body, &admissionv1.AdmissionReview{}); err != nil {
-		h.injector.Metrics.outOfBounds.Inc()
+func (h *Handler) handOver(w http.ResponseWriter, r *http.Request, body []byte) {
+	if err := boundedjson.Check(body, &admissionv1.AdmissionReview{}); err != nil {
+		h.injector.Metrics.OutOfBounds()
 		h.Refuse(w, body, err.Error())
 		return
 	}
 	h.usual.ServeHTTP(w, r)
 }
-
-// errHandOver is what is unusual about a request and seen late.
-var errHandOver = errors.New("the request is not as API servers write it")
 
 func write(w http.ResponseWriter, answer []byte) {
 	header := w.Header()
@@ -94,13 +99,13 @@ func write(w http.ResponseWriter, answer []byte) {
 
 // Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and says why to whoever creates it. Without
 // the request's UID the API server takes no answer; it then goes by the webhook's failurePolicy, which says the same.
-func (h *podHandler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
-	uid, ok := review.UID(beginning)
+func (h *Handler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
+	uid, ok := UID(beginning)
 	if !ok {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
-	write(w, review.AppendAnswer(nil, uid, review.AppendResult(nil, nil, []string{"memfit: the pod was admitted unchanged: " + why})))
+	write(w, AppendAnswer(nil, uid, AppendResult(nil, nil, []string{"memfit: the pod was admitted unchanged: " + why})))
 }
 
 // encoded is a pod in the bytes of a request, and room for what is made of it.
@@ -108,81 +113,76 @@ type encoded struct {
 	body                        []byte // the request's, not ours
 	text, patch, result, answer []byte
 
-	review  review.Review
+	review  Review
 	decoded corev1.Pod
+
+	known  *patchCache
+	key    cacheKey
+	shared bool // its outcome may be shared under that key
 }
 
 // reset forgets the request; false when the buffers have grown too large to keep.
 func (e *encoded) reset() bool {
-	e.body, e.review, e.decoded = nil, review.Review{}, corev1.Pod{}
+	e.body, e.review, e.decoded, e.key, e.shared = nil, Review{}, corev1.Pod{}, cacheKey{}, false
 	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {
-	e.review, ok = review.Read(e.body)
+	e.review, ok = Read(e.body)
 	e.review.Meta.Namespace = e.review.Namespace
 	return ok
 }
 
-func (e *encoded) metadata() (*metav1.ObjectMeta, error) { return &e.review.Meta, nil }
+func (e *encoded) Metadata() (*metav1.ObjectMeta, error) { return &e.review.Meta, nil }
 
-func (e *encoded) template() (text []byte, dryRun, ok bool) {
-	if sizeOf(e.review.Meta.Annotations) > maxAnnotations {
-		return nil, false, false
+// Known is the outcome for a pod of the same template.
+func (e *encoded) Known(inputs pod.Inputs) (o *pod.Outcome, dryRun bool) {
+	if dryRun, e.shared = e.keyFor(inputs); !e.shared {
+		return nil, false
 	}
-	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
-	return e.text, dryRun, ok
+	return e.known.get(e.key), dryRun
 }
 
-func (e *encoded) pod() (newPod, error) {
+// keyFor makes the key of the pod's outcome; ok is false where that cannot be told without decoding the pod.
+func (e *encoded) keyFor(inputs pod.Inputs) (dryRun, ok bool) {
+	if sizeOf(e.review.Meta.Annotations) > maxAnnotations {
+		return false, false
+	}
+	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
+	if !ok || inputs.ConfigMaps && bytes.Contains(e.text, []byte("configMapRef")) {
+		return false, false
+	}
+	e.key = cacheKey{inputs: inputs, template: sha256.Sum256(e.text)}
+	return dryRun, true
+}
+
+// Remember keeps the outcome for pods of the same template.
+func (e *encoded) Remember(o *pod.Outcome) {
+	if e.shared {
+		o.Result = e.known.add(e.key, o)
+	}
+}
+
+func (e *encoded) Pod() (pod.NewPod, error) {
 	outline, dryRun, ok := e.review.Rest(&e.decoded)
 	if !ok {
-		return newPod{}, errHandOver
+		return pod.NewPod{}, pod.ErrHandOver
 	}
-	r := newPod{pod: &e.decoded, outline: outline, dryRun: dryRun, annotations: e.review.Meta.Annotations}
-	r.exact = sizeOf(r.annotations) <= maxAnnotations
-	r.pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.annotations}
-	if r.exact {
-		r.pod.Annotations = ownAnnotations(r.annotations)
+	r := pod.NewPod{Pod: &e.decoded, Outline: outline, DryRun: dryRun, Annotations: e.review.Meta.Annotations}
+	r.Pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.Annotations}
+	if sizeOf(r.Annotations) <= maxAnnotations {
+		r.Pod.Annotations, r.Record = ownAnnotations(r.Annotations), maxResult
 	}
 	return r, nil
 }
 
-func (e *encoded) scratch() []byte {
+func (e *encoded) Scratch() []byte {
 	if e.patch == nil {
 		e.patch = make([]byte, 0, 4<<10) // most patches have 1 to 3 KB
 	}
 	return e.patch
 }
 
-func (e *encoded) logger(ctx context.Context) logr.Logger {
+func (e *encoded) Logger(ctx context.Context) logr.Logger {
 	return logf.FromContext(ctx).WithName("admission").WithValues("namespace", e.review.Namespace, "requestID", e.review.UID)
 }
-
-// decoded is a pod in a request that the framework decoded.
-type decoded admission.Request
-
-func (d *decoded) metadata() (*metav1.ObjectMeta, error) {
-	var meta metav1.PartialObjectMetadata
-	if err := review.Decode(d.Object.Raw, &meta); err != nil {
-		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
-	}
-	meta.Namespace = d.Namespace
-	return &meta.ObjectMeta, nil
-}
-
-func (d *decoded) template() (text []byte, dryRun, ok bool) { return nil, false, false }
-
-func (d *decoded) pod() (newPod, error) {
-	pod := &corev1.Pod{}
-	if err := review.Decode(d.Object.Raw, pod); err != nil {
-		return newPod{}, fmt.Errorf("decoding the pod: %w", err)
-	}
-	pod.Namespace = d.Namespace
-	outline, err := outlineOf(d.Object.Raw)
-	return newPod{pod: pod, outline: outline, dryRun: d.DryRun != nil && *d.DryRun}, err
-}
-
-func (d *decoded) scratch() []byte { return nil }
-
-func (d *decoded) logger(ctx context.Context) logr.Logger { return logf.FromContext(ctx) }

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package pod
 
 import (
 	"time"
@@ -58,6 +58,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	r.MustRegister(m.injections, m.errors, m.reused, duration)
 	return m
 }
+
+// OutOfBounds counts a pod that is beyond what is read.
+func (m *Metrics) OutOfBounds() { m.outOfBounds.Inc() }
 
 func (m *Metrics) observe(result string, took time.Duration) {
 	m.duration[result].Observe(took.Seconds())

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package fastpath
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,18 +27,24 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/test/goldenpods"
+	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
+// testHandler is a handler whose metrics can be read.
+type testHandler struct {
+	*Handler
+
+	registry *prometheus.Registry
+}
+
 // handlerOf serves pods with what a cache of these objects would say.
-func handlerOf(t testing.TB, objects ...client.Object) *podHandler {
+func handlerOf(t testing.TB, objects ...client.Object) *testHandler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -54,14 +60,15 @@ func handlerOf(t testing.TB, objects ...client.Object) *podHandler {
 	if err := governor.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	injector := &PodInjector{Governor: governor, Reader: reader, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}
-	return &podHandler{injector: injector, usual: &admission.Webhook{Handler: injector}}
+	registry := prometheus.NewRegistry()
+	injector := &pod.Injector{Governor: governor, Reader: reader, Metrics: pod.NewMetrics(registry), Clock: clock.RealClock{}}
+	return &testHandler{NewHandler(injector), registry}
 }
 
 // asked is what a handler answers, and the body as it went over the wire.
 func asked(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionResponse, string) {
 	t.Helper()
-	request := httptest.NewRequest(http.MethodPost, PodPath, nil)
+	request := httptest.NewRequest(http.MethodPost, pod.Path, nil)
 	request.Body = server.NewBody(body)
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
@@ -107,7 +114,7 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 
 // TestAPodWithoutRoomForTheRecord: with one more annotation the API server would refuse it.
 func TestAPodWithoutRoomForTheRecord(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
+	h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
 	note := func(size int) []byte {
 		return bytes.Replace(pod, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"note":%q,`, strings.Repeat("x", size)), 1)
 	}
@@ -119,24 +126,40 @@ func TestAPodWithoutRoomForTheRecord(t *testing.T) {
 	}
 }
 
-// counted is what a counter says.
-func counted(t *testing.T, c prometheus.Metric) float64 {
+// counted is what the handler's counter of that name and these labels says.
+func counted(t *testing.T, h *testHandler, name string, labels ...string) (value float64) {
 	t.Helper()
-	var value dto.Metric
-	if err := c.Write(&value); err != nil {
+	families, err := h.registry.Gather()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return value.GetCounter().GetValue()
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			has := func(value string) bool {
+				return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
+			}
+			if family.GetName() == name && !slices.ContainsFunc(labels, func(value string) bool { return !has(value) }) {
+				value += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return value
 }
+
+const (
+	reused      = "memfit_admission_reused_total"
+	injections  = "memfit_injections_total"
+	outOfBounds = "memfit_injection_errors_total"
+)
 
 // TestReplicasShareAnOutcome: what is found out for a pod serves those that are like it, and no others.
 func TestReplicasShareAnOutcome(t *testing.T) {
-	const recommended = "../internal/inject/testdata/size-on-create.yaml"
+	const recommended = "../../../internal/inject/testdata/size-on-create.yaml"
 	h, pod, profile := golden(t, recommended)
-	reused := func(object []byte) (bool, *admissionv1.AdmissionResponse) {
-		before := counted(t, h.injector.Metrics.reused)
+	ask := func(object []byte) (bool, *admissionv1.AdmissionResponse) {
+		before := counted(t, h, reused)
 		got, _ := asked(t, h, reviewOf(object))
-		again := counted(t, h.injector.Metrics.reused) - before
+		again := counted(t, h, reused) - before
 		usual, _ := asked(t, h.usual, reviewOf(object))
 		if diff := cmp.Diff(usual, got); diff != "" {
 			t.Errorf("-usual +got (remembered: %t)\n%s", again > 0, diff)
@@ -150,7 +173,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		}
 		return bytes.ReplaceAll(pod, []byte(old), []byte(new))
 	}
-	if again, got := reused(pod); again || len(got.Patch) == 0 {
+	if again, got := ask(pod); again || len(got.Patch) == 0 {
 		t.Fatalf("the first pod: remembered %t, patch %s", again, got.Patch)
 	}
 	for name, replica := range map[string][]byte{
@@ -160,7 +183,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		"a volume with a token": changed(`"spec":{`, `"spec":{"volumes":[{"name":"kube-api-access-x2b4c","projected":{"sources":[]}}],`),
 		"a node":                changed(`"spec":{`, `"spec":{"nodeName":"a",`),
 	} {
-		if again, _ := reused(replica); !again {
+		if again, _ := ask(replica); !again {
 			t.Errorf("%s: planned again", name)
 		}
 	}
@@ -171,13 +194,13 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		"a volume in memory":  changed(`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"64Mi"}}],`),
 		"never restarts":      changed(`"spec":{`, `"spec":{"restartPolicy":"Never",`),
 	} {
-		if again, _ := reused(other); again {
+		if again, _ := ask(other); again {
 			t.Errorf("%s: taken for the same", name)
 		}
 	}
 	full := changed(`"annotations":{`, `"annotations":{"note":"`+strings.Repeat("x", 255<<10+900)+`",`)
 	for range 2 {
-		if again, got := reused(full); again || bytes.Contains(got.Patch, []byte("GOMEMLIMIT")) || len(got.Warnings) == 0 {
+		if again, got := ask(full); again || bytes.Contains(got.Patch, []byte("GOMEMLIMIT")) || len(got.Warnings) == 0 {
 			t.Errorf("annotations are full: remembered %t, patch %s, warnings %q", again, got.Patch, got.Warnings)
 		}
 	}
@@ -187,7 +210,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	}
 	long := changed(`"containers":[`, `"containers":[`+strings.Join(many, ",")+`,`)
 	for range 2 {
-		if again, got := reused(long); again || len(got.Patch) < maxResult {
+		if again, got := ask(long); again || len(got.Patch) < maxResult {
 			t.Errorf("a long record: remembered %t, patch of %d bytes", again, len(got.Patch))
 		}
 	}
@@ -204,7 +227,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	if err := writer.Update(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
-	if again, got := reused(pod); again || !bytes.Contains(got.Patch, []byte(`3Gi`)) {
+	if again, got := ask(pod); again || !bytes.Contains(got.Patch, []byte(`3Gi`)) {
 		t.Errorf("after a new recommendation: remembered %t, patch %s", again, got.Patch)
 	}
 	profile.Spec.Tuning.Mode = v1alpha1.TuningOff
@@ -215,14 +238,14 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	if err := h.injector.Governor.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := reused(pod); again {
+	if again, _ := ask(pod); again {
 		t.Error("after a change of the profile its old outcome was remembered")
 	}
 }
 
 // TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode, and although an outcome for the same template is remembered.
 func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
-	h, pod, profile := golden(t, "../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
+	h, pod, profile := golden(t, "../../../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
 	writer, ok := h.injector.Reader.(client.Client)
 	if !ok {
 		t.Fatal("the fake takes no updates")
@@ -271,45 +294,16 @@ func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 	}
 }
 
-// TestPausedPodsAreUnlikeOthers: they get no size, but whatever else the recommendation says of them.
-func TestPausedPodsAreUnlikeOthers(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
-	e := &encoded{body: reviewOf(pod)}
-	if !e.read() {
-		t.Fatal("not a usual request")
-	}
-	ruling, err := h.injector.Governor.Resolve(t.Context(), &e.review.Meta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, err := h.injector.recommendation(t.Context(), ruling)
-	if err != nil || rec == nil {
-		t.Fatalf("%v, %v", rec, err)
-	}
-	going, _, usual := h.injector.likeness(e, ruling, rec, around{})
-	ruling.Paused = "somebody"
-	still, _, _ := h.injector.likeness(e, ruling, rec, around{})
-	if going == still || !usual {
-		t.Errorf("paused or not, an outcome is shared (usual: %t)", usual)
-	}
-	if got := sizes(ruling, rec); got != nil {
-		t.Errorf("paused, and yet %v", got)
-	}
-	if rec, err = h.injector.recommendation(t.Context(), ruling); err != nil || len(live(rec)) != 1 {
-		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)
-	}
-}
-
 // TestDryRunsAreNotCounted, whether or not the outcome is remembered.
 func TestDryRunsAreNotCounted(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
-	injections := func(dryRun bool) float64 {
-		before := counted(t, h.injector.Metrics.injections.WithLabelValues("Node.js", "injected"))
+	h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
+	injected := func(dryRun bool) float64 {
+		before := counted(t, h, injections, "Node.js", "injected")
 		asked(t, h, bytes.Replace(reviewOf(pod), []byte(`"dryRun":false`), fmt.Appendf(nil, `"dryRun":%t`, dryRun), 1))
-		return counted(t, h.injector.Metrics.injections.WithLabelValues("Node.js", "injected")) - before
+		return counted(t, h, injections, "Node.js", "injected") - before
 	}
 	for i, want := range []float64{0, 1, 0, 1} {
-		if got := injections(want == 0); got != want {
+		if got := injected(want == 0); got != want {
 			t.Errorf("request %d: counted %v, want %v", i, got, want)
 		}
 	}
@@ -318,7 +312,7 @@ func TestDryRunsAreNotCounted(t *testing.T) {
 // TestConfigMapKeys: with the right to read ConfigMaps, only the names that are in one are left alone; without it, or without the
 // ConfigMap, all that might be.
 func TestConfigMapKeys(t *testing.T) {
-	file := "../internal/inject/testdata/nodejs/node-envfrom-known-keys.yaml"
+	file := "../../../internal/inject/testdata/nodejs/node-envfrom-known-keys.yaml"
 	h, pod, _ := golden(t, file)
 	none, _ := asked(t, h, reviewOf(pod))
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-env"}, Data: map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""}}
@@ -341,62 +335,18 @@ func TestConfigMapKeys(t *testing.T) {
 }
 
 // golden is a handler that knows the profile and the recommendation of a golden pair, the pair's pod as JSON, and the profile.
-func golden(t testing.TB, file string) (*podHandler, []byte, *v1alpha1.MemoryProfile) {
+func golden(t testing.TB, file string) (*testHandler, []byte, *v1alpha1.MemoryProfile) {
 	t.Helper()
-	content, err := os.ReadFile(file)
+	pair, err := goldenpods.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pod map[string]any
-	var profile v1alpha1.MemoryProfile
-	objects, owned := []client.Object{&profile}, false
-	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
-		var kind struct{ Kind string }
-		var err error
-		if err = yaml.Unmarshal(document, &kind); err != nil {
-			t.Fatal(err)
-		}
-		switch kind.Kind {
-		case "MemoryProfile":
-			err = yaml.Unmarshal(document, &profile)
-		case "MemoryRecommendation":
-			var recommendation v1alpha1.MemoryRecommendation
-			err = yaml.Unmarshal(document, &recommendation)
-			recommendation.Namespace, recommendation.Name = "shop", "web.example.com-web" // of a workload: no record outlives a bare pod
-			recommendation.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "w", Controller: new(true)}}
-			owned = true
-			objects = append(objects, &recommendation)
-		case "Pod":
-			err = yaml.Unmarshal(document, &pod)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	profile.Namespace = "shop"
-	if profile.Name == "" {
-		objects = objects[1:] // the file has only the pod
-	}
-	metadata, _ := pod["metadata"].(map[string]any)
-	if owned {
-		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Web", "name": "web", "uid": "w", "controller": true}}
-	}
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if annotations == nil {
-		annotations = map[string]any{}
-	}
-	annotations[v1alpha1.ProfileAnnotation] = profile.Name
-	metadata["annotations"] = annotations
-	raw, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handlerOf(t, objects...), raw, &profile
+	return handlerOf(t, pair.Objects()...), pair.Pod, pair.Profile
 }
 
 // TestBuffersAreNotMixedUp: what one request says never shows up in the answer to another.
 func TestBuffersAreNotMixedUp(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/nodejs/node-512.yaml")
+	h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
 	want, _ := asked(t, h, reviewOf(pod))
 	if len(want.Patch) == 0 {
 		t.Fatal("no patch")
@@ -414,14 +364,14 @@ func TestBuffersAreNotMixedUp(t *testing.T) {
 
 // TestOutcomesAndWhatBoundsThem: replicas share an answer while LimitRanges and nodes say the same and quotas have room for it.
 func TestOutcomesAndWhatBoundsThem(t *testing.T) {
-	h, pod, _ := golden(t, "../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
+	h, pod, _ := golden(t, "../../../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
 	room := &constraints.Index{}
 	h.injector.Constraints = room
 	limit := func(step, want string, shared bool) {
 		t.Helper()
-		before := counted(t, h.injector.Metrics.reused)
+		before := counted(t, h, reused)
 		got, _ := asked(t, h, reviewOf(pod))
-		again := counted(t, h.injector.Metrics.reused) > before
+		again := counted(t, h, reused) > before
 		usual, _ := asked(t, h.usual, reviewOf(pod))
 		if diff := cmp.Diff(usual, got); diff != "" {
 			t.Errorf("%s: -usual +got\n%s", step, diff)
@@ -461,4 +411,9 @@ func TestOutcomesAndWhatBoundsThem(t *testing.T) {
 	room.Note(quota("512Mi", corev1.ResourceQuotaScopeNotTerminating))
 	limit("one that chooses pods", "512Mi", false)
 	limit("is asked for each of them", "512Mi", false)
+}
+
+// reviewOf is a request about raw as the API server writes it.
+func reviewOf(raw []byte) []byte {
+	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","namespace":"shop","operation":"CREATE","object":%s,"oldObject":null,"dryRun":false}}`, raw)
 }

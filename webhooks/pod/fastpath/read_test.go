@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review_test
+package fastpath_test
 
 import (
 	"bytes"
@@ -22,9 +22,11 @@ import (
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/test/budget"
 	"github.com/memfit/memfit/test/goldenpods"
+	"github.com/memfit/memfit/webhooks/pod"
+	"github.com/memfit/memfit/webhooks/pod/fastpath"
 )
 
 // pods are those of the golden pairs of internal/inject, as JSON: every shape that matters to a plan is among them.
@@ -120,22 +122,22 @@ func TestPodIsWhatTheUsualWayGives(t *testing.T) {
 }
 
 // outlined is the outline as pointers tell it.
-func outlined(t *testing.T, object []byte) review.Outline {
+func outlined(t *testing.T, object []byte) pod.Outline {
 	t.Helper()
 	type container struct {
 		Resources *struct{ Limits, Requests map[string]any }
 	}
-	var pod struct {
+	var tree struct {
 		Metadata struct{ Annotations map[string]string }
 		Spec     struct{ InitContainers, Containers []container }
 	}
-	if err := json.Unmarshal(object, &pod); err != nil {
+	if err := json.Unmarshal(object, &tree); err != nil {
 		t.Fatal(err)
 	}
-	of := func(list []container) []review.Resources {
-		var all []review.Resources
+	of := func(list []container) []pod.Resources {
+		var all []pod.Resources
 		for _, c := range list {
-			r := review.Resources{Present: c.Resources != nil}
+			r := pod.Resources{Present: c.Resources != nil}
 			if r.Present {
 				r.Limits, r.Requests = c.Resources.Limits != nil, c.Resources.Requests != nil
 			}
@@ -143,7 +145,7 @@ func outlined(t *testing.T, object []byte) review.Outline {
 		}
 		return all
 	}
-	return review.Outline{Annotations: pod.Metadata.Annotations != nil, InitContainers: of(pod.Spec.InitContainers), Containers: of(pod.Spec.Containers)}
+	return pod.Outline{Annotations: tree.Metadata.Annotations != nil, InitContainers: of(tree.Spec.InitContainers), Containers: of(tree.Spec.Containers)}
 }
 
 func equal(a, b map[string]string) bool {
@@ -161,8 +163,8 @@ func around(object []byte) []byte {
 		`"namespace":"shop","operation":"CREATE","userInfo":{"username":"a\"b"},"object":%s,"oldObject":null,"dryRun":true,"options":{"kind":"CreateOptions"}}}`, object)
 }
 
-func read(object []byte, into *corev1.Pod) (outline review.Outline, ok bool) {
-	r, ok := review.Read(around(object))
+func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
+	r, ok := fastpath.Read(around(object))
 	if !ok {
 		return outline, false
 	}
@@ -212,7 +214,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := review.Read([]byte(c.body))
+			got, ok := fastpath.Read([]byte(c.body))
 			if wantOK := c.wantName != ""; ok != wantOK || ok && (got.Meta.Name != c.wantName || got.UID == "") {
 				t.Fatalf("read %+v (%t), want pod %q", got, ok, c.wantName)
 			}
@@ -240,7 +242,7 @@ func TestTwiceIsUnusual(t *testing.T) {
 		"the metadata":    `"containers":[]},"metadata":{"name":"b"`,
 		"a claimed limit": `"containers":[{"name":"a","resources":{"claims":[]},"resources":{}}]`,
 	} {
-		r, ok := review.Read(around([]byte(`{"metadata":{"name":"a"},"spec":{` + spec + `}}`)))
+		r, ok := fastpath.Read(around([]byte(`{"metadata":{"name":"a"},"spec":{` + spec + `}}`)))
 		if !ok {
 			t.Fatalf("%s: %s is not even begun", name, spec)
 		}
@@ -251,7 +253,7 @@ func TestTwiceIsUnusual(t *testing.T) {
 	}
 	for _, late := range []string{`,"uid":"v"`, `,"namespace":"n"`, `,"object":{}`, `,"dryRun":true,"dryRun":false`, `},"request":{`, `}} {`} {
 		whole := bytes.Replace(around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1)
-		r, ok := review.Read(whole)
+		r, ok := fastpath.Read(whole)
 		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
 		if _, _, rest := r.Rest(new(corev1.Pod)); !ok || template || rest {
 			t.Errorf("%s: read %t, template %t, rest %t", whole, ok, template, rest)
@@ -264,13 +266,13 @@ func TestCutOff(t *testing.T) {
 	whole := around([]byte(`{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}]}}`))
 	for end := range whole {
 		var pod corev1.Pod
-		if r, ok := review.Read(whole[:end]); ok {
+		if r, ok := fastpath.Read(whole[:end]); ok {
 			if _, _, ok := r.Rest(&pod); ok {
 				t.Errorf("%s passes for whole", whole[:end])
 			}
 		}
 	}
-	r, _ := review.Read(whole)
+	r, _ := fastpath.Read(whole)
 	if _, dryRun, ok := r.Rest(new(corev1.Pod)); !ok || !dryRun || r.Namespace != "shop" || r.UID != "u-1" {
 		t.Errorf("read %+v, usual %t, dry run %t", r, ok, dryRun)
 	}
@@ -278,7 +280,7 @@ func TestCutOff(t *testing.T) {
 
 func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
-	text := review.AppendAnswer(nil, "u-1", review.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}))
+	text := fastpath.AppendAnswer(nil, "u-1", fastpath.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}))
 	var got admissionv1.AdmissionReview
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -286,15 +288,15 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) || *r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
 		t.Errorf("answer %s reads as %+v", text, got.Response)
 	}
-	if err := json.Unmarshal(review.AppendAnswer(nil, "u-2", review.AppendResult(nil, nil, nil)), &got); err != nil || got.Response.UID != "u-2" {
+	if err := json.Unmarshal(fastpath.AppendAnswer(nil, "u-2", fastpath.AppendResult(nil, nil, nil)), &got); err != nil || got.Response.UID != "u-2" {
 		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
 	}
 }
 
 // TestTemplate: pods with one template read alike. Each golden pod is changed at every place of its spec, one at a time.
 func TestTemplate(t *testing.T) {
-	of := func(object []byte) (template string, pod corev1.Pod, outline review.Outline, usual bool) {
-		r, ok := review.Read(around(object))
+	of := func(object []byte) (template string, pod corev1.Pod, outline pod.Outline, usual bool) {
+		r, ok := fastpath.Read(around(object))
 		text, dryRun, ok2 := r.AppendTemplate(nil, "memfit.dev/")
 		outline, _, ok3 := r.Rest(&pod)
 		if !ok || ok2 && !dryRun {
@@ -426,7 +428,7 @@ func checkPod(t testing.TB, object []byte) {
 	t.Helper()
 	var got, usual corev1.Pod
 	_, ok := read(object, &got)
-	if review.Check(object, &usual) != nil {
+	if boundedjson.Check(object, &usual) != nil {
 		return
 	}
 	strict, err := sigsjson.UnmarshalStrict(object, &usual)
@@ -460,21 +462,21 @@ func FuzzReview(f *testing.F) {
 
 func checkReview(t testing.TB, body []byte) {
 	t.Helper()
-	r, ok := review.Read(body)
+	r, ok := fastpath.Read(body)
 	if !ok {
 		return
 	}
 	_, dryRun, ok := r.Rest(new(corev1.Pod))
 	var usual admissionv1.AdmissionReview
-	if !ok || review.Decode(body, &usual) != nil || usual.Request == nil {
+	if !ok || boundedjson.Decode(body, &usual) != nil || usual.Request == nil {
 		return
 	}
-	if uid, known := review.UID(body); !known || uid != r.UID {
+	if uid, known := fastpath.UID(body); !known || uid != r.UID {
 		t.Errorf("UID %q (%t), in the review %q", uid, known, r.UID)
 	}
 	q := usual.Request
 	var meta metav1.PartialObjectMetadata
-	if review.Decode(q.Object.Raw, &meta) != nil {
+	if boundedjson.Decode(q.Object.Raw, &meta) != nil {
 		return
 	}
 	if q.UID != r.UID || q.Namespace != r.Namespace || (q.DryRun != nil && *q.DryRun) != dryRun {
@@ -516,10 +518,10 @@ func FuzzTemplate(f *testing.F) {
 func checkTemplates(t testing.TB, object, other []byte) {
 	t.Helper()
 	const prefix = "memfit.dev/"
-	template := func(object []byte) ([]byte, corev1.Pod, review.Outline, bool) {
-		r, ok := review.Read(around(object))
+	template := func(object []byte) ([]byte, corev1.Pod, pod.Outline, bool) {
+		r, ok := fastpath.Read(around(object))
 		if !ok {
-			return nil, corev1.Pod{}, review.Outline{}, false
+			return nil, corev1.Pod{}, pod.Outline{}, false
 		}
 		text, _, ok := r.AppendTemplate(nil, prefix)
 		var pod corev1.Pod
@@ -536,7 +538,7 @@ func checkTemplates(t testing.TB, object, other []byte) {
 		t.Errorf("one template, two pods:\n%s\n%s\n%s", object, other, diff)
 	}
 	var usual, otherUsual corev1.Pod
-	if review.Decode(object, &usual) != nil || review.Decode(other, &otherUsual) != nil {
+	if boundedjson.Decode(object, &usual) != nil || boundedjson.Decode(other, &otherUsual) != nil {
 		return
 	}
 	want, have := needed(&usual), needed(&otherUsual)

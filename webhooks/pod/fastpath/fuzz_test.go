@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package fastpath
 
 import (
 	"bytes"
@@ -17,8 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/memfit/memfit/internal/review"
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
 )
 
@@ -26,7 +27,7 @@ import (
 // are remembered. Where the framework cannot read a request, the quick way admits the pod, or refuses as well, and changes it only where nobody can
 // read it: the API server, which reads pods in the framework's way, sends no such request. Most seeds must be ones that are compared.
 func FuzzBothWays(f *testing.F) {
-	h, pod, _ := golden(f, "../internal/inject/testdata/size-on-create.yaml")
+	h, pod, _ := golden(f, "../../../internal/inject/testdata/size-on-create.yaml")
 	usual := reviewOf(pod)
 	checkBothWays(f, h, usual) // what is made once per process is no part of the budget
 	f.Add(usual)
@@ -66,7 +67,7 @@ func FuzzBothWays(f *testing.F) {
 }
 
 // checkBothWays is false where the framework cannot read the request, so that there is nothing to compare.
-func checkBothWays(t testing.TB, h *podHandler, body []byte) bool {
+func checkBothWays(t testing.TB, h *testHandler, body []byte) bool {
 	t.Helper()
 	var quick, usual *admissionv1.AdmissionResponse
 	budget.Check(t, reviewBudget, len(body), func() { quick = answered(h, body) })
@@ -94,14 +95,14 @@ func checkBothWays(t testing.TB, h *podHandler, body []byte) bool {
 // readable: a request and its pod are beyond a bound, which both ways must keep, or can be read as the API server reads.
 func readable(body []byte) bool {
 	var asked admissionv1.AdmissionReview
-	if review.Check(body, &asked) != nil {
+	if boundedjson.Check(body, &asked) != nil {
 		return true
 	}
 	if kjson.UnmarshalCaseSensitivePreserveInts(body, &asked) != nil || asked.Request == nil {
 		return false
 	}
 	var pod corev1.Pod
-	return review.Check(asked.Request.Object.Raw, &pod) != nil || kjson.UnmarshalCaseSensitivePreserveInts(asked.Request.Object.Raw, &pod) == nil
+	return boundedjson.Check(asked.Request.Object.Raw, &pod) != nil || kjson.UnmarshalCaseSensitivePreserveInts(asked.Request.Object.Raw, &pod) == nil
 }
 
 // failedOpen: the pod was admitted unchanged because something of it, which the quick way need not have read, could not be read.
@@ -111,7 +112,7 @@ func failedOpen(r *admissionv1.AdmissionResponse) bool {
 
 // answered is what a handler answers; nil when that is no AdmissionReview.
 func answered(h http.Handler, body []byte) *admissionv1.AdmissionResponse {
-	request := httptest.NewRequest(http.MethodPost, PodPath, nil)
+	request := httptest.NewRequest(http.MethodPost, pod.Path, nil)
 	request.Body = server.NewBody(body)
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
