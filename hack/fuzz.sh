@@ -11,9 +11,9 @@ time=${FUZZTIME:-10s} keep=${FUZZ_KEEP:-0} only=${FUZZ:-.} jobs=${TEST_PARALLEL:
 cache=$(go env GOCACHE)/fuzz work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What reaches new code and what fails is made shorter first, for this long. Go takes a minute by default, which is all that CI gives a fuzzer. With a
-# second, FuzzBothWays still spent 38 of 40 s on it.
-minimize=200ms
+# What reaches new code and what fails is made shorter first, in so many tries. Go takes a minute by default, which is all that CI gives a fuzzer. Even
+# with 200 ms, FuzzBothWays tried 61 inputs in 15 s, with ten tries 1,355.
+minimize=10x
 
 # A fuzzer that hangs is ended, and says where, when it takes 5 minutes more than it was given. (Nothing in Go does this.)
 case $time in
