@@ -92,7 +92,8 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 		HealthProbeBindAddress:        o.probeAddr,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaderElectionID,
-		LeaderElectionReleaseOnCancel: true, // main returns right after Start does
+		LeaderElectionNamespace:       o.namespace, // empty: that of the pod this runs in
+		LeaderElectionReleaseOnCancel: true,        // main returns right after Start does
 		Metrics:                       metricsOptions(o),
 	}
 }

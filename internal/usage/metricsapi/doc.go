@@ -4,5 +4,5 @@
 // Package metricsapi reads usage from metrics.k8s.io (metrics-server), for clusters that allow neither kubelets nor Prometheus to be asked.
 //
 // It knows the working set only, and marks every reading so. It promises one list per cycle however many nodes are asked for, and touches
-// the API server through the rest.Config it is given; RBAC: get and list on pods of metrics.k8s.io.
+// the API server through the rest.Config it is given; RBAC: list on pods of metrics.k8s.io.
 package metricsapi

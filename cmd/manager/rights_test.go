@@ -1,0 +1,271 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+const managerAccount = "system:serviceaccount:memfit-system:memfit-controller-manager"
+
+// cachedOnly are rights that are still granted although a cache answers, which lists and watches. Their markers are in controllers/; the test
+// fails as soon as one of them is used, or no longer granted, so that this list only shrinks.
+var cachedOnly = []string{"get memfit.dev/clustermemoryprofiles", "get memfit.dev/memoryprofiles", "get namespaces", "get nodes"}
+
+// TestRightsAreUsed runs the manager as its own ServiceAccount, with the rights of the built manifests, beside an API server that notes who asks for
+// what: nothing is asked for that is not granted, and each right is used.
+func TestRightsAreUsed(t *testing.T) {
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, users: ["+managerAccount+"]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, func(e *envtest.Environment) {
+		e.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", log).
+			Set("feature-gates", "WatchList=false") // an older API server, where a watch begins with a list
+	})
+	granted := c.grant(t, "config/overlays/lab")
+	for _, kind := range [][2]string{
+		{"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"},
+		{"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"v1", "ReplicationController"}, {"v1", "Pod"},
+	} {
+		c.recorded(t, "default", memory.WorkloadRef{APIVersion: kind[0], Kind: kind[1], Namespace: "default", Name: "gone"})
+	}
+	c.createJSON(t, []byte(verticals))
+	c.create(t, &v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: "all"}})
+	c.kubeconfig = c.asManager(t, dir)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	c.create(t, node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
+	if err := c.client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	p := c.start(t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s", "--usage-sources=kubelet,metrics-api")
+	p.ready(t)
+	c.scenario(t, p)
+	eventually(t, time.Minute, func() error {
+		asked, refused := audited(t, log)
+		if len(refused) > 0 {
+			t.Fatalf("the manager asks for what is not granted: %q", slices.Sorted(maps.Keys(refused)))
+		}
+		unused := slices.DeleteFunc(slices.Sorted(maps.Keys(granted)), func(r string) bool { return asked[r] })
+		if !slices.Equal(unused, cachedOnly) {
+			return fmt.Errorf("granted, and nothing uses it: %q, want %q", unused, cachedOnly)
+		}
+		return nil
+	})
+}
+
+// scenario lets memfit do all that it can.
+func (c *cluster) scenario(t *testing.T, p *process) {
+	t.Helper()
+	_, _, _ = p.scrape(c.account(t, "stranger"), tls.VersionTLS13)
+	pod := c.workload(t)
+	profile := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
+		t.Fatal(err)
+	}
+	profile.Spec.Sizing.Mode, profile.Spec.Drift.Action = v1alpha1.SizingInPlaceOrEvict, v1alpha1.DriftRestart
+	if err := c.client.Update(t.Context(), profile); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t, pod)
+	eventually(t, 30*time.Second, func() error { return c.kills(t, 1) })
+
+	// A Deployment with records that an older memfit wrote, without an owner and for another profile.
+	api := build.Deployment("shop", "api", v1alpha1.ProfileAnnotation, "web")
+	c.applied(t, api)
+	set := build.ReplicaSet(api, "6d4f8c7b9")
+	c.create(t, set)
+	c.recorded(t, "shop", memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "api"})
+	second := build.Pod("shop", "api-6d4f8c7b9-x7k2p").On("node-1").Container("app", build.Limit("256Mi"), build.Request("128Mi"),
+		build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour))).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+	status := second.Status
+	c.create(t, second)
+	second.Status = status
+	c.status(t, second)
+
+	// The node has no room for the first pod's new size, and kills it again.
+	eventually(t, 30*time.Second, func() error {
+		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "Node didn't have enough capacity",
+		})
+		build.OOMKilled(time.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
+		return c.client.Status().Update(t.Context(), pod)
+	})
+}
+
+// recorded creates what memfit has on file of a workload, without an owner.
+func (c *cluster) recorded(t *testing.T, namespace string, of memory.WorkloadRef) {
+	t.Helper()
+	name := metav1.ObjectMeta{Namespace: namespace, Name: govern.RecordName(of)}
+	c.create(t, &v1alpha1.MemoryRecommendation{ObjectMeta: name, Spec: v1alpha1.MemoryRecommendationSpec{
+		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "of-before"},
+		Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
+	}})
+	c.create(t, &v1alpha1.MemoryCheckpoint{ObjectMeta: name})
+}
+
+// verticals is a kind by the name of the VerticalPodAutoscaler, which is no part of Kubernetes.
+const verticals = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "verticalpodautoscalers.autoscaling.k8s.io",
+ "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}}, "spec": {"group": "autoscaling.k8s.io", "scope": "Namespaced",
+ "names": {"kind": "VerticalPodAutoscaler", "listKind": "VerticalPodAutoscalerList", "plural": "verticalpodautoscalers", "singular": "verticalpodautoscaler"},
+ "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`
+
+// grant applies what a tree says about rights, and returns those of the manager's account: verb, API group, resource.
+func (c *cluster) grant(t *testing.T, tree string) map[string]bool {
+	t.Helper()
+	build := exec.Command("go", "tool", "-modfile="+filepath.Join(expect.Root(), "hack/tools/go.mod"), "kustomize", "build", tree)
+	build.Dir = expect.Root()
+	manifests, err := build.Output()
+	if err != nil {
+		t.Fatalf("building %s: %v", tree, err)
+	}
+	rules, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{}
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
+		// A ClusterRole has the fields of a Role, and a ClusterRoleBinding those of a RoleBinding.
+		var object struct {
+			metav1.TypeMeta   `json:",inline"`
+			metav1.ObjectMeta `json:"metadata"`
+
+			Rules    []rbacv1.PolicyRule `json:"rules"`
+			Subjects []rbacv1.Subject    `json:"subjects"`
+			RoleRef  rbacv1.RoleRef      `json:"roleRef"`
+		}
+		var raw runtime.RawExtension
+		if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw.Raw, &object); err != nil {
+			t.Fatal(err)
+		}
+		switch object.Kind {
+		case "Namespace", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
+			c.createJSON(t, raw.Raw)
+		}
+		rules[object.Kind+"/"+object.Name] = object.Rules
+		if slices.ContainsFunc(object.Subjects, func(s rbacv1.Subject) bool { return s.Name == "memfit-controller-manager" }) {
+			bound[object.RoleRef.Kind+"/"+object.RoleRef.Name] = true
+		}
+	}
+	granted := map[string]bool{}
+	for role := range bound {
+		for _, rule := range rules[role] {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						granted[right(verb, group, resource)] = true
+					}
+				}
+			}
+		}
+	}
+	if len(granted) < 50 {
+		t.Fatalf("%s grants the manager %d rights, which cannot be all", tree, len(granted))
+	}
+	return granted
+}
+
+func (c *cluster) createJSON(t *testing.T, manifest []byte) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(manifest, &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	c.create(t, object)
+}
+
+func right(verb, group, resource string) string {
+	if group != "" {
+		resource = group + "/" + resource
+	}
+	return verb + " " + resource
+}
+
+// asManager writes a kubeconfig with a token of the manager's ServiceAccount.
+func (c *cluster) asManager(t *testing.T, dir string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "memfit-system", Name: "memfit-controller-manager"}}
+	if err := c.client.SubResource("token").Create(t.Context(), account, request); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(c.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// audited are the rights that the API server was asked for, and those that it refused.
+func audited(t *testing.T, log string) (asked, refused map[string]bool) {
+	t.Helper()
+	asked, refused = map[string]bool{}, map[string]bool{}
+	content, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
+		var entry struct {
+			Verb        string
+			ObjectRef   struct{ Resource, Subresource, APIGroup string }
+			Annotations map[string]string
+		}
+		if json.Unmarshal(line, &entry) != nil || entry.ObjectRef.Resource == "" {
+			continue
+		}
+		resource := entry.ObjectRef.Resource
+		if entry.ObjectRef.Subresource != "" {
+			resource += "/" + entry.ObjectRef.Subresource
+		}
+		wanted := right(entry.Verb, entry.ObjectRef.APIGroup, resource)
+		asked[wanted] = true
+		if entry.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			refused[wanted] = true
+		}
+	}
+	return asked, refused
+}
