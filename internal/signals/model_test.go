@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -135,7 +136,12 @@ func (w *world) run(t *testing.T, steps int) {
 	see := func(obs []Observation) {
 		looks = append(looks, obs)
 		if w.next(4) == 0 { // killed after the update and before the write: all it did is lost
-			reborn(t, l).Update(obs, quick, w.clock)
+			before, c := stored(t, l), l.Clone()
+			c.Update(obs, quick, w.clock)
+			c.Forget(nil, w.clock.Add(48*time.Hour))
+			if after := stored(t, l); !bytes.Equal(before, after) {
+				t.Fatalf("what was done to a copy changed the ledger")
+			}
 		}
 		var kills []memory.OOMKill
 		w.within(len(obs), func() { kills = l.Update(obs, quick, w.clock) })

@@ -1,0 +1,365 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/test/build"
+)
+
+// replica is a pod as its kubelet knows it: what it died of, and what holds it.
+type replica struct {
+	name     string
+	uid      types.UID
+	born     time.Time
+	limit    memory.Bytes // of the spec, in force as soon as it is written
+	resizes  int64
+	restarts int32
+	started  time.Time
+	last     *corev1.ContainerStateTerminated
+	readyAt  time.Time
+}
+
+// cluster is a workload whose pods are killed until their limit is what they need, beside memfits that are killed at any point.
+type cluster struct {
+	t     *testing.T
+	next  func(n int) int
+	now   time.Time
+	need  memory.Bytes
+	named *profile.Named
+	pods  []*replica
+	born  int
+	truth int64
+	// counted is what the ledger says in the end.
+	counted int64
+
+	// What is on the API server: the checkpoint and its version, and the recommendation.
+	stored  v1alpha1.MemoryCheckpointStatus
+	version int
+	shown   v1alpha1.MemoryRecommendationStatus
+
+	// seen are the deaths that a memfit which wrote its checkpoint had been shown. Of the others only restart counts tell, and one at a
+	// limit that was changed in between may as well have been a restart for the resize: the ledger does not count it.
+	seen map[string]bool
+	// passed is the first instance of each pod whose end no memfit has written about yet: what one learns of earlier ones comes too late.
+	passed map[types.UID]int32
+	// told counts each kill's event on its pod: more than one is one too many.
+	told map[string]int
+	// evicted is the number of pods that memfit evicted.
+	evicted, resized int
+}
+
+// process is one memfit: its state, the version of the checkpoint it rests on, and the events that it has not acknowledged.
+type process struct {
+	state   *State
+	version int
+	inbox   PendingEvents
+}
+
+func newCluster(t *testing.T, seed uint64) *cluster {
+	c := &cluster{t: t, next: rand.New(rand.NewPCG(seed, 12)).IntN, now: began, seen: map[string]bool{}, passed: map[types.UID]int32{}, told: map[string]int{}}
+	c.need = memory.Bytes(100+c.next(900)) * memory.MiB
+	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict))
+	c.named = &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec}
+	for range 1 + c.next(4) {
+		c.bear(64 * memory.MiB)
+	}
+	return c
+}
+
+func (c *cluster) bear(limit memory.Bytes) {
+	c.born++
+	c.pods = append(c.pods, &replica{
+		name: fmt.Sprintf("web-%d", c.born), uid: types.UID(fmt.Sprintf("uid-%d", c.born)), born: c.now, started: c.now, limit: limit,
+		readyAt: c.now.Add(time.Duration(c.next(60)) * time.Second),
+	})
+}
+
+// lives lets a pod run until it needs more than it has, and starts it again.
+func (c *cluster) lives(p *replica) {
+	c.now = c.now.Add(time.Duration(5+c.next(60)) * time.Second)
+	if p.limit >= c.need {
+		return
+	}
+	p.last = &corev1.ContainerStateTerminated{
+		Reason: "OOMKilled", ExitCode: 137, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+		StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(c.now),
+	}
+	c.truth++
+	p.restarts++
+	p.started = c.now.Add(time.Second)
+	p.readyAt = c.now.Add(time.Duration(c.next(30)) * time.Second)
+	c.now = c.now.Add(2 * time.Second)
+}
+
+// pod is what the API server shows.
+func (c *cluster) pod(p *replica) *corev1.Pod {
+	amount := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(p.limit), resource.BinarySI)}
+	has := corev1.ResourceRequirements{Limits: amount, Requests: amount}
+	ready := corev1.ConditionFalse
+	if !c.now.Before(p.readyAt) {
+		ready = corev1.ConditionTrue
+	}
+	status := corev1.ContainerStatus{
+		Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts), Resources: &has,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
+	}
+	status.LastTerminationState.Terminated = p.last
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.born), Generation: 1 + p.resizes},
+		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Resources: has}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{status}, QOSClass: corev1.PodQOSGuaranteed,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+		},
+	}
+}
+
+func (c *cluster) snapshot(p *process) *Snapshot {
+	s := &Snapshot{
+		Owner:   memory.Workload{Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web"},
+		Profile: c.named, Events: p.inbox.Clone(),
+	}
+	for _, r := range c.pods {
+		s.Pods = append(s.Pods, c.pod(r))
+	}
+	slices.SortFunc(s.Pods, NewestFirst)
+	s.Governed, s.Template = s.Pods, s.Pods[0]
+	return s
+}
+
+// process starts a memfit: it reads what is on the API server, and lists every pod.
+func (c *cluster) process() *process {
+	p := &process{state: NewState()}
+	c.restore(p)
+	p.state.Recall(&c.shown)
+	c.listed(p)
+	return p
+}
+
+func (c *cluster) restore(p *process) {
+	if lost, err := p.state.Unpack(&v1alpha1.MemoryCheckpoint{Status: c.stored}); err != nil || len(lost) > 0 {
+		c.t.Fatalf("what was written cannot be read: %v, lost %v", err, lost)
+	}
+	p.version = c.version
+}
+
+func (c *cluster) listed(p *process) {
+	for _, r := range c.pods {
+		for _, o := range signals.Observe(c.pod(r)) {
+			p.inbox.AddObservation(&o)
+		}
+	}
+}
+
+func (c *cluster) packed(m *State) v1alpha1.MemoryCheckpointStatus {
+	status, err := m.Pack()
+	if err == nil {
+		err = m.PackHistories(&status)
+	}
+	if err != nil {
+		c.t.Fatalf("encoding the state: %v", err)
+	}
+	return status
+}
+
+// The points at which a memfit may be killed.
+const (
+	beforeWrite = iota
+	afterWrite
+	afterPublishing
+	whileActing
+	points
+)
+
+// reconcile is one reconcile of a memfit, as the reconciler of workloads does it. It reports whether the memfit was killed.
+func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
+	s := c.snapshot(p)
+	before, seen := c.packed(p.state), c.snapshot(p)
+	next, effects := Step(p.state, s, c.now)
+	c.pure(p, s, before, seen, &effects)
+	if killedAt == beforeWrite {
+		return true
+	}
+	if c.version != p.version { // another leader wrote: the write is refused, and the truth is read
+		c.restore(p)
+		return false
+	}
+	c.stored, c.version = c.packed(next), c.version+1
+	passed := map[types.UID]int32{}
+	for _, o := range s.Events.Observations {
+		for _, death := range o.Ended {
+			if death.Index >= c.passed[o.Container.UID] {
+				c.seen[death.ContainerID] = true
+			}
+		}
+		passed[o.Container.UID] = max(passed[o.Container.UID], o.Restarts)
+	}
+	for uid, restarts := range passed {
+		c.passed[uid] = max(c.passed[uid], restarts)
+	}
+	if killedAt == afterWrite {
+		return true
+	}
+	if c.next(8) == 0 { // the answer is lost
+		c.restore(p)
+		return false
+	}
+	p.state, p.version, p.inbox = next, c.version, PendingEvents{}
+	for _, e := range effects.Events {
+		if o, ok := e.Regarding.(*corev1.ObjectReference); ok && o.Kind == "Pod" && e.Reason == v1alpha1.EventOOMKilled {
+			c.told[string(o.UID)+": "+e.Note]++
+		}
+	}
+	if c.next(8) == 0 { // the recommendation cannot be written
+		p.state.NotDone(effects.Actions)
+		return false
+	}
+	c.shown, p.state.Standing, p.state.Told = effects.Status, effects.Recommended, effects.Told
+	if killedAt == afterPublishing {
+		return true
+	}
+	for i, a := range effects.Actions {
+		if killedAt == whileActing && i == c.next(2) {
+			return true
+		}
+		c.act(p, a)
+	}
+	return false
+}
+
+// pure: a step changes nothing that it was given, and does the same again.
+func (c *cluster) pure(p *process, s *Snapshot, before v1alpha1.MemoryCheckpointStatus, seen *Snapshot, effects *Effects) {
+	c.t.Helper()
+	if after := c.packed(p.state); !sameCheckpoint(&before, &after) {
+		c.t.Error("a step changed the state that it was given")
+	}
+	if diff := cmp.Diff(seen.Pods, s.Pods); diff != "" {
+		c.t.Errorf("a step changed the pods that it was given:\n%s", diff)
+	}
+	if diff := cmp.Diff(seen.Events.Observations, s.Events.Observations); diff != "" {
+		c.t.Errorf("a step changed the events that it was given:\n%s", diff)
+	}
+	_, again := Step(p.state, s, c.now)
+	said := func(e *Effects) string {
+		data, err := json.MarshalIndent([]any{e.Status, e.Events, e.Published, e.Actions, e.RequeueAfter}, "", " ")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return string(data)
+	}
+	if diff := cmp.Diff(said(effects), said(&again)); diff != "" {
+		c.t.Errorf("equal input gave something else the second time:\n%s", diff)
+	}
+}
+
+func (c *cluster) act(p *process, a apply.Action) {
+	i := slices.IndexFunc(c.pods, func(r *replica) bool { return r.uid == a.UID })
+	if i < 0 {
+		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.now)
+		return
+	}
+	if !a.Evict && !a.Restart {
+		c.resized++
+		if to := a.Sizes["app"].Limit; to > 0 {
+			c.pods[i].limit = to
+			c.pods[i].resizes++
+		}
+		return
+	}
+	for _, r := range c.pods {
+		if serves := !c.now.Before(c.pods[i].readyAt); serves && c.now.Before(r.readyAt) {
+			c.t.Errorf("%s: %s, which serves, is evicted while %s does not", c.now, c.pods[i].name, r.name)
+		}
+	}
+	limit := c.pods[i].limit
+	if rec := c.shown.Containers; len(rec) > 0 && rec[0].Recommended != nil && rec[0].Recommended.Limit != nil {
+		limit = memory.FromQuantity(*rec[0].Recommended.Limit)
+	}
+	c.evicted++
+	c.pods = slices.Delete(c.pods, i, i+1)
+	c.bear(limit)
+}
+
+// run plays one history.
+func (c *cluster) run(steps int) {
+	leader := c.process()
+	for c.version == 0 { // what happened before memfit ever wrote, nobody can know
+		c.reconcile(leader, points)
+	}
+	var deposed *process
+	for range steps {
+		switch c.next(12) {
+		case 0: // another memfit takes over, while the first one still runs
+			deposed, leader = leader, c.process()
+		case 1:
+			if deposed != nil {
+				c.listed(deposed)
+				c.reconcile(deposed, points)
+			}
+		case 2, 3: // killed somewhere
+			c.listed(leader)
+			if c.reconcile(leader, c.next(points)) {
+				leader = c.process()
+			}
+		case 4, 5, 6:
+			c.listed(leader)
+			c.reconcile(leader, points)
+		default:
+			c.lives(c.pods[c.next(len(c.pods))])
+			c.listed(leader) // its informer sees every death; what it does not see in between, the ledger's own model test plays
+		}
+	}
+	for range 40 { // undisturbed, until a reconcile is not in vain
+		c.listed(leader)
+		c.reconcile(leader, points)
+	}
+	if got := leader.state.ledger.Total("app"); got > c.truth || got < int64(len(c.seen)) {
+		c.t.Errorf("%d kills were counted, %d happened, and %d of them were seen", got, c.truth, len(c.seen))
+	}
+	c.counted = leader.state.ledger.Total("app")
+	for event, n := range c.told {
+		if n > 1 {
+			c.t.Errorf("%d events say %q", n, event)
+		}
+	}
+}
+
+// TestKilledAnywhere plays random histories of a workload that is killed for its memory, beside memfits that are killed at every point of
+// a reconcile, lose answers, and overlap. Each kill that was seen is counted once and told at most once, nothing is done to two pods at a time that only
+// one may bear, and a step is a function of what it is given.
+func TestKilledAnywhere(t *testing.T) {
+	var kills, counted int64
+	var evicted, resized int
+	for seed := range uint64(100) {
+		c := newCluster(t, seed)
+		c.run(80)
+		kills, counted, evicted, resized = kills+c.truth, counted+c.counted, evicted+c.evicted, resized+c.resized
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d kills, %d of them counted; %d resizes, %d evictions", kills, counted, resized, evicted)
+	if counted < kills*99/100 || resized == 0 || evicted == 0 {
+		t.Error("too little happened, or too little was counted")
+	}
+}
