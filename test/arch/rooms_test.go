@@ -227,7 +227,7 @@ var rooms = []room{
 	},
 	{
 		name: "webhooks-pod-fastpath", dir: "webhooks/pod/fastpath", noStd: ownsNoProcess, // what exists for speed alone
-		ours:    []string{"api/v1alpha1", "internal/boundedjson", "internal/memory", "webhooks/pod", "webhooks/server"},
+		ours:    []string{"api/v1alpha1", "internal/boundedjson", "internal/inject", "internal/memory", "webhooks/pod", "webhooks/server"},
 		outside: edge,
 	},
 	{

@@ -60,9 +60,9 @@ func BenchmarkPod(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	image := bytes.Index(body, []byte(":1.42.0"))
-	if image < 0 {
-		b.Fatal("the pod has no image to change")
+	module := bytes.Index(body, []byte("tracing.js"))
+	if module < 0 {
+		b.Fatal("the pod has no variable to change")
 	}
 	for _, name := range []string{"governed", "governed-again", "ungoverned"} {
 		b.Run(name, func(b *testing.B) {
@@ -73,7 +73,7 @@ func BenchmarkPod(b *testing.B) {
 			for b.Loop() {
 				if name == "governed" { // the first pod of its template
 					n++
-					copy(body[image:], fmt.Sprintf(":%06d", n%1_000_000))
+					copy(body[module:], fmt.Sprintf("%07d", n%10_000_000))
 				}
 				h.ServeHTTP(answer, request)
 			}

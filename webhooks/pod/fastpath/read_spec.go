@@ -19,9 +19,7 @@ import (
 // Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides, and whether the
 // request is a dry run. ok is false when anything of it is unusual.
 //
-// A plan is made from the containers' names, commands, variables, resources, resize and restart policies, the volumes in memory and
-// the names of the mounts of a pod that has such, and the pod's own resources, OS, restart policy, and overhead; quotas choose pods by
-// priority class and deadline.
+// The fields are those of [inject.PodFields].
 func (r *Review) Rest(into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
 	c := r.spec
 	into.ObjectMeta = r.Meta
@@ -74,7 +72,12 @@ func (s *spec) read(into *corev1.PodSpec, outline *pod.Outline) {
 	var seen uint32
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
-		s.once(&seen, key)
+		bit, found := specFields.find(key)
+		if !found {
+			c.Skip()
+			continue
+		}
+		c.Once(&seen, bit)
 		switch string(key) {
 		case "containers":
 			into.Containers, outline.Containers = s.containers()
@@ -96,22 +99,10 @@ func (s *spec) read(into *corev1.PodSpec, outline *pod.Outline) {
 		case "activeDeadlineSeconds":
 			c.Decode(&into.ActiveDeadlineSeconds)
 		default:
-			c.Skip()
+			c.Unsupported = true // nobody has taught this reader yet
 		}
 	}
 }
-
-// once notes a member of the spec that is read, see [boundedjson.Scanner.Once].
-func (s *spec) once(seen *uint32, key []byte) {
-	for i, name := range specMembers {
-		if string(key) == name {
-			s.c.Once(seen, uint(i))
-		}
-	}
-}
-
-// specMembers are the members of a spec that are read.
-var specMembers = [...]string{"containers", "initContainers", "volumes", "os", "resources", "restartPolicy"}
 
 func (s *spec) containers() (out []corev1.Container, resources []pod.Resources) {
 	c := s.c
@@ -133,44 +124,41 @@ func (s *spec) container(into *corev1.Container, have *pod.Resources) {
 	var seen uint32
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
+		bit, found := containerFields.find(key)
+		if !found {
+			c.Skip()
+			continue
+		}
+		c.Once(&seen, bit)
 		switch string(key) {
 		case "name":
-			c.Once(&seen, 0)
 			into.Name = c.ASCII()
 		case "command":
-			c.Once(&seen, 1)
 			into.Command = list(c)
 		case "args":
-			c.Once(&seen, 2)
 			into.Args = list(c)
 		case "env":
-			c.Once(&seen, 3)
 			into.Env = variables(c)
 		case "envFrom":
-			c.Once(&seen, 4)
 			c.Decode(&into.EnvFrom)
 		case "resources":
-			c.Once(&seen, 5)
 			have.Present = !c.Null()
 			if have.Present {
 				resources(c, &into.Resources)
 				have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
 			}
 		case "resizePolicy":
-			c.Once(&seen, 6)
 			c.Decode(&into.ResizePolicy)
 		case "restartPolicy":
-			c.Once(&seen, 7)
 			c.Decode(&into.RestartPolicy)
 		case "volumeMounts":
-			c.Once(&seen, 8)
 			if !s.inMemory {
 				c.Skip()
 				continue
 			}
 			into.VolumeMounts = mounts(c)
 		default:
-			c.Skip()
+			c.Unsupported = true // nobody has taught this reader yet
 		}
 	}
 }

@@ -427,13 +427,16 @@ func FuzzPod(f *testing.F) {
 func checkPod(t testing.TB, object []byte) {
 	t.Helper()
 	var got, usual corev1.Pod
-	_, ok := read(object, &got)
+	outline, ok := read(object, &got)
 	if boundedjson.Check(object, &usual) != nil {
 		return
 	}
 	strict, err := sigsjson.UnmarshalStrict(object, &usual)
 	if !ok || err != nil || len(strict) > 0 { // invalid, or with keys twice that nobody reads: API servers send neither
 		return
+	}
+	if want, err := pod.OutlineOf(object); err != nil || !cmp.Equal(want, outline, cmpopts.EquateEmpty()) {
+		t.Errorf("outline of %s, -usual +got\n%s (%v)", object, cmp.Diff(want, outline, cmpopts.EquateEmpty()), err)
 	}
 	want, err := json.Marshal(needed(&usual))
 	if err != nil {

@@ -46,16 +46,19 @@ func (s *spec) template(out []byte) []byte {
 	var seen uint32
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
-		s.once(&seen, key) // volumes that come twice would look like one list of both
+		bit, found := specFields.find(key)
+		if !found {
+			c.Skip()
+			continue
+		}
+		c.Once(&seen, bit) // volumes that come twice would look like one list of both
 		switch string(key) {
 		case "containers", "initContainers":
 			out = s.containersTemplate(piece(out, key))
 		case "volumes":
 			out = s.volumesTemplate(out, key)
-		case "os", "resources", "restartPolicy", "overhead", "priorityClassName", "activeDeadlineSeconds":
-			out = piece(piece(out, key), c.Raw())
 		default:
-			c.Skip()
+			out = piece(piece(out, key), c.Raw())
 		}
 	}
 	return append(out, '.')
@@ -69,11 +72,14 @@ func (s *spec) containersTemplate(out []byte) []byte {
 	c.Array()
 	for c.Item() {
 		c.Object()
+		var seen uint32
 		for key, more := c.Member(); more; key, more = c.Member() {
-			if string(key) == "volumeMounts" && !s.inMemory {
+			bit, found := containerFields.find(key)
+			if !found || string(key) == "volumeMounts" && !s.inMemory {
 				c.Skip()
 				continue
 			}
+			c.Once(&seen, bit)
 			out = piece(piece(out, key), c.Raw())
 		}
 		out = append(out, ',')
