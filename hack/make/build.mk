@@ -15,7 +15,7 @@ KUSTOMIZE := $(TOOL) kustomize
 .PHONY: generate
 generate: ## Write what follows from the table of runtimes, the DeepCopy methods of ./api, and the picture of docs/benchmarks.md.
 	go run ./hack/runtimetable
-	hack/benchfigure.sh
+	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 # controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.
