@@ -110,9 +110,9 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 
 // due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history may, because
 // losing minutes of samples changes no number.
-func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories int, every time.Duration, now time.Time) bool {
+func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
 	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
-		histories > 0 && now.Sub(e.savedAt) >= every
+		histories && now.Sub(e.savedAt) >= every
 }
 
 // save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with. When it fails, the
@@ -122,7 +122,7 @@ func (r *Reconciler) save(ctx context.Context, owner memory.Workload, e *entry, 
 	if err != nil {
 		return err
 	}
-	if e.due(&status, len(next.Containers), r.CheckpointEvery, now) {
+	if e.due(&status, next.HasHistory(), r.CheckpointEvery, now) {
 		if err := next.PackHistories(&status); err != nil {
 			return err
 		}

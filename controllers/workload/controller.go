@@ -172,7 +172,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
 	}
 	r.done(ref, e, &f)
-	err = r.publish(ctx, s, e, &f, now)
+	written, err := r.publish(ctx, s, e, &f, now)
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
@@ -184,8 +184,8 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		}
 		return reconcile.Result{}, err
 	}
+	e.state.Published(&f, written)
 	r.recordEvents(f.Published)
-	e.state.Told = f.Told
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -196,7 +196,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 // done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
-	if r.Past != nil && e.state.PastKnown {
+	if r.Past != nil && e.state.KnowsPast() {
 		r.Past.Forget(ref)
 	}
 	r.Metrics.killed(ref, f.Kills)

@@ -84,7 +84,7 @@ func (r *Reconciler) lookBack(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
 	} else if e, known := r.states.get(s.Owner.Ref); known {
-		s.Profile, s.Template = e.state.Profile, e.state.Template
+		s.Profile, s.Template = e.state.Last()
 	}
 }
 

@@ -27,14 +27,14 @@ type projection struct {
 	spec v1alpha1.MemoryRecommendationSpec
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
-	// gist is the hash of what was written last, without what changes with every sample.
-	gist uint64
+	// hash is that of what was written last, without what changes with every sample.
+	hash uint64
 }
 
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
 		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Generation: rec.Generation, OwnerReferences: rec.OwnerReferences},
-		spec: rec.Spec, gist: workload.StatusHash(&rec.Status, workload.Sizes(&rec.Status)),
+		spec: rec.Spec, hash: workload.WrittenHash(&rec.Status),
 	}
 	for _, c := range rec.Status.Conditions {
 		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
@@ -42,35 +42,35 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	return p
 }
 
-// publish writes the MemoryRecommendation if it says something new.
-func (r *Reconciler) publish(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time) error {
+// publish writes the MemoryRecommendation if it says something new, and reports whether it did.
+func (r *Reconciler) publish(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time) (written bool, err error) {
 	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now) // 0: the object's, which its write tells
 	spec := v1alpha1.MemoryRecommendationSpec{
 		Profile:  s.Profile.Ref,
 		Workload: v1alpha1.WorkloadReference{APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name},
 	}
 	if upToDate, err := r.upToDate(ctx, s, e, f, spec); err != nil || upToDate {
-		return err
+		return false, err
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *e.recommendation.meta.DeepCopy(), Spec: e.recommendation.spec}
 	if err := r.writeRecommendation(ctx, s, rec, spec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			// Somebody edited or deleted it: take over what is there and try again.
 			if again := r.recallRecommendation(ctx, s, e); again != nil {
-				return again
+				return false, again
 			}
 		}
-		return err
+		return false, err
 	}
-	e.recommendation, e.state.Standing = projectionOf(rec), f.Recommended
+	e.recommendation = projectionOf(rec)
 	r.Metrics.recommended(s.Owner.Ref, f.Status.Containers)
-	return nil
+	return true, nil
 }
 
 // upToDate: the recommendation says all this already.
 func (r *Reconciler) upToDate(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec) (bool, error) {
 	known := &e.recommendation
-	if known.meta.ResourceVersion == "" || known.spec != spec || known.gist != workload.StatusHash(&f.Status, e.state.Standing) {
+	if known.meta.ResourceVersion == "" || known.spec != spec || known.hash != e.state.StatusHash(&f.Status) {
 		return false, nil
 	}
 	stored, err := r.stored(ctx, s.Owner.Ref)

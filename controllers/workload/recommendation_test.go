@@ -112,7 +112,7 @@ var _ = Describe("A recommendation", func() {
 		rec := watched(26)
 		expect.Deleted(w.ctx, w.client, rec)
 		back := w.reconciled(w.alone("web")).Status.Containers[0].Recommended
-		Expect(workload.Near(*back, *rec.Status.Containers[0].Recommended)).To(BeTrue(), "was %v, is %v", rec.Status.Containers[0].Recommended, back)
+		expectNear(back.Limit, rec.Status.Containers[0].Recommended.Limit)
 	})
 
 	It("is withdrawn when the workload opts out, and remembers when it opts in again", func() {

@@ -27,7 +27,7 @@ func (r *Reconciler) postpone(ref memory.WorkloadRef, events *workload.PendingEv
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if pods >= fewPods && !e.state.SomethingEnded(events) {
-		if wait := e.state.SteppedAt.Add(time.Duration(pods) * restPerPod).Sub(now); wait > 0 {
+		if wait := e.state.SteppedAt().Add(time.Duration(pods) * restPerPod).Sub(now); wait > 0 {
 			return wait
 		}
 	}

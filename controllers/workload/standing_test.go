@@ -13,7 +13,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -38,7 +37,7 @@ var _ = Describe("A number that was found", func() {
 		left := w.reconciled(w.alone("web")).Status.Containers[0]
 		Expect(left.Decision).To(Equal("Hold"))
 		Expect(left.Recommended).NotTo(BeNil())
-		Expect(workload.Near(*left.Recommended, *found.Recommended)).To(BeTrue(), "was %v, is %v", found.Recommended, left.Recommended)
+		expectNear(left.Recommended.Limit, found.Recommended.Limit)
 		Expect(left.Reasons).To(ContainElement(ContainSubstring("the last recommendation stands")))
 	})
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -183,6 +184,13 @@ func (w *world) jobRef(name string) memory.WorkloadRef {
 
 // passes lets time go by.
 func (w *world) passes(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+
+// expectNear: nobody would write one amount where the other stands.
+func expectNear(is, was *resource.Quantity) {
+	GinkgoHelper()
+	before := was.AsApproximateFloat64()
+	Expect(is.AsApproximateFloat64()).To(BeNumerically("~", before, before/20), "was %s, is %s", was, is)
+}
 
 // faults are errors that writes of memfit meet.
 type faults struct {

@@ -13,12 +13,12 @@ import (
 )
 
 // SomethingEnded says whether events tell of something that ended since the last step.
-func (m *State) SomethingEnded(events *PendingEvents) bool {
+func (st *State) SomethingEnded(events *PendingEvents) bool {
 	if len(events.Counters) > 0 || events.Last != nil {
 		return true
 	}
 	return slices.ContainsFunc(events.Observations, func(o signals.Observation) bool {
-		in, known := m.instances[o.Container]
+		in, known := st.instances[o.Container]
 		return len(o.Ended) > 0 && (!known || o.Restarts > in.restarts || o.Running.IsZero())
 	})
 }
@@ -26,11 +26,11 @@ func (m *State) SomethingEnded(events *PendingEvents) bool {
 // Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample a minute at most,
 // and a step takes a hundred times as long. An instance that is close to its limit and uses more and more does not wait, nor does a stall
 // that begins or ends.
-func (m *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
-	pressing = m.watchStalls(nil, events.Samples)
-	m.measure(events.Samples, now)
-	m.source = cmp.Or(events.Source, m.source)
-	pressing = pressing || slices.ContainsFunc(events.Samples, func(s memory.Sample) bool { return m.instances[s.Container].nearLimit() })
+func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
+	pressing = st.watchStalls(nil, events.Samples)
+	st.measure(events.Samples, now)
+	st.source = cmp.Or(events.Source, st.source)
+	pressing = pressing || slices.ContainsFunc(events.Samples, func(s memory.Sample) bool { return st.instances[s.Container].nearLimit() })
 	events.Samples = nil
 	return pressing
 }

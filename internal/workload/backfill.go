@@ -26,7 +26,7 @@ type Past struct {
 type backfill struct {
 	// past says where it comes from; empty: nowhere. pastKnown: it was read, or is not needed.
 	past      string
-	PastKnown bool
+	pastKnown bool
 	// asked: it is on its way, and since are the samples that came after it was asked for.
 	asked bool
 	since []memory.Sample
@@ -39,13 +39,13 @@ func (b *backfill) note(samples []memory.Sample) {
 	}
 }
 
-// wantsPast: no past is known, and what memfit saw itself does not reach back as far as one would.
-func (m *State) WantsPast() bool {
-	if m.PastKnown {
+// WantsPast: no past is known, and what memfit saw itself does not reach back as far as one would.
+func (st *State) WantsPast() bool {
+	if st.pastKnown {
 		return false
 	}
-	for _, h := range m.Containers {
-		if h.Span() >= youngHistory && !m.asked {
+	for _, h := range st.containers {
+		if h.Span() >= youngHistory && !st.asked {
 			return false
 		}
 	}
@@ -53,33 +53,36 @@ func (m *State) WantsPast() bool {
 }
 
 // takePast puts a workload's past, once it is there, before what was seen since it was asked for.
-func (m *State) takePast(p *Past) {
+func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
 		return
 	case !p.There:
-		m.asked = true
+		st.asked = true
 		return
 	}
-	m.PastKnown, m.asked = true, false
+	st.pastKnown, st.asked = true, false
 	for name, h := range p.Containers {
-		if h.Samples() == 0 || m.Containers[name] != nil && m.Containers[name].Samples() >= h.Samples() {
+		if h.Samples() == 0 || st.containers[name] != nil && st.containers[name].Samples() >= h.Samples() {
 			continue
 		}
 		of := *h // the past stays as it is until the step is safe
-		for _, s := range m.since {
+		for _, s := range st.since {
 			if s.Container.Container == name && s.Time.After(of.Last()) {
-				of.Add(s, m.limitOf(s.Container))
+				of.Add(s, st.limitOf(s.Container))
 			}
 		}
-		m.Containers[name], m.past = &of, p.Source
+		st.containers[name], st.past = &of, p.Source
 	}
-	m.since = nil
+	st.since = nil
 }
 
-func (m *State) limitOf(c memory.ContainerRef) memory.Bytes {
-	if in, found := m.instances[c]; found {
+func (st *State) limitOf(c memory.ContainerRef) memory.Bytes {
+	if in, found := st.instances[c]; found {
 		return in.limit
 	}
 	return 0
 }
+
+// KnowsPast: what the workload used before memfit saw it was taken over, as far as anybody knows it.
+func (st *State) KnowsPast() bool { return st.pastKnown }

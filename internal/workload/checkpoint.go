@@ -26,26 +26,29 @@ const CheckpointVersion = 2
 const MaxCheckpoint = 1 << 20
 
 // Pack is what the checkpoint should hold, without histories.
-func (m *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
+func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	status := v1alpha1.MemoryCheckpointStatus{Version: CheckpointVersion}
 	var err error
-	if status.Ledger, err = m.ledger.MarshalBinary(); err != nil {
+	if status.Ledger, err = st.ledger.MarshalBinary(); err != nil {
 		return status, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	if status.Drift, err = packed("the restarts", &m.restarts); err != nil {
+	if status.Drift, err = packed("the restarts", &st.restarts); err != nil {
 		return status, err
 	}
-	status.Sizing, err = packed("the state of resizes", &m.rollout)
+	status.Sizing, err = packed("the state of resizes", &st.rollout)
 	return status, err
 }
 
+// HasHistory: there are histories to store.
+func (st *State) HasHistory() bool { return len(st.containers) > 0 }
+
 // PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their names. They come
 // last because they are the only part that can be had again: usage is measured anew. What was counted and what was begun cannot.
-func (m *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
+func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	room := MaxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
 		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
-	for _, name := range slices.Sorted(maps.Keys(m.Containers)) {
-		data, err := m.Containers[name].MarshalBinary()
+	for _, name := range slices.Sorted(maps.Keys(st.containers)) {
+		data, err := st.containers[name].MarshalBinary()
 		if err != nil {
 			return fmt.Errorf("encoding the history of container %s: %w", name, err)
 		}
@@ -79,7 +82,7 @@ const MaxContainers = 32
 // Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
 // usage is measured again, while a workload that is not looked at until somebody deletes its checkpoint would help nobody. A ledger
 // that cannot be read is an error, because kills cannot be counted again.
-func (m *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
+func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > CheckpointVersion {
 		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
 			c.Namespace, c.Name, c.Status.Version, CheckpointVersion)
@@ -111,6 +114,6 @@ func (m *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
-	m.ledger, m.Containers, m.restarts, m.rollout = ledger, containers, restarts, sizing
+	st.ledger, st.containers, st.restarts, st.rollout = ledger, containers, restarts, sizing
 	return lost, nil
 }

@@ -49,7 +49,7 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 	}}
 	m := NewState()
 	if _, err := m.Unpack(c); err != nil {
-		if len(m.Containers) > 0 || len(m.ledger.Containers()) > 0 {
+		if len(m.containers) > 0 || len(m.ledger.Containers()) > 0 {
 			t.Errorf("a checkpoint that is refused (%v) left something behind", err)
 		}
 		return
@@ -78,11 +78,11 @@ func killedBy(now time.Time) signals.Observation {
 	}
 }
 
-func packedWhole(t testing.TB, m *State) v1alpha1.MemoryCheckpointStatus {
+func packedWhole(t testing.TB, st *State) v1alpha1.MemoryCheckpointStatus {
 	t.Helper()
-	status, err := m.Pack()
+	status, err := st.Pack()
 	if err == nil {
-		err = m.PackHistories(&status)
+		err = st.PackHistories(&status)
 	}
 	if err != nil {
 		t.Fatalf("what was read cannot be written: %v", err)

@@ -19,11 +19,11 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-func workloadConditions(s *Snapshot, m *State, v *result, cov coverage, now time.Time) []metav1.Condition {
+func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
-		oomCondition(s, m, now),
-		stallCondition(s, m, now),
+		oomCondition(s, st, now),
+		stallCondition(s, st, now),
 		driftCondition(v),
 		stepCondition(cov),
 		appliedCondition(s, v),
@@ -44,20 +44,20 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 // defaultWindow is drift.window when the profile does not say.
 const defaultWindow = 24 * time.Hour
 
-func oomCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
+func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.Profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
 	}
 	var recent int32
 	var last memory.OOMKill
-	for _, k := range m.ledger.All() {
+	for _, k := range st.ledger.All() {
 		if now.Sub(k.Time) <= window {
 			recent++
 			last = k
 		}
 	}
-	full := ledgerFull(&m.ledger)
+	full := ledgerFull(&st.ledger)
 	if recent == 0 && full == "" {
 		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
 	}

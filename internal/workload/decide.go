@@ -20,6 +20,165 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
+// result is what was found out about a workload.
+type result struct {
+	status   v1alpha1.MemoryRecommendationStatus
+	coverage coverage
+	// shapes are what memory does, by container.
+	shapes map[string]signals.Shape
+	// shapeCaches are the same with what they rest on.
+	shapeCaches map[string]shapeCache
+	// leaks are containers that climb from every start until they are killed.
+	leaks map[string]signals.Ramps
+	// alive is what replicas show of their heaps, by container.
+	alive map[string]alive
+	// recommended are the sizes that stand, by container.
+	recommended map[string]v1alpha1.Size
+	// changed are the containers whose recommendation is new.
+	changed []string
+	// restart is the pod to evict for its memory, if the profile says so.
+	restart drift.Decision
+	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
+	findings []apply.Finding
+	apply    apply.Decision
+	// replicas are what running pods use, by container.
+	replicas     map[string][]signals.Replica
+	requeueAfter time.Duration
+	// unnamed is the advice about init containers that are killed and that nobody named, by container.
+	unnamed map[string]string
+}
+
+const (
+	// maxRequeue and minRequeue bound the time to the next step without news. Samples queue a workload anyway.
+	maxRequeue = 10 * time.Minute
+	minRequeue = 10 * time.Second
+	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
+	// changes with every sample.
+	restPart = 4
+)
+
+// decider makes a result of a snapshot and a state. It changes neither.
+type decider struct {
+	s   *Snapshot
+	st  *State
+	now time.Time
+	v   result
+	// rollout is what internal/apply decides on.
+	rollout apply.Input
+}
+
+// decide says what happened to a workload means.
+func decide(s *Snapshot, st *State, now time.Time) result {
+	d := decider{s: s, st: st, now: now}
+	d.v = result{
+		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, shapeCaches: map[string]shapeCache{},
+		replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
+	}
+	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing), now)
+	d.rollout.State, d.v.findings = apply.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
+	if s.Template != nil {
+		d.containers()
+	}
+	d.disturb()
+	d.summarize()
+	return d.v
+}
+
+// containers decides about each container of the newest pod.
+func (d *decider) containers() {
+	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
+	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
+		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
+	}
+	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: liveOf(d.v.alive, d.st.standing), Created: true})
+	managed := Managed(d.s.Profile, d.s.Template)
+	for _, c := range managed[:min(len(managed), MaxContainers)] {
+		in := d.input(c, plan)
+		d.take(&in, in.result())
+	}
+}
+
+// input is what is known of one container.
+func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
+	st, pods := d.st, d.s.Governed
+	in := containerInput{
+		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now), replicas: st.replicas(c.Name, pods),
+		urgent: st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name], now: d.now,
+		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
+	}
+	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
+	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
+		in.reverted = &taken
+	}
+	in.leak = signals.FindRamps(in.kills, d.now)
+	return in
+}
+
+// take puts what was decided about a container into the result.
+func (d *decider) take(in *containerInput, r containerResult) {
+	v, st, name := &d.v, d.st, in.container.Name
+	r.status.Use, r.status.UseSeen = st.used[name].Use, st.used[name].UseSeen
+	if most, seen := st.use(name, d.s.Governed); most > 0 {
+		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+	}
+	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
+	st.sayInVain(&r.status, d.now)
+	if size := r.status.Recommended; size != nil {
+		v.recommended[name] = *size
+		if resizes(d.s.Profile.Spec.Sizing.Mode) {
+			d.rollout.Desired[name] = in.wish(d.s, r.recommendation)
+		}
+		if !near(*size, st.standing[name]) {
+			v.changed = append(v.changed, name)
+		}
+	}
+	if in.plan.CapsHeap(name) {
+		v.alive[name].publish(&r.status.Evidence)
+	}
+	r.status.Evidence.Source = evidenceSource(st.source, st.past, st.containers[name])
+	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
+	for _, text := range in.plan.Advisories(name) {
+		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
+	}
+	v.status.Containers = append(v.status.Containers, r.status)
+	v.requeueAfter = min(v.requeueAfter, r.requeueAfter)
+}
+
+// disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and internal/apply decides, within
+// one budget for that and for sizes.
+func (d *decider) disturb() {
+	v := &d.v
+	v.restart = restartOf(d.s, d.st, v.shapes, d.now)
+	if v.restart.Pod != "" {
+		d.rollout.Restart = &apply.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
+	}
+	v.apply = apply.Decide(d.rollout)
+	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
+		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
+	}
+	if v.apply.NextLook > 0 {
+		v.requeueAfter = min(v.requeueAfter, v.apply.NextLook)
+	}
+	v.requeueAfter = max(v.requeueAfter, minRequeue)
+	if v.restart.NextLook > 0 {
+		v.requeueAfter = min(v.requeueAfter, v.restart.NextLook)
+	}
+}
+
+// summarize fills in what the status says about the workload as a whole.
+func (d *decider) summarize() {
+	v := &d.v
+	v.coverage = cover(d.s, liveOf(v.alive, v.recommended))
+	v.status.ProfileGeneration = d.s.Profile.Generation
+	v.status.Coverage = &v.coverage.Coverage
+	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
+	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
+	v.status.Limit = limitColumn(v.status.Containers)
+	v.status.Summary = workloadSummary(d.s, v.status.Containers)
+	v.status.Advisories = head(v.status.Advisories, 8)
+	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)
+}
+
 // summaries are what is made of each container, by name.
 func (v *result) summaries() map[string]string {
 	all := maps.Clone(v.unnamed)
@@ -67,123 +226,4 @@ func (v *result) compared(pod string) bool {
 		}
 	}
 	return false
-}
-
-// result is what was found out about a workload.
-type result struct {
-	status   v1alpha1.MemoryRecommendationStatus
-	coverage coverage
-	// shapes are what memory does, by container.
-	shapes map[string]signals.Shape
-	// judged are the same with what they rest on.
-	shapeCaches map[string]shapeCache
-	// leaks are containers that climb from every start until they are killed.
-	leaks map[string]signals.Ramps
-	// alive is what replicas show of their heaps, by container.
-	alive map[string]alive
-	// recommended are the sizes that stand, by container.
-	recommended map[string]v1alpha1.Size
-	// changed are the containers whose recommendation is new.
-	changed []string
-	// restart is the pod to evict for its memory, if the profile says so.
-	restart drift.Decision
-	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
-	findings []apply.Finding
-	apply    apply.Decision
-	// replicas are what running pods use, by container.
-	replicas     map[string][]signals.Replica
-	requeueAfter time.Duration
-	// unnamed is the advice about init containers that are killed and that nobody named, by container.
-	unnamed map[string]string
-}
-
-const (
-	// maxLook and minLook bound the time to the next look without news. Samples queue a workload anyway.
-	maxRequeue = 10 * time.Minute
-	minRequeue = 10 * time.Second
-	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
-	// changes with every sample.
-	restPart = 4
-)
-
-// decide looks at a snapshot and at what is remembered, and says what to tell. It writes nothing and changes nothing.
-func decide(s *Snapshot, m *State, now time.Time) result {
-	v := result{alive: m.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, shapeCaches: map[string]shapeCache{}, replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue}
-	running := applyInput(s, m, liveOf(v.alive, m.Standing), now)
-	running.State, v.findings = apply.Observe(running, m.ledger.AllKillsAndStalls(now))
-	if s.Template != nil {
-		v.unnamed = unnamed(s.Profile, s.Template, m.ledger.Kills, m.ledger.Total)
-		for _, container := range slices.Sorted(maps.Keys(v.unnamed)) {
-			v.status.Advisories = append(v.status.Advisories, v.unnamed[container])
-		}
-		plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Live: liveOf(v.alive, m.Standing), Created: true})
-		for _, c := range Managed(s.Profile, s.Template) {
-			q := containerInput{
-				container: c, plan: plan, history: m.Containers[c.Name], kills: m.ledger.KillsAndStalls(c.Name, now), replicas: m.replicas(c.Name, s.Governed),
-				urgent:   m.urgent(c.Name, s.Governed, c.current.Limit),
-				standing: m.Standing[c.Name], before: m.shapes[c.Name], now: now,
-				inUse: m.inUse(c.Name, s.Governed), largestNode: s.Facts.LargestNode,
-			}
-			q.unrelieved, _ = m.ledger.RaisedInVain(c.Name, now)
-			if taken, stands := running.State.Standing(c.Name, now); stands {
-				q.reverted = &taken
-			}
-			q.leak = signals.FindRamps(q.kills, now)
-			v.leaks[c.Name] = q.leak
-			a := q.result()
-			a.status.Use, a.status.UseSeen = m.used[c.Name].Use, m.used[c.Name].UseSeen
-			if most, seen := m.use(c.Name, s.Governed); most > 0 {
-				a.status.Use, a.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
-			}
-			a.status.OOMKills, a.status.Stalls = m.ledger.Total(c.Name), m.ledger.StallTotal(c.Name)
-			m.sayInVain(&a.status, now)
-			if a.status.Recommended != nil {
-				v.recommended[c.Name] = *a.status.Recommended
-				if resizes(s.Profile.Spec.Sizing.Mode) {
-					running.Desired[c.Name] = q.wish(s, a.recommendation)
-				}
-				if !Near(*a.status.Recommended, m.Standing[c.Name]) {
-					v.changed = append(v.changed, c.Name)
-				}
-			}
-			if plan.CapsHeap(c.Name) {
-				v.alive[c.Name].publish(&a.status.Evidence)
-			}
-			a.status.Evidence.Source = evidenceSource(m.source, m.past, m.Containers[c.Name])
-			v.shapes[c.Name], v.shapeCaches[c.Name], v.replicas[c.Name] = a.shape, a.shapeCache, q.replicas
-			for _, text := range plan.Advisories(c.Name) {
-				v.status.Advisories = append(v.status.Advisories, "Container "+c.Name+": "+text)
-			}
-			v.status.Containers = append(v.status.Containers, a.status)
-			v.requeueAfter = min(v.requeueAfter, a.requeueAfter)
-			if len(v.status.Containers) == MaxContainers {
-				break
-			}
-		}
-	}
-	v.restart = restartOf(s, m, v.shapes, now)
-	if v.restart.Pod != "" {
-		running.Restart = &apply.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
-	}
-	v.apply = apply.Decide(running)
-	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
-		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
-	}
-	if v.apply.NextLook > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.apply.NextLook)
-	}
-	v.requeueAfter = max(v.requeueAfter, minRequeue)
-	v.coverage = cover(s, liveOf(v.alive, v.recommended))
-	v.status.ProfileGeneration = s.Profile.Generation
-	v.status.Coverage = &v.coverage.Coverage
-	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&m.ledger)
-	v.status.Stalls, v.status.RecentStalls = stallRecords(&m.ledger)
-	v.status.Limit = limitColumn(v.status.Containers)
-	v.status.Summary = workloadSummary(s, v.status.Containers)
-	v.status.Advisories = head(v.status.Advisories, 8)
-	if v.restart.NextLook > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.restart.NextLook)
-	}
-	v.status.Conditions = workloadConditions(s, m, &v, v.coverage, now)
-	return v
 }

@@ -37,22 +37,22 @@ func news(s *Snapshot, v *result, kills []memory.OOMKill, stalls stallChanges) (
 }
 
 // changes are the events about what is otherwise than it was told last, and what is told then.
-func changes(s *Snapshot, m *State, v *result) (all []Event, now told) {
+func changes(s *Snapshot, st *State, v *result) (all []Event, now told) {
 	summaries := v.summaries()
-	all = m.shapeEvents(s, v, &now)
+	all = st.shapeEvents(s, v, &now)
 	for _, c := range v.changed {
 		all = append(all, recommendationChanged(s.Owner, c, summaries[c]))
 	}
 	now.outOfDate = v.coverage.Missed + v.coverage.Stale
-	if now.outOfDate > 0 && m.Told.outOfDate == 0 {
+	if now.outOfDate > 0 && st.told.outOfDate == 0 {
 		all = append(all, injectionOutOfDate(s.Owner, format.OfPods(now.outOfDate, v.coverage.Governed)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
 	}
-	full := ledgerFull(&m.ledger)
-	if now.ledgerFull = full != ""; now.ledgerFull && !m.Told.ledgerFull {
+	full := ledgerFull(&st.ledger)
+	if now.ledgerFull = full != ""; now.ledgerFull && !st.told.ledgerFull {
 		all = append(all, ledgerIsFull(s.Owner, full))
 	}
 	conflict := InConflict(&v.status)
-	if now.conflicted = conflict != ""; now.conflicted && !m.Told.conflicted {
+	if now.conflicted = conflict != ""; now.conflicted && !st.told.conflicted {
 		all = append(all, conflictAppeared(s, conflict))
 	}
 	return all, now

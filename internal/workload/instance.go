@@ -37,18 +37,18 @@ type instance struct {
 }
 
 // settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
-func (m *State) settle(observations []signals.Observation, now time.Time) {
+func (st *State) settle(observations []signals.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
-		in, found := m.instances[o.Container]
+		in, found := st.instances[o.Container]
 		if !found {
 			in = &instance{restarts: o.Restarts}
-			m.instances[o.Container] = in
+			st.instances[o.Container] = in
 		}
 		in.limit, in.seen = o.Limit, now
 		if o.Restarts > in.restarts {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
-			m.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
+			st.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
 		if !o.Running.IsZero() {
 			in.alive = now
@@ -66,12 +66,12 @@ func endOf(o *signals.Observation, now time.Time) time.Time {
 }
 
 // measure takes in samples.
-func (m *State) measure(samples []memory.Sample, now time.Time) {
+func (st *State) measure(samples []memory.Sample, now time.Time) {
 	for _, s := range samples {
-		in, found := m.instances[s.Container]
+		in, found := st.instances[s.Container]
 		if !found {
 			in = &instance{}
-			m.instances[s.Container] = in
+			st.instances[s.Container] = in
 		}
 		in.seen = now
 		if s.Started.After(in.started) {
@@ -80,14 +80,14 @@ func (m *State) measure(samples []memory.Sample, now time.Time) {
 		in.peak = max(in.peak, s.RSS)
 		in.recent.add(s)
 		in.lows.Add(s, in.started)
-		m.History(s.Container.Container).Add(s, in.limit)
+		st.History(s.Container.Container).Add(s, in.limit)
 	}
-	m.backfill.note(samples)
+	st.backfill.note(samples)
 }
 
 // peak is the highest RSS seen in the instance of a container that runs or has just ended.
-func (m *State) peak(c memory.ContainerRef) memory.Bytes {
-	if in, found := m.instances[c]; found {
+func (st *State) peak(c memory.ContainerRef) memory.Bytes {
+	if in, found := st.instances[c]; found {
 		return in.peak
 	}
 	return 0

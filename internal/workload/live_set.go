@@ -26,12 +26,12 @@ type alive struct {
 }
 
 // knowCaps looks up the heap caps of instances that were not looked at yet. The environment of a pod never changes.
-func (m *State) knowCaps(pods []*corev1.Pod) {
+func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 			for i := range containers {
 				ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: containers[i].Name}
-				if in, found := m.instances[ref]; found && !in.capKnown {
+				if in, found := st.instances[ref]; found && !in.capKnown {
 					in.heapCap, in.capKnown = inject.HeapCap(pod, ref.Container), true
 				}
 			}
@@ -42,13 +42,13 @@ func (m *State) knowCaps(pods []*corev1.Pod) {
 // alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap count for the live
 // set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has not collected yet, says nothing more.
 // What stands therefore stays when all replicas have a cap: nothing is seen then that speaks against it.
-func (m *State) alive(now time.Time) map[string]alive {
-	all := make(map[string]alive, len(m.liveSets))
-	for name, set := range m.liveSets {
+func (st *State) alive(now time.Time) map[string]alive {
+	all := make(map[string]alive, len(st.liveSets))
+	for name, set := range st.liveSets {
 		all[name] = alive{set: set}
 	}
 	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
-	for ref, in := range m.instances {
+	for ref, in := range st.instances {
 		low, whole := in.lows.Low()
 		if low == 0 || !in.capKnown {
 			continue

@@ -34,20 +34,20 @@ const (
 // Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed otherwise is tried
 // again by the next step, because the state says that it is to be done; but for an eviction for memory that climbs: of that nobody
 // knows whether it happened, and it counts as done.
-func (m *State) Note(a apply.Action, o Outcome, now time.Time) {
+func (st *State) Note(a apply.Action, o Outcome, now time.Time) {
 	if a.Restart && o.Kind != outcomeUnknown {
-		m.restarts.Undo(a.UID)
+		st.restarts.Undo(a.UID)
 	}
 	switch o.Kind {
 	case OutcomeGone:
-		m.rollout.Gone(a.UID)
+		st.rollout.Gone(a.UID)
 	case OutcomeBudget:
-		m.refuse(a, apply.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
+		st.refuse(a, apply.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
 	case OutcomeRefused:
-		m.refuse(a, apply.ReasonRefused, o.Why, now.Add(afterForbidden), now)
+		st.refuse(a, apply.ReasonRefused, o.Why, now.Add(afterForbidden), now)
 	case outcomeNotAttempted:
 		if a.Restart {
-			m.rollout.Gone(a.UID)
+			st.rollout.Gone(a.UID)
 		}
 	case outcomeUnknown:
 	}
@@ -55,18 +55,18 @@ func (m *State) Note(a apply.Action, o Outcome, now time.Time) {
 
 const budgetRefusal = "a PodDisruptionBudget does not allow it now"
 
-func (m *State) refuse(a apply.Action, reason, why string, until, now time.Time) {
+func (st *State) refuse(a apply.Action, reason, why string, until, now time.Time) {
 	if !a.Restart {
-		m.rollout.Refused(a, reason, why, now)
+		st.rollout.Refused(a, reason, why, now)
 		return
 	}
-	m.rollout.Gone(a.UID)
-	m.restartRefused = refusal{until, why}
+	st.rollout.Gone(a.UID)
+	st.restartRefused = refusal{until, why}
 }
 
 // NotDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind their backs.
-func (m *State) NotDone(actions []apply.Action) {
+func (st *State) NotDone(actions []apply.Action) {
 	for _, a := range actions {
-		m.Note(a, Outcome{Kind: outcomeNotAttempted}, time.Time{})
+		st.Note(a, Outcome{Kind: outcomeNotAttempted}, time.Time{})
 	}
 }

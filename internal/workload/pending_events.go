@@ -47,80 +47,80 @@ type PendingEvents struct {
 }
 
 // empty: nothing happened. That somebody asks for a look is nothing that must not be lost.
-func (m *PendingEvents) Empty() bool { return len(m.Observations)+len(m.Samples)+len(m.Counters) == 0 }
+func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds what came in later.
-func (m *PendingEvents) Append(newer *PendingEvents) {
+func (e *PendingEvents) Append(newer *PendingEvents) {
 	for i := range newer.Observations {
-		m.AddObservation(&newer.Observations[i])
+		e.AddObservation(&newer.Observations[i])
 	}
-	m.AddSamples(newer.Samples...)
-	m.AddCounters(newer.Counters...)
-	m.Look = m.Look || newer.Look
-	m.Source = cmp.Or(newer.Source, m.Source)
+	e.AddSamples(newer.Samples...)
+	e.AddCounters(newer.Counters...)
+	e.Look = e.Look || newer.Look
+	e.Source = cmp.Or(newer.Source, e.Source)
 	for pod, owner := range newer.Departed {
-		if m.Departed == nil {
-			m.Departed = map[types.UID]types.UID{}
+		if e.Departed == nil {
+			e.Departed = map[types.UID]types.UID{}
 		}
-		m.Departed[pod] = owner
+		e.Departed[pod] = owner
 	}
 	if newer.Profile != nil {
-		m.Profile, m.Last = newer.Profile, newer.Last
+		e.Profile, e.Last = newer.Profile, newer.Last
 	}
 }
 
 // Clone shares no list: whoever gets it may drop what is not of his workload.
-func (m *PendingEvents) Clone() PendingEvents {
-	c := *m
-	c.Observations, c.Samples, c.Counters, c.Departed = slices.Clone(m.Observations), slices.Clone(m.Samples), slices.Clone(m.Counters), maps.Clone(m.Departed)
+func (e *PendingEvents) Clone() PendingEvents {
+	c := *e
+	c.Observations, c.Samples, c.Counters, c.Departed = slices.Clone(e.Observations), slices.Clone(e.Samples), slices.Clone(e.Counters), maps.Clone(e.Departed)
 	return c
 }
 
 // AddObservation appends o unless it repeats the last observation of its container, and keeps at most maxObservations of each.
-func (m *PendingEvents) AddObservation(o *signals.Observation) {
+func (e *PendingEvents) AddObservation(o *signals.Observation) {
 	count, first, last := 0, -1, -1
-	for i := range m.Observations {
-		if m.Observations[i].Container == o.Container {
+	for i := range e.Observations {
+		if e.Observations[i].Container == o.Container {
 			if first < 0 {
 				first = i
 			}
 			count, last = count+1, i
 		}
 	}
-	if last >= 0 && sameObservation(&m.Observations[last], o) {
+	if last >= 0 && sameObservation(&e.Observations[last], o) {
 		return
 	}
 	if count >= MaxObservations {
 		// Keep the first look, which may be the only one that still shows the oldest kill, and drop the one after it.
-		for i := first + 1; i < len(m.Observations); i++ {
-			if m.Observations[i].Container == o.Container {
-				m.Observations = append(m.Observations[:i], m.Observations[i+1:]...)
+		for i := first + 1; i < len(e.Observations); i++ {
+			if e.Observations[i].Container == o.Container {
+				e.Observations = append(e.Observations[:i], e.Observations[i+1:]...)
 				break
 			}
 		}
 	}
-	m.Observations = append(m.Observations, *o)
+	e.Observations = append(e.Observations, *o)
 }
 
 // AddSamples appends samples; when nobody collects them, the oldest go first.
-func (m *PendingEvents) AddSamples(samples ...memory.Sample) {
-	m.Samples = append(m.Samples, samples...)
-	if over := len(m.Samples) - MaxSamples; over > 0 {
-		m.Samples = append(m.Samples[:0], m.Samples[over+MaxSamples/4:]...)
+func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
+	e.Samples = append(e.Samples, samples...)
+	if over := len(e.Samples) - MaxSamples; over > 0 {
+		e.Samples = append(e.Samples[:0], e.Samples[over+MaxSamples/4:]...)
 	}
 }
 
 // AddCounters appends counters; when nobody collects them, the oldest go first: the newest carry the sum.
-func (m *PendingEvents) AddCounters(counters ...signals.Counter) {
-	m.Counters = append(m.Counters, counters...)
-	if over := len(m.Counters) - MaxSamples; over > 0 {
-		m.Counters = append(m.Counters[:0], m.Counters[over+MaxSamples/4:]...)
+func (e *PendingEvents) AddCounters(counters ...signals.Counter) {
+	e.Counters = append(e.Counters, counters...)
+	if over := len(e.Counters) - MaxSamples; over > 0 {
+		e.Counters = append(e.Counters[:0], e.Counters[over+MaxSamples/4:]...)
 	}
 }
 
 func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(a, b) }
 
 // onlySamples: nothing came but samples.
-func (m *PendingEvents) OnlySamples() bool {
-	return !m.Look && len(m.Samples) > 0 && len(m.Observations)+len(m.Counters) == 0 && m.Last == nil
+func (e *PendingEvents) OnlySamples() bool {
+	return !e.Look && len(e.Samples) > 0 && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

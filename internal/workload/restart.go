@@ -37,13 +37,13 @@ type refusal struct {
 }
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *Snapshot, m *State, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+func restartOf(s *Snapshot, st *State, shapes map[string]signals.Shape, now time.Time) drift.Decision {
 	spec := s.Profile.Spec.Drift
 	if spec.Action != v1alpha1.DriftRestart {
 		return drift.Decision{}
 	}
 	in := drift.Input{
-		Shapes: shapes, Done: m.restarts.Restarts(now), Now: now, Refused: notRestarted(s, m, now),
+		Shapes: shapes, Done: st.restarts.Restarts(now), Now: now, Refused: notRestarted(s, st, now),
 		Policy: drift.Policy{MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown},
 	}
 	if spec.MaxPerDay != nil {
@@ -56,13 +56,13 @@ func restartOf(s *Snapshot, m *State, shapes map[string]signals.Shape, now time.
 		in.Policy.Cooldown = d.Cooldown.Duration
 	}
 	for _, pod := range s.Governed {
-		in.Pods = append(in.Pods, m.driftingPod(s, pod, shapes))
+		in.Pods = append(in.Pods, st.driftingPod(s, pod, shapes))
 	}
 	return drift.Decide(in)
 }
 
 // notRestarted is why pods of this workload are left alone whatever their memory does.
-func notRestarted(s *Snapshot, m *State, now time.Time) string {
+func notRestarted(s *Snapshot, st *State, now time.Time) string {
 	switch {
 	case s.paused != "":
 		return "paused by " + s.paused
@@ -70,23 +70,23 @@ func notRestarted(s *Snapshot, m *State, now time.Time) string {
 		return "nobody would start it again"
 	case s.Owner.Ref.Kind == "Job" || s.Owner.Ref.Kind == "CronJob":
 		return "a Job's pod would lose its work"
-	case now.Before(m.restartRefused.until):
-		return m.restartRefused.why
+	case now.Before(st.restartRefused.until):
+		return st.restartRefused.why
 	}
 	return ""
 }
 
 // driftingPod is a pod with what its containers use.
-func (m *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range Managed(s.Profile, pod) {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
-		in, found := m.instances[ref]
+		in, found := st.instances[ref]
 		if _, judged := shapes[c.Name]; !found || !judged || in.recent.seen == 0 {
 			continue
 		}
 		limit := c.current.Limit
-		if inForce, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+		if inForce, asked, known := st.ledger.InForce(ref); known && asked > 0 {
 			limit = inForce // the pod lets it have no more
 		}
 		p.Containers = append(p.Containers, drift.Container{

@@ -29,8 +29,8 @@ func resizes(mode v1alpha1.SizingMode) bool {
 }
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *Snapshot, m *State, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: m.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
+func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) apply.Input {
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
@@ -39,7 +39,7 @@ func applyInput(s *Snapshot, m *State, live map[string]inject.Live, now time.Tim
 	}
 	for _, pod := range s.Governed {
 		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
-			in.Pods = append(in.Pods, m.runningPod(s, pod, live, now))
+			in.Pods = append(in.Pods, st.runningPod(s, pod, live, now))
 		}
 	}
 	return in
@@ -67,7 +67,7 @@ func applyPolicy(s *Snapshot) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (m *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
+func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
 	p := apply.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
@@ -82,10 +82,10 @@ func (m *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
 		}
-		if limit, asked, known := m.ledger.InForce(ref); known && asked > 0 {
+		if limit, asked, known := st.ledger.InForce(ref); known && asked > 0 {
 			running.InForce = limit
 		}
-		if in, found := m.instances[ref]; found {
+		if in, found := st.instances[ref]; found {
 			running.RSS = in.recent.now()
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)

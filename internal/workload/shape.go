@@ -29,11 +29,11 @@ const (
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
 // for reasons of its own.
-func (m *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
+func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
 	var all []signals.Replica
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := m.instances[ref]; found && !in.recent.workingSetOnly && in.recent.low() > 0 {
+		if in, found := st.instances[ref]; found && !in.recent.workingSetOnly && in.recent.low() > 0 {
 			all = append(all, signals.Replica{Pod: pod.Name, RSS: in.recent.low()})
 		}
 	}
@@ -42,10 +42,10 @@ func (m *State) replicas(container string, pods []*corev1.Pod) []signals.Replica
 }
 
 // use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0: nobody has read.
-func (m *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
+func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := m.instances[ref]; found && in.recent.most() > most {
+		if in, found := st.instances[ref]; found && in.recent.most() > most {
 			most, seen = in.recent.most(), in.recent.last
 		}
 	}
@@ -53,11 +53,11 @@ func (m *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, se
 }
 
 // inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count; 0: not known.
-func (m *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
+func (st *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 	var most memory.Bytes
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := m.instances[ref]; found {
+		if in, found := st.instances[ref]; found {
 			most = max(most, in.recent.low())
 		}
 	}
@@ -65,11 +65,11 @@ func (m *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 }
 
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
-func (m *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
+func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
 	var all []signals.Instance
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		in, found := m.instances[ref]
+		in, found := st.instances[ref]
 		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) || !in.recent.rises() {
 			continue
 		}
@@ -111,13 +111,13 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 }
 
 // shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at every step.
-func (m *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
+func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 	now.drifting, now.sick = driftingIn(&v.status), sickIn(&v.status)
-	if now.drifting != "" && now.drifting != m.Told.drifting {
+	if now.drifting != "" && now.drifting != st.told.drifting {
 		all = append(all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
 	}
 	for _, name := range now.sick {
-		if slices.Contains(m.Told.sick, name) {
+		if slices.Contains(st.told.sick, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
@@ -127,13 +127,13 @@ func (m *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 		}
 	}
 	// What is not known at the moment, right after a start of memfit, is as it was.
-	for _, name := range m.Told.sick {
+	for _, name := range st.told.sick {
 		if !slices.Contains(now.sick, name) && !v.compared(name) && slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
 			now.sick = append(now.sick, name)
 		}
 	}
 	if now.drifting == "" && (len(now.sick) > 0 || unknownDrift(&v.status)) {
-		now.drifting = m.Told.drifting
+		now.drifting = st.told.drifting
 	}
 	return all
 }

@@ -28,9 +28,9 @@ type shapeCache struct {
 
 // youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
 // looked at with every sample.
-func (m *State) youngest() time.Duration {
+func (st *State) youngest() time.Duration {
 	var span time.Duration
-	for _, h := range m.Containers {
+	for _, h := range st.containers {
 		if s := h.Span(); span == 0 || s < span {
 			span = s
 		}

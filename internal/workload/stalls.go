@@ -24,21 +24,21 @@ type stallChanges struct{ began, ended []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
 // comes before the ledger is written, so that a stall is safe before anybody acts on it.
-func (m *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
+func (st *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
-		if in, known := m.instances[observations[i].Container]; known {
+		if in, known := st.instances[observations[i].Container]; known {
 			in.limit = observations[i].Limit
 		}
 	}
 	for _, s := range samples {
-		m.countsFaults = m.countsFaults || s.HasMajorFaults
-		in, known := m.instances[s.Container]
+		st.countsFaults = st.countsFaults || s.HasMajorFaults
+		in, known := st.instances[s.Container]
 		if !known {
 			continue // the first sample of a container, of which the limit is not known
 		}
 		if !in.stallsKnown {
 			in.stallsKnown = true
-			if open, goesOn := m.ledger.OpenStall(s.Container); goesOn {
+			if open, goesOn := st.ledger.OpenStall(s.Container); goesOn {
 				in.stalls.Resume(open)
 			}
 		}
@@ -48,16 +48,16 @@ func (m *State) watchStalls(observations []signals.Observation, samples []memory
 }
 
 // fileStalls brings the ledger up to date with what the watches know.
-func (m *State) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
+func (st *State) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
 	var found []memory.Stall
-	for _, in := range m.instances {
+	for _, in := range st.instances {
 		if s, ok := in.stalls.Stall(); ok {
 			found = append(found, s)
 		}
 	}
 	slices.SortFunc(found, func(a, b memory.Stall) int { return a.Since.Compare(b.Since) })
 	var c stallChanges
-	c.began, c.ended = m.ledger.UpdateStalls(found, live, now)
+	c.began, c.ended = st.ledger.UpdateStalls(found, live, now)
 	return c
 }
 
@@ -114,7 +114,7 @@ func stallSentence(s *memory.Stall) string {
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
-func stallCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
+func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := defaultWindow
 	if w := s.Profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
@@ -123,7 +123,7 @@ func stallCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
 		return conditions.New(v1alpha1.ConditionMemoryStalled, status, reason, message)
 	}
 	var goesOn, inVain, last *memory.Stall
-	all := m.ledger.AllStalls()
+	all := st.ledger.AllStalls()
 	for i := range all {
 		switch k := &all[i]; {
 		case k.Ended.IsZero():
@@ -145,16 +145,16 @@ func stallCondition(s *Snapshot, m *State, now time.Time) metav1.Condition {
 	case last != nil:
 		return say(metav1.ConditionFalse, v1alpha1.ReasonStallOver,
 			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
-	case m.source != "" && !m.countsFaults:
+	case st.source != "" && !st.countsFaults:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
-			"Usage comes from "+m.source+", which counts no major page faults: stalls are not seen")
+			"Usage comes from "+st.source+", which counts no major page faults: stalls are not seen")
 	}
 	return say(metav1.ConditionFalse, v1alpha1.ReasonNoStall, "No container stood still at its limit in the last "+format.Duration(window))
 }
 
 // sayInVain says first of all that more memory did not help: whoever reads that memfit holds should know why.
-func (m *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
-	s, found := m.ledger.RaisedInVain(c.Container, now)
+func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
+	s, found := st.ledger.RaisedInVain(c.Container, now)
 	if !found {
 		return
 	}

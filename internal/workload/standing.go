@@ -16,14 +16,21 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// StatusHash is a hash of what makes a status worth writing: numbers rounded so that they change a few times in a workload's life, and no
-// prose. A size that is close to the one that stands counts as that one. Without it every sample would be an API write; with it a
-// steady workload costs a handful of writes a day.
-func StatusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
+// StatusHash is a hash of what makes a status worth writing. A size that is close to the one that stands counts as that one.
+func (st *State) StatusHash(s *v1alpha1.MemoryRecommendationStatus) uint64 {
+	return statusHash(s, st.standing)
+}
+
+// WrittenHash is the same of a status that was written.
+func WrittenHash(s *v1alpha1.MemoryRecommendationStatus) uint64 { return statusHash(s, sizes(s)) }
+
+// statusHash leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every sample would be an
+// API write; with it a steady workload costs a handful of writes a day.
+func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
 	c := s.DeepCopy()
 	for i := range c.Containers {
 		r := &c.Containers[i]
-		if size, found := standing[r.Container]; found && r.Recommended != nil && Near(*r.Recommended, size) {
+		if size, found := standing[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
 			r.Recommended = &size
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
@@ -55,8 +62,8 @@ func StatusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 // nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an event.
 const nearPercent = 5
 
-// Near says whether a size is as good as the one that stands.
-func Near(a, b v1alpha1.Size) bool {
+// near says whether a size is as good as the one that stands.
+func near(a, b v1alpha1.Size) bool {
 	return nearQuantity(a.Limit, b.Limit) && nearQuantity(a.Request, b.Request)
 }
 
@@ -68,8 +75,8 @@ func nearQuantity(a, b *resource.Quantity) bool {
 	return max(x, y).Minus(min(x, y)) <= y.Percent(nearPercent)
 }
 
-// Sizes are the sizes that a status recommends, by container.
-func Sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
+// sizes are the sizes that a status recommends, by container.
+func sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
 	standing := map[string]v1alpha1.Size{}
 	for i := range s.Containers {
 		if r := s.Containers[i].Recommended; r != nil {

@@ -26,18 +26,18 @@ import (
 // and begun, and at most CheckpointEvery old for the rest.
 type State struct {
 	// steppedAt is the time of the last step; zero: there was none since memfit started.
-	SteppedAt time.Time
+	steppedAt time.Time
 	// measuredSince is the first step of this memfit, from where on its pods are measured; zero: they are not.
 	measuredSince time.Time
 
 	ledger     signals.Ledger
-	Containers map[string]*history.Container
+	containers map[string]*history.Container
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
 	// of memfit, a kill's peak is what was seen since.
 	instances map[memory.ContainerRef]*instance
 	// profile governed the workload at the last step, and template was its newest pod.
-	Profile  *profile.Named
-	Template *corev1.Pod
+	profile  *profile.Named
+	template *corev1.Pod
 	// source says where samples come from.
 	source string
 	backfill
@@ -46,11 +46,11 @@ type State struct {
 	restartRefused refusal
 	// rollout is what was begun to do to running pods.
 	rollout apply.State
-	Told    told
+	told    told
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache
 	// standing are the sizes published last, by container: they stand while evidence is missing.
-	Standing map[string]v1alpha1.Size
+	standing map[string]v1alpha1.Size
 	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
 	used map[string]v1alpha1.ContainerRecommendation
 	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
@@ -59,7 +59,7 @@ type State struct {
 	countsFaults bool
 }
 
-// Told is what events said last, so that nothing is said twice.
+// told is what events said last, so that nothing is said twice.
 type told struct {
 	// drifting is the reason of DriftDetected while it is true, and sick are the pods that stand out.
 	drifting string
@@ -72,55 +72,70 @@ type told struct {
 	ledgerFull bool
 }
 
+// NewState knows nothing.
 func NewState() *State {
 	return &State{
-		Containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, Standing: map[string]v1alpha1.Size{},
+		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, standing: map[string]v1alpha1.Size{},
+	}
+}
+
+// SteppedAt is the time of the last step; zero: there was none since memfit started.
+func (st *State) SteppedAt() time.Time { return st.steppedAt }
+
+// Last is the profile that governed the workload at the last step, and its newest pod then.
+func (st *State) Last() (*profile.Named, *corev1.Pod) { return st.profile, st.template }
+
+// Published takes note that the MemoryRecommendation says what a step made of the workload. written: it was written for that, so that its
+// sizes are the ones that stand; otherwise those before are close enough.
+func (st *State) Published(e *Effects, written bool) {
+	if st.told = e.told; written {
+		st.standing = e.recommended
 	}
 }
 
 // clone is a copy that shares nothing that a step changes in place.
-func (m *State) clone() *State {
-	c := *m
-	c.ledger = m.ledger.Clone()
-	c.Containers = make(map[string]*history.Container, len(m.Containers))
-	for name, h := range m.Containers {
+func (st *State) clone() *State {
+	c := *st
+	c.ledger = st.ledger.Clone()
+	c.containers = make(map[string]*history.Container, len(st.containers))
+	for name, h := range st.containers {
 		of := *h
-		c.Containers[name] = &of
+		c.containers[name] = &of
 	}
-	c.instances = make(map[memory.ContainerRef]*instance, len(m.instances))
-	all := make([]instance, 0, len(m.instances)) // in one piece: an allocation each would be most of the time
-	for ref, in := range m.instances {
+	c.instances = make(map[memory.ContainerRef]*instance, len(st.instances))
+	all := make([]instance, 0, len(st.instances)) // in one piece: an allocation each would be most of the time
+	for ref, in := range st.instances {
 		all = append(all, *in)
 		of := &all[len(all)-1]
 		of.stalls = in.stalls.Clone()
 		c.instances[ref] = of
 	}
-	c.backfill.since = slices.Clone(m.backfill.since)
+	c.backfill.since = slices.Clone(st.backfill.since)
 	return &c
 }
 
 // History of a container name, made when first needed.
-func (m *State) History(container string) *history.Container {
-	h, found := m.Containers[container]
+func (st *State) History(container string) *history.Container {
+	h, found := st.containers[container]
 	if !found {
 		h = history.New()
-		m.Containers[container] = h
+		st.containers[container] = h
 	}
 	return h
 }
 
 // forgetGone drops what belongs to pods that are gone.
-func (m *State) forgetGone(live map[types.UID]bool, now time.Time) {
-	m.ledger.Forget(live, now)
-	maps.DeleteFunc(m.instances, func(c memory.ContainerRef, in *instance) bool {
+func (st *State) forgetGone(live map[types.UID]bool, now time.Time) {
+	st.ledger.Forget(live, now)
+	maps.DeleteFunc(st.instances, func(c memory.ContainerRef, in *instance) bool {
 		return !live[c.UID] && now.Sub(in.seen) > instanceKept
 	})
 }
 
 // forgetNames drops the histories of containers that no governed pod has any more, once there are more than a checkpoint holds: names of
 // older versions of the workload would otherwise take the room of those that run, and memory for ever.
-func (m *State) forgetNames(governed []*corev1.Pod) {
-	if len(m.Containers) <= MaxContainers {
+func (st *State) forgetNames(governed []*corev1.Pod) {
+	if len(st.containers) <= MaxContainers {
 		return
 	}
 	present := map[string]bool{}
@@ -129,21 +144,21 @@ func (m *State) forgetNames(governed []*corev1.Pod) {
 			present[name] = true
 		}
 	}
-	maps.DeleteFunc(m.Containers, func(name string, _ *history.Container) bool { return !present[name] })
+	maps.DeleteFunc(st.containers, func(name string, _ *history.Container) bool { return !present[name] })
 }
 
 // Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing twice.
-func (m *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
-	m.Standing, m.used = Sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
+	st.standing, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
 	for _, c := range status.Containers {
-		m.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
+		st.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
 		source, past := sourcesOf(c.Evidence.Source)
-		m.source, m.past = cmp.Or(m.source, source), cmp.Or(m.past, past)
+		st.source, st.past = cmp.Or(st.source, source), cmp.Or(st.past, past)
 	}
-	m.liveSets = liveSets(status)
-	m.Told.drifting, m.Told.sick = driftingIn(status), sickIn(status)
+	st.liveSets = liveSets(status)
+	st.told.drifting, st.told.sick = driftingIn(status), sickIn(status)
 	if c := status.Coverage; c != nil {
-		m.Told.outOfDate = c.Missed + c.Stale
+		st.told.outOfDate = c.Missed + c.Stale
 	}
-	m.Told.conflicted = InConflict(status) != ""
+	st.told.conflicted = InConflict(status) != ""
 }

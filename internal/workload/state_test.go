@@ -32,7 +32,7 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	if len(lost) != 1 || !strings.Contains(lost[0].Error(), "container app") {
 		t.Errorf("lost %v, want the history of container app named", lost)
 	}
-	if m.Containers["app"] == nil {
+	if m.containers["app"] == nil {
 		t.Error("container app has no history to go on with")
 	}
 
@@ -55,7 +55,7 @@ func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
 		m.History(name)
 		m.forgetNames([]*corev1.Pod{build.Pod("shop", "web").Container("app").Container(name).Obj()})
 	}
-	if n := len(m.Containers); n > MaxContainers || m.Containers["app"] == nil || m.Containers["a-0999"] == nil {
-		t.Errorf("%d histories, app among them: %t, the newest version among them: %t", n, m.Containers["app"] != nil, m.Containers["a-0999"] != nil)
+	if n := len(m.containers); n > MaxContainers || m.containers["app"] == nil || m.containers["a-0999"] == nil {
+		t.Errorf("%d histories, app among them: %t, the newest version among them: %t", n, m.containers["app"] != nil, m.containers["a-0999"] != nil)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
 // ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
 // only then, and when memfit saw them run, because a node's clock may be wrong.
-func complete(s *Snapshot, m *State, observations []signals.Observation) {
+func complete(s *Snapshot, st *State, observations []signals.Observation) {
 	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}
@@ -30,8 +30,8 @@ func complete(s *Snapshot, m *State, observations []signals.Observation) {
 	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true})
 	for i := range observations {
 		o := &observations[i]
-		o.Measured = m.measuredSince
-		if in, found := m.instances[o.Container]; found {
+		o.Measured = st.measuredSince
+		if in, found := st.instances[o.Container]; found {
 			o.HeapCap = in.heapCap
 			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
 				o.Alive = in.alive
@@ -48,17 +48,17 @@ func complete(s *Snapshot, m *State, observations []signals.Observation) {
 // Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state, the
 // MemoryRecommendation, events, and changes of pods.
 type Effects struct {
-	// status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
+	// Status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
 	Status      v1alpha1.MemoryRecommendationStatus
-	Recommended map[string]v1alpha1.Size
-	// events say what happened. They come true with the checkpoint, and no later step finds them new again. Those in
-	// published repeat what the recommendation says, and wait until it does; told is what is said then.
+	recommended map[string]v1alpha1.Size
+	// Events say what happened. They come true with the checkpoint, and no later step finds them new again. Those in
+	// Published repeat what the recommendation says, and wait until it does; told is what is said then.
 	Events, Published []Event
-	Told              told
-	// actions are what is to be done to running pods. They are in the next state already, because memfit may die between
+	told              told
+	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing.
 	Actions []apply.Action
-	// requeueAfter is when the next step is due without news, and rest is how long samples alone need none.
+	// RequeueAfter is when the next step is due without news, and Rest is how long samples alone need none.
 	RequeueAfter, Rest time.Duration
 
 	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
@@ -84,36 +84,36 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		}
 	}
 	e := Effects{
-		Status: v.status, Recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter, Rest: min(v.requeueAfter, m.youngest()/restPart),
+		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter, Rest: min(v.requeueAfter, m.youngest()/restPart),
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
 	e.Events = news(s, &v, kills, stalls)
-	e.Published, e.Told = changes(s, m, &v)
+	e.Published, e.told = changes(s, m, &v)
 	return m, e
 }
 
 // account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances that
 // ended, then these are forgotten, and samples of their successors come last.
-func (m *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
-	if m.measuredSince.IsZero() && !s.Unmeasured {
-		m.measuredSince = now
+func (st *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
+	if st.measuredSince.IsZero() && !s.Unmeasured {
+		st.measuredSince = now
 	}
 	in := &s.Events
 	observations := slices.Clone(in.Observations)
-	if m.SteppedAt.IsZero() {
+	if st.steppedAt.IsZero() {
 		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
 		observations = append(observations, s.observations()...)
 	}
-	complete(s, m, observations)
-	kills = append(m.ledger.Update(observations, m.peak, now), m.ledger.UpdateCounters(in.Counters, m.peak, now)...)
-	m.watchStalls(observations, in.Samples)
-	stalls = m.fileStalls(s.live(), now)
-	m.forgetGone(s.live(), now)
-	m.forgetNames(s.Governed)
-	m.settle(observations, now)
-	m.takePast(in.Past)
-	m.measure(in.Samples, now)
-	m.SteppedAt = now
-	m.Profile, m.Template, m.source = s.Profile, cmp.Or(s.Template, m.Template), cmp.Or(in.Source, m.source)
+	complete(s, st, observations)
+	kills = append(st.ledger.Update(observations, st.peak, now), st.ledger.UpdateCounters(in.Counters, st.peak, now)...)
+	st.watchStalls(observations, in.Samples)
+	stalls = st.fileStalls(s.live(), now)
+	st.forgetGone(s.live(), now)
+	st.forgetNames(s.Governed)
+	st.settle(observations, now)
+	st.takePast(in.Past)
+	st.measure(in.Samples, now)
+	st.steppedAt = now
+	st.profile, st.template, st.source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.source)
 	return kills, stalls
 }

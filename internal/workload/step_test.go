@@ -171,10 +171,10 @@ func (c *cluster) listed(p *process) {
 	}
 }
 
-func (c *cluster) packed(m *State) v1alpha1.MemoryCheckpointStatus {
-	status, err := m.Pack()
+func (c *cluster) packed(st *State) v1alpha1.MemoryCheckpointStatus {
+	status, err := st.Pack()
 	if err == nil {
-		err = m.PackHistories(&status)
+		err = st.PackHistories(&status)
 	}
 	if err != nil {
 		c.t.Fatalf("encoding the state: %v", err)
@@ -234,7 +234,8 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		p.state.NotDone(effects.Actions)
 		return false
 	}
-	c.shown, p.state.Standing, p.state.Told = effects.Status, effects.Recommended, effects.Told
+	c.shown = effects.Status
+	p.state.Published(&effects, true)
 	if killedAt == afterPublishing {
 		return true
 	}
