@@ -119,7 +119,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	// The node has no room for the first pod's new size, and kills it again.
 	eventually(t, 30*time.Second, func() error {
 		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
-			return err
+			return client.IgnoreNotFound(err) // it was evicted already
 		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "Node didn't have enough capacity",
