@@ -36,7 +36,7 @@ var _ = Describe("A look", func() {
 			w.passes(time.Minute)
 			w.sampled(pod, (50+5*i)*memory.MiB)
 			w.reconciled(w.alone("web"))
-			Expect(known().SteppedAt).To(Equal(w.clock.Now()))
+			Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 		}
 		looked = w.clock.Now()
 	})
@@ -53,10 +53,10 @@ var _ = Describe("A look", func() {
 		for range 3 {
 			read(100 * memory.MiB)
 		}
-		Expect(known().SteppedAt).To(Equal(looked))
+		Expect(known().SteppedAt()).To(Equal(looked))
 		Expect(known().History("app").Samples()).To(Equal(samples + 3))
 		read(100 * memory.MiB)
-		Expect(known().SteppedAt).To(Equal(w.clock.Now()))
+		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 		Expect(known().History("app").Samples()).To(Equal(samples + 4))
 	})
 
@@ -64,12 +64,12 @@ var _ = Describe("A look", func() {
 		read(100 * memory.MiB)
 		w.reconciler.Inbox.Ask(w.alone("web"))
 		read(100 * memory.MiB)
-		Expect(known().SteppedAt).To(Equal(w.clock.Now()))
+		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 		build.OOMKilled(w.clock.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
 		Expect(w.client.Status().Update(w.ctx, pod)).To(Succeed())
 		w.seen(pod)
 		read(100 * memory.MiB)
-		Expect(known().SteppedAt).To(Equal(w.clock.Now()))
+		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 	})
 
 	It("does not wait when memory comes close to the limit", func() {
@@ -77,8 +77,8 @@ var _ = Describe("A look", func() {
 		for rss := 100 * memory.MiB; rss < 170*memory.MiB; rss += 10 * memory.MiB {
 			read(rss)
 		}
-		Expect(known().SteppedAt).To(Equal(looked), "well below 256Mi")
+		Expect(known().SteppedAt()).To(Equal(looked), "well below 256Mi")
 		read(200 * memory.MiB)
-		Expect(known().SteppedAt).To(Equal(w.clock.Now()))
+		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 	})
 })

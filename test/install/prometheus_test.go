@@ -34,7 +34,7 @@ func read(t *testing.T, file string) []byte {
 // TestMetricsExist: rules and dashboard ask for metrics that the code has. A renamed one would leave an alert silent for ever.
 func TestMetricsExist(t *testing.T) {
 	var registered []string
-	for _, room := range []string{"controllers/workload", "controllers/usage", "webhooks"} {
+	for _, room := range []string{"controllers/workload", "controllers/usage", "webhooks/pod"} {
 		files, err := filepath.Glob(filepath.Join(root, room, "metrics*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no metrics in %s: %v", room, err)
