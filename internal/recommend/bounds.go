@@ -5,19 +5,16 @@ package recommend
 
 import "github.com/memfit/memfit/internal/memory"
 
-// minHeadroom keeps very small containers from being sized within one allocation of their peak.
-const minHeadroom = 8 * memory.MiB
-
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
-	return max(need.Percent(e.Policy.HeadroomPercent), minHeadroom)
+	return max(need.Percent(e.Policy.HeadroomPercent), e.model.LeastHeadroom)
 }
 
 func (e *evaluation) plusHeadroom(need memory.Bytes) memory.Bytes { return need.Plus(e.headroom(need)) }
 
 // headroomWords is the headroom as it was chosen: "15 %", or "8Mi" where that is more.
 func (e *evaluation) headroomWords(need memory.Bytes) string {
-	if need.Percent(e.Policy.HeadroomPercent) < minHeadroom {
-		return minHeadroom.String()
+	if need.Percent(e.Policy.HeadroomPercent) < e.model.LeastHeadroom {
+		return e.model.LeastHeadroom.String()
 	}
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }

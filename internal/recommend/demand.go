@@ -18,31 +18,9 @@ type window struct {
 	weight float64
 }
 
-// The cost model; docs/sizing.md has the curve it was chosen on.
-const (
-	// weightHalfLife is the age in days at which a day's peak counts half. A week and a day: the same weekday still counts half.
-	weightHalfLife = 8
-	// goneHalfLife is that of days on which use never came down to what is the highest now: after a step down or a fixed leak.
-	goneHalfLife = 1
-	// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and jobs of
-	// the first or last working day move by a day or two.
-	monthFrom, monthTo = 27, 32
-	// killBeyond: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this much above.
-	killBeyond = 115
-)
-
-// price is what one OOM kill is worth: this much memory held for a day, a fixed part because a kill costs its owner the same whatever
-// the size of the container, and a part in multiples of the container's own use.
-type price struct {
-	fixed memory.Bytes
-	times float64
-}
-
-var prices = map[Posture]price{
-	Frugal:   {fixed: memory.GiB, times: 0.5},
-	Balanced: {fixed: 7 * memory.GiB, times: 1},
-	Cautious: {fixed: 400 * memory.GiB, times: 64},
-}
+// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and jobs of the first or
+// last working day move by a day or two.
+const monthFrom, monthTo = 27, 32
 
 // demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are added up.
 func (e *evaluation) demandLimit() memory.Bytes {
@@ -112,19 +90,19 @@ func (e *evaluation) windows(days []window) []window {
 	for _, k := range e.kills {
 		age := int(today - k.Time.Unix()/86400)
 		if age == 0 || e.Now.Sub(k.Time) < day {
-			peaks[0] = max(peaks[0], k.Limit.Percent(killBeyond))
+			peaks[0] = max(peaks[0], k.Limit.Percent(e.model.KillBeyondPercent))
 		}
 		if age > 0 && age < len(peaks) {
-			peaks[age] = max(peaks[age], k.Limit.Percent(killBeyond))
+			peaks[age] = max(peaks[age], k.Limit.Percent(e.model.KillBeyondPercent))
 		}
 	}
 	for age, peak := range peaks {
 		if peak == 0 {
 			continue
 		}
-		halfLife := float64(weightHalfLife)
+		halfLife := e.model.DayHalfLife
 		if gone[age] {
-			halfLife = goneHalfLife
+			halfLife = e.model.GoneHalfLife
 		}
 		days = append(days, window{age, peak, math.Exp2(-float64(age) / halfLife)})
 	}
@@ -153,8 +131,8 @@ func (e *evaluation) cheapest(days []window) memory.Bytes {
 		total += d.weight
 		use += d.weight * float64(d.peak)
 	}
-	price := prices[e.Policy.Posture]
-	kill := float64(price.fixed) + price.times*use/total
+	price := e.model.price(e.Policy.Posture)
+	kill := float64(price.Fixed) + price.Times*use/total
 	best, least := days[0].peak, math.Inf(1)
 	for _, candidate := range days {
 		limit := e.plusHeadroom(candidate.peak)
@@ -193,18 +171,15 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	return due
 }
 
-// When less than eatenPercent of the headroom is left, or less than growthPercent of what the last one to two hours added to the record, a
-// raise is due even if it is a small one.
-const (
-	eatenPercent  = 33
-	growthPercent = 75
-)
-
 // notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within the hour if it goes on
 // growing: minChangePercent would otherwise hold it back until nothing is left.
 func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
-	if have == 0 || limit <= have || have.Minus(recent) >= max(e.headroom(recent).Percent(eatenPercent), e.records().trend.Percent(growthPercent)) {
+	if have == 0 || limit <= have {
+		return limit
+	}
+	least := max(e.headroom(recent).Percent(e.model.EatenPercent), e.records().trend.Percent(e.model.GrowthPercent))
+	if have.Minus(recent) >= least {
 		return limit
 	}
 	if least := e.leastRaise(have); least > limit {

@@ -34,10 +34,13 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 		atLeast memory.Bytes
 		atMost  memory.Bytes
 	}{
-		"two hours":             {2 * time.Hour, Policy{}, flat(30 * mib), 155 * mib, 165 * mib},
-		"two hours, frugal":     {2 * time.Hour, Policy{Posture: Frugal}, flat(30 * mib), 38 * mib, 39 * mib},
-		"steady for half a day": {12 * time.Hour, Policy{}, flat(30 * mib), 38 * mib, 39 * mib},
-		"burst, half a day":     {12 * time.Hour, Policy{}, burst, 155 * mib, 165 * mib},
+		"an hour":               {time.Hour, Policy{}, flat(30 * mib), 155 * mib, 165 * mib},
+		"two hours":             {2 * time.Hour, Policy{}, flat(30 * mib), 130 * mib, 140 * mib},
+		"two hours, frugal":     {2 * time.Hour, Policy{Posture: Frugal}, flat(30 * mib), 65 * mib, 75 * mib},
+		"eight hours, frugal":   {8 * time.Hour, Policy{Posture: Frugal}, flat(30 * mib), 38 * mib, 39 * mib},
+		"steady for half a day": {12 * time.Hour, Policy{}, flat(30 * mib), 70 * mib, 80 * mib},
+		"steady for two days":   {48 * time.Hour, Policy{}, flat(30 * mib), 38 * mib, 39 * mib},
+		"burst, half a day":     {12 * time.Hour, Policy{}, burst, 115 * mib, 130 * mib},
 		"burst, five days":      {5 * day, Policy{}, burst, 110 * mib, 116 * mib},
 		"large, two hours":      {2 * time.Hour, Policy{}, flat(400 * mib), 460 * mib, 460 * mib},
 	} {
@@ -47,6 +50,33 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 				t.Errorf("limit %s, want %s to %s:\n%s", got.Size.Limit, c.atLeast, c.atMost, strings.Join(got.Reasons, "\n"))
 			}
 		})
+	}
+}
+
+// TestTheHazardCurveFalls: the room for bursts not seen yet is 128Mi at first, falls with every hour and with every MiB of use beyond 64Mi,
+// and is larger and longer there for the posture to which a kill is dearer.
+func TestTheHazardCurveFalls(t *testing.T) {
+	room := func(posture Posture, age time.Duration, use memory.Bytes) memory.Bytes {
+		h := history.New()
+		feed(h, age, gib, flat(use))
+		e := newEvaluation(Input{History: h, Policy: Policy{Posture: posture}, Now: start.Add(age)})
+		return e.tapered(e.burstRoom(), use)
+	}
+	if got := room(Balanced, time.Hour, 30*mib); got != 128*mib {
+		t.Errorf("in the first hour: %s, want 128Mi", got)
+	}
+	for _, use := range []memory.Bytes{10 * mib, 100 * mib, 390 * mib, 500 * mib} {
+		before := memory.Bytes(math.MaxInt64)
+		for age := time.Hour; age <= 50*time.Hour; age += 7 * time.Hour {
+			frugal, got, cautious := room(Frugal, age, use), room(Balanced, age, use), room(Cautious, age, use)
+			if got > before || frugal > got || got > cautious {
+				t.Errorf("%s after %s: %s before, then %s, %s and %s by posture", use, age, before, frugal, got, cautious)
+			}
+			if use < 400*mib && age < 48*time.Hour && (got == before || got == 0) || use > 400*mib && cautious > 0 {
+				t.Errorf("%s after %s: %s before, %s now, %s with Cautious", use, age, before, got, cautious)
+			}
+			before = got
+		}
 	}
 }
 
@@ -103,8 +133,8 @@ func TestRoomForTheNextStepIsGivenBack(t *testing.T) {
 	if got.Size.Limit < 195*mib || !says(got, "record 130Mi", "for the next step") {
 		t.Errorf("an hour after a step of 70Mi: %s; want room for another:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
-	if got := sizedAfter(30*time.Hour, 300*mib, Policy{}, oneStep); got.Size.Limit > 151*mib {
-		t.Errorf("a day later: %s; want the headroom alone:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	if got := sizedAfter(30*time.Hour, 300*mib, Policy{}, oneStep); got.Size.Limit > 153*mib {
+		t.Errorf("a day later: %s; want hardly more than the headroom:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	if got := sizedAfter(10*time.Hour, 140*mib, Policy{Posture: Frugal}, oneStep); got.Size.Limit > 151*mib {
 		t.Errorf("frugal, three hours after the step: %s", got.Summary)

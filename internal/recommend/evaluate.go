@@ -50,6 +50,7 @@ func Evaluate(in Input) Recommendation {
 // evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they come up.
 type evaluation struct {
 	Input
+	model Model
 	rec   Recommendation
 	kills []memory.OOMKill // those that say something about the limit
 	grown ask              // what a recent kill asks for
@@ -61,6 +62,9 @@ type evaluation struct {
 func newEvaluation(in Input) *evaluation {
 	e := &evaluation{Input: in}
 	e.Policy = in.Policy.withDefaults()
+	if e.model = DefaultModel(); in.Model != nil {
+		e.model = *in.Model
+	}
 	if e.History == nil {
 		e.History = history.New()
 	}

@@ -14,12 +14,7 @@ const (
 	// the kill remembered as a peak of its day.
 	killHold = time.Hour
 	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor.
-	// Doubling finds a need of 64 times the limit within 7 kills.
-	quickRepeat   = time.Hour
-	doublePercent = 200
-	// rememberedTimes bounds how far a kill may jump at once towards a peak seen before: four doublings' worth would
-	// be a guess.
-	rememberedTimes = 4
+	quickRepeat = time.Hour
 	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
@@ -147,7 +142,7 @@ func (e *evaluation) ask(i int) ask {
 	}
 	room := 2 * e.headroom(bare)
 	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	if young := e.fading(youngAllowance); e.Policy.Posture != Frugal && bare.Plus(young) > a.limit {
+	if young := e.burstRoom(); bare.Plus(young) > a.limit {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
 	return a
@@ -164,12 +159,12 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
 		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat {
-			percent = max(percent, doublePercent)
+			percent = max(percent, e.model.RepeatPercent)
 		}
 	}
 	grown := max(died.Percent(percent), died.Plus(p.OOMMinIncrease))
 	if seen := e.highestDay(); seen > grown && !e.Traits.FollowsLimit {
-		grown = min(seen, died.Percent(100*rememberedTimes)) // it has been there before
+		grown = min(seen, died.Percent(e.model.RememberedPercent)) // it has been there before
 	}
 	return grown
 }

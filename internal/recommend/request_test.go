@@ -31,10 +31,10 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 
 // TestARequestIsNotLoweredOnLessThanADay, as a limit is not.
 func TestARequestIsNotLoweredOnLessThanADay(t *testing.T) {
-	for span, want := range map[time.Duration]memory.Bytes{2 * time.Hour: 200 * mib, 5 * time.Hour: 200 * mib, 25 * time.Hour: 108 * mib} {
+	for span, want := range map[time.Duration]memory.Bytes{2 * time.Hour: 160 * mib, 5 * time.Hour: 160 * mib, 25 * time.Hour: 108 * mib} {
 		h := history.New()
 		now := feed(h, span, 224*mib, flat(100*mib))
-		if got := Evaluate(Input{History: h, Current: Size{200 * mib, 224 * mib}, Now: now}); !within(got.Size.Request, want, 5) {
+		if got := Evaluate(Input{History: h, Current: Size{160 * mib, 224 * mib}, Now: now}); !within(got.Size.Request, want, 5) {
 			t.Errorf("after %s: %s, want a request of about %s", span, got.Summary, want)
 		}
 	}

@@ -105,7 +105,9 @@ type Input struct {
 	Leak string
 	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an alarm.
 	Climbing bool
-	Now      time.Time
+	// Model is what the backtest sizes with when it asks what a constant is worth; nil, as everywhere else: [DefaultModel].
+	Model *Model
+	Now   time.Time
 }
 
 // Evidence is what a recommendation rests on.
