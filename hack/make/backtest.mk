@@ -7,8 +7,9 @@
 TRACES ?=
 # Seeds of the generated sets, separated by commas.
 SEEDS  ?= 1,2
-# BACKTEST_FLAGS= reports without failing when memfit loses a comparison; -variants replays parts and stretched copies of every set as well.
-BACKTEST_FLAGS ?= -check
+# BACKTEST_FLAGS= reports without failing when memfit loses what held.txt says it held; -variants judges parts and stretched copies of every set as
+# well; -sensitivity prints what a quarter less and more of every constant does to total cost.
+BACKTEST_FLAGS ?= -check held.txt
 
 # The backtest is a module of its own: VPA's packages must not meet the operator's pins.
 .PHONY: backtest

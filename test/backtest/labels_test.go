@@ -39,16 +39,14 @@ func TestLabelsLieBesideEachOther(t *testing.T) {
 
 // TestCurveIsDrawn, with the figures of nezha-pods, of which three were unreadable.
 func TestCurveIsDrawn(t *testing.T) {
-	outcome := func(policy string, kills int, slack float64) Outcome {
-		return Outcome{Set: "nezha-pods", Policy: policy, Results: []Result{{Kills: kills, Slack: slack, Demand: 1}}}
-	}
 	file := filepath.Join(t.TempDir(), "curve.png")
 	if to := os.Getenv("KEEP_CURVE"); to != "" {
 		file = to
 	}
-	err := drawCurve(file, "nezha-pods",
-		[]Outcome{outcome("memfit", 3, 0.293), outcome("vpa", 4, 0.394), outcome("vpa-floor0", 13, 0.298), outcome("naive20", 40, 0.249), outcome("clairvoyant", 0, 0.116)},
-		[]Outcome{outcome("memfit, Frugal", 14, 0.265), outcome("memfit, Balanced", 3, 0.293), outcome("memfit, Cautious", 3, 0.303)})
+	err := drawCurve(file, verdict("nezha-pods", map[string]trade{
+		"memfit": {3.9, 6}, "memfit-frugal": {3.5, 8}, "memfit-cautious": {4.9, 3}, "vpa": {5.3, 4}, "vpa-p90-m40-f250": {7.9, 1},
+		"naive20": {3.3, 17}, "clairvoyant": {1.7, 0},
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ const traceNode = 4096 * memory.GiB
 // memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger, Evaluate on both.
 type memfit struct {
 	policy  recommend.Policy
+	model   recommend.Model
 	traits  recommend.Traits // a trace does not say what wrote it: empty but in tests
 	history history.Container
 	kills   []memory.OOMKill
@@ -33,7 +34,7 @@ var theContainer = memory.ContainerRef{Namespace: "trace", Pod: "pod", UID: "1",
 
 // newMemfit sizes with the defaults of an empty profile, at one posture.
 func newMemfit(posture recommend.Posture) *memfit {
-	return &memfit{policy: recommend.Policy{Posture: posture}}
+	return &memfit{policy: recommend.Policy{Posture: posture}, model: recommend.DefaultModel()}
 }
 
 func (m *memfit) Observe(at time.Time, use, limit int64) {
@@ -66,7 +67,7 @@ func (m *memfit) Killed(at time.Time, limit int64) {
 func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
-		History: &m.history, Kills: m.kills, Policy: m.policy, Traits: m.traits,
+		History: &m.history, Kills: m.kills, Policy: m.policy, Model: &m.model, Traits: m.traits,
 		Current: recommend.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
 	})
 	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {

@@ -6,6 +6,9 @@ package main
 import (
 	"errors"
 	"image/color"
+	"maps"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -45,7 +48,7 @@ func drawSeries(path string, s Series) error {
 		name   string
 		policy Policy
 		shade  color.Color
-	}{{"VPA", newVPA(250), orange}, {"memfit", newMemfit(recommend.Balanced), blue}} {
+	}{{"VPA", newVPA(vpaFlagDefaults), orange}, {"memfit", newMemfit(recommend.Balanced), blue}} {
 		r := Simulate(s, c.policy, true)
 		if err := addLine(p, c.name+" limit", c.shade, s.Points, r.Limits); err != nil {
 			return err
@@ -96,36 +99,41 @@ func addKills(p *plot.Plot, name string, shade color.Color, points []Point, r Re
 	return nil
 }
 
-// drawCurve shows every policy of a set by its kills and its slack; memfit's postures are joined.
-func drawCurve(path, set string, contenders, postures []Outcome) error {
+// drawCurve shows memfit's postures and VPA's variants by their kills and their slack, and the curve of each product.
+func drawCurve(path string, v Verdict) error {
 	p := plot.New()
-	p.Title.Text = set
-	p.X.Label.Text = "slack (memory held for nothing / memory used)"
+	p.Title.Text = v.Set
+	p.X.Label.Text = "slack (GiB-days held for nothing)"
 	p.Y.Label.Text = "OOM kills"
 	p.X.Min, p.Y.Min = 0, 0
+	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
-	var others []Outcome
-	for _, o := range contenders {
-		if o.Policy != "memfit" {
-			others = append(others, o)
+	vpa, named := plotter.XYs{}, labels{}
+	for _, policy := range slices.Sorted(maps.Keys(v.trades)) {
+		t := v.trades[policy]
+		at := plotter.XY{X: t.slack, Y: t.kills}
+		switch {
+		case strings.HasPrefix(policy, "vpa-"):
+			vpa = append(vpa, at)
+			continue
+		case policy == "naive20": // so many kills that nothing else could be told apart
+			continue
 		}
+		named.at, named.names = append(named.at, at), append(named.names, policy)
 	}
-	var names labels
-	if err := errors.Join(addOutcomes(p, &names, postures, blue, true), addOutcomes(p, &names, others, orange, false)); err != nil {
+	p.X.Max, p.Y.Max = 1.6*max(v.mine[len(v.mine)-1].slack, v.trades["clairvoyant"].slack), 1.2*v.mine[0].kills
+	err := errors.Join(addMarks(p, vpa, orange, 1.5), addMarks(p, named.at, grey, 3),
+		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its postures", v.mine, blue))
+	if err != nil {
 		return err
 	}
-	p.X.Max, p.Y.Max = p.X.Max*1.25, p.Y.Max*1.1 // room for names at the edges
-	p.Add(names)
+	p.Add(named)
 	return p.Save(14*vg.Centimeter, 9*vg.Centimeter, path)
 }
 
-func addOutcomes(p *plot.Plot, names *labels, outcomes []Outcome, shade color.Color, joined bool) error {
-	var at plotter.XYs
-	for _, o := range outcomes {
-		at = append(at, plotter.XY{X: o.SlackTotal(), Y: float64(o.Kills())})
-		names.names = append(names.names, o.Policy)
-	}
-	names.at = append(names.at, at...)
+// addMarks draws what lies inside the picture.
+func addMarks(p *plot.Plot, at plotter.XYs, shade color.Color, radius float64) error {
+	at = slices.DeleteFunc(slices.Clone(at), func(xy plotter.XY) bool { return xy.X > p.X.Max || xy.Y > p.Y.Max })
 	if len(at) == 0 {
 		return nil
 	}
@@ -133,15 +141,31 @@ func addOutcomes(p *plot.Plot, names *labels, outcomes []Outcome, shade color.Co
 	if err != nil {
 		return err
 	}
-	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(3)
+	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(radius)
+	xMax, yMax := p.X.Max, p.Y.Max
 	p.Add(marks)
-	if joined {
-		line, err := plotter.NewLine(at)
-		if err != nil {
-			return err
+	p.X.Max, p.Y.Max = xMax, yMax
+	return nil
+}
+
+// addCurve draws a curve as far as the picture goes.
+func addCurve(p *plot.Plot, name string, c curve, shade color.Color) error {
+	var at plotter.XYs
+	for i := range 401 {
+		x := p.X.Max * float64(i) / 400
+		if y := c.at(x); y <= p.Y.Max {
+			at = append(at, plotter.XY{X: x, Y: y})
 		}
-		line.Color = shade
-		p.Add(line)
 	}
+	if len(at) == 0 {
+		return nil
+	}
+	line, err := plotter.NewLine(at)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = shade, vg.Points(1.5)
+	p.Add(line)
+	p.Legend.Add(name, line)
 	return nil
 }

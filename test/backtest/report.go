@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"html/template"
 	"os"
 	"path/filepath"
@@ -17,37 +16,17 @@ import (
 type Report struct {
 	Dir      string
 	outcomes []Outcome
-	postures []Outcome
+	verdicts []Verdict
 	pictures []picture
 }
 
 // picture is one PNG of the report.
 type picture struct{ Set, Title, File string }
 
-// Add takes the outcome of one contender on one set, AddPosture that of memfit at one posture.
-func (r *Report) Add(o Outcome)        { r.outcomes = append(r.outcomes, o) }
-func (r *Report) AddPosture(o Outcome) { r.postures = append(r.postures, o) }
-
-// Lost names every comparison with a VPA variant that memfit did not win: it must have fewer kills, or none where VPA has none either,
-// and less slack.
-func (r *Report) Lost() (lost []string) {
-	for _, mine := range r.outcomes {
-		if mine.Policy != "memfit" {
-			continue
-		}
-		for _, other := range r.outcomes {
-			if other.Set != mine.Set || !strings.HasPrefix(other.Policy, "vpa") {
-				continue
-			}
-			if a, b := mine.Kills(), other.Kills(); a >= b && a+b > 0 {
-				lost = append(lost, fmt.Sprintf("%s: %d kills, %s %d", mine.Set, a, other.Policy, b))
-			}
-			if a, b := mine.SlackTotal(), other.SlackTotal(); a >= b {
-				lost = append(lost, fmt.Sprintf("%s: slack %.4f, %s %.4f", mine.Set, a, other.Policy, b))
-			}
-		}
-	}
-	return lost
+// Add takes the outcomes of one set and what they were judged to be.
+func (r *Report) Add(outcomes []Outcome, v Verdict) {
+	r.outcomes = append(r.outcomes, outcomes...)
+	r.verdicts = append(r.verdicts, v)
 }
 
 // chosen are the series of a set worth a picture: where VPA was killed most, where memfit was, and where memfit held most for nothing.
@@ -86,7 +65,7 @@ func (r *Report) Draw(set Set) error {
 		return err
 	}
 	file := set.Name + "-curve.png"
-	if err := drawCurve(filepath.Join(r.Dir, file), set.Name, ofSet(r.outcomes, set.Name), ofSet(r.postures, set.Name)); err != nil {
+	if err := drawCurve(filepath.Join(r.Dir, file), r.verdicts[len(r.verdicts)-1]); err != nil {
 		return err
 	}
 	r.pictures = append(r.pictures, picture{set.Name, "kills against slack", file})
@@ -101,20 +80,11 @@ func (r *Report) Draw(set Set) error {
 	return nil
 }
 
-func ofSet(outcomes []Outcome, set string) (some []Outcome) {
-	for _, o := range outcomes {
-		if o.Set == set {
-			some = append(some, o)
-		}
-	}
-	return some
-}
-
 var page = template.Must(template.New("index").Parse(`<!doctype html>
 <meta charset="utf-8"><title>memfit backtest</title>
 <style>body{font:15px sans-serif;margin:2em;max-width:70em}td,th{padding:.2em .8em;text-align:right}td:first-child,td:nth-child(2),th:first-child,th:nth-child(2){text-align:left}img{max-width:100%}</style>
 <h1>memfit backtest</h1>
-<p>Slack is memory held and not used, per memory used. Changes are limits applied after the first. How it is simulated: docs/sizing.md.</p>
+<p>The reporting half of each set. Slack is memory held and not used, per memory used. Changes are limits applied after the first. How it is simulated: docs/sizing.md.</p>
 <table><tr><th>set<th>policy<th>series<th>days<th>kills<th>slack, total<th>slack, median<th>changes per series and day</tr>
 {{range .Rows}}<tr><td>{{.Set}}<td>{{.Policy}}<td>{{.Series}}<td>{{printf "%.1f" .Days}}<td>{{.Kills}}<td>{{printf "%.3f" .SlackTotal}}<td>{{printf "%.3f" .SlackMedian}}<td>{{printf "%.2f" .Churn}}</tr>
 {{end}}</table>
@@ -130,7 +100,7 @@ func (r *Report) Write() error {
 	err := page.Execute(&b, struct {
 		Rows     []Outcome
 		Pictures []picture
-	}{slices.Concat(r.outcomes, r.postures), r.pictures})
+	}{r.outcomes, r.pictures})
 	if err != nil {
 		return err
 	}

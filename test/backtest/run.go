@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/memfit/memfit/internal/recommend"
@@ -22,17 +23,18 @@ type contender struct {
 // contenders are compared in every run, in this order.
 var contenders = []contender{
 	{"memfit", func() Policy { return newMemfit(recommend.Balanced) }},
-	{"vpa", func() Policy { return newVPA(250) }},
-	{"vpa-floor0", func() Policy { return newVPA(0) }},
+	{"memfit-frugal", func() Policy { return newMemfit(recommend.Frugal) }},
+	{"memfit-cautious", func() Policy { return newMemfit(recommend.Cautious) }},
 	{"clairvoyant", func() Policy { return &clairvoyant{} }},
 	{"naive20", func() Policy { return &naive20{} }},
 }
 
-// postures are memfit's three, for the curve.
-var postures = []contender{
-	{"memfit, Frugal", func() Policy { return newMemfit(recommend.Frugal) }},
-	{"memfit, Balanced", func() Policy { return newMemfit(recommend.Balanced) }},
-	{"memfit, Cautious", func() Policy { return newMemfit(recommend.Cautious) }},
+// vpaVariants are the points of VPA's curve.
+func vpaVariants() (all []contender) {
+	for _, f := range flagGrid() {
+		all = append(all, contender{f.String(), func() Policy { return newVPA(f) }})
+	}
+	return all
 }
 
 // Outcome is what one policy did on one set.
@@ -66,6 +68,18 @@ func Run(set Set, c contender) Outcome {
 	return o
 }
 
+// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA are points of a curve.
+func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
+	for _, c := range slices.Concat(contenders, vpaVariants()) {
+		o := Run(set, c)
+		outcomes = append(outcomes, o)
+		if !strings.HasPrefix(c.name, "vpa-") {
+			o.Print(w)
+		}
+	}
+	return outcomes
+}
+
 // Kills is the number of OOM kills of all series.
 func (o Outcome) Kills() (n int) {
 	for _, r := range o.Results {
@@ -89,6 +103,20 @@ func (o Outcome) Churn() float64 {
 	}
 	return float64(o.Changes()) / o.Days / float64(o.Series)
 }
+
+// Trade is what the policy costs: GiB-days held for nothing, and kills. Series that used nothing at all never ran.
+func (o Outcome) Trade() trade {
+	t := trade{kills: float64(o.Kills())}
+	for _, r := range o.Results {
+		if r.Demand > 0 {
+			t.slack += r.Slack / gibDay
+		}
+	}
+	return t
+}
+
+// gibDay is a GiB held for a day, in byte seconds.
+const gibDay = (1 << 30) * 86400
 
 // SlackTotal is all slack per all demand. Series that used nothing at all are left out: they never ran.
 func (o Outcome) SlackTotal() float64 {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"hash/fnv"
 	"slices"
 )
 
@@ -20,8 +19,6 @@ var variants = []variant{
 	{"second-half", func(s Series) []Point { return s.Points[len(s.Points)/2:] }},
 	{"first-6h", func(s Series) []Point { return s.Points[:after(s, 6*3600)] }},
 	{"without-6h", func(s Series) []Point { return s.Points[after(s, 6*3600):] }},
-	{"some-series", func(s Series) []Point { return when(coin(s.Name), s.Points) }},
-	{"other-series", func(s Series) []Point { return when(!coin(s.Name), s.Points) }},
 	{"half-an-hour-later", func(s Series) []Point { return stretched(s, 1, 1, 1800) }},
 	{"memory-x0.25", func(s Series) []Point { return stretched(s, 0.25, 1, 0) }},
 	{"memory-x4", func(s Series) []Point { return stretched(s, 4, 1, 0) }},
@@ -50,20 +47,6 @@ func after(s Series, seconds int64) int {
 		return len(s.Points)
 	}
 	return i
-}
-
-func when(ok bool, points []Point) []Point {
-	if !ok {
-		return nil
-	}
-	return points
-}
-
-// coin is heads for about half of all names, and always the same for one.
-func coin(name string) bool {
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return h.Sum32()>>7%2 == 0
 }
 
 // stretched is a copy with other sizes, another pace, or another start.

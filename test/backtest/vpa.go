@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/logic"
@@ -26,10 +27,37 @@ func vpaDefaults() logic.RecommendationConfig {
 	}
 }
 
-// newVPA builds a recommender with defaults but for the floor, in MiB per pod.
-func newVPA(floorMiB float64) *vpa {
+// flags are those of VPA's recommender that move a limit: --target-memory-percentile, --recommendation-margin-fraction and
+// --pod-recommendation-min-memory-mb.
+type flags struct{ percentile, margin, floorMiB float64 }
+
+// vpaFlagDefaults are those of v1.8.1; a test compares them with [vpaDefaults].
+var vpaFlagDefaults = flags{0.9, 0.15, 250}
+
+// String is their name in the output; the defaults are "vpa", as people say it.
+func (f flags) String() string {
+	if f == vpaFlagDefaults {
+		return "vpa"
+	}
+	return fmt.Sprintf("vpa-p%g-m%g-f%g", 100*f.percentile, 100*f.margin, f.floorMiB)
+}
+
+// flagGrid is VPA's curve: its defaults, and from there what an owner would try, tighter and wider.
+func flagGrid() (grid []flags) {
+	for _, percentile := range []float64{0.5, 0.9, 0.98, 1} {
+		for _, margin := range []float64{0.05, 0.15, 0.4, 1} {
+			for _, floor := range []float64{0, 64, 250, 500} {
+				grid = append(grid, flags{percentile, margin, floor})
+			}
+		}
+	}
+	return grid
+}
+
+// newVPA builds a recommender with defaults but for these flags.
+func newVPA(f flags) *vpa {
 	config := vpaDefaults()
-	config.PodMinMemoryMb = floorMiB
+	config.TargetMemoryPercentile, config.SafetyMarginFraction, config.PodMinMemoryMb = f.percentile, f.margin, f.floorMiB
 	aggregate := model.NewAggregateContainerState()
 	return &vpa{
 		container:   model.NewContainerState(model.Resources{}, aggregate),

@@ -1,0 +1,96 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// constants are those that act in a replay, each with the way to change it. What owners set is weighed at its default.
+var constants = []struct {
+	name  string
+	scale func(m *recommend.Model, p *recommend.Policy, by float64)
+}{
+	{"BurstPerDoubling", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstPerDoubling, by) }},
+	{"BurstSpan", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstSpan, by) }},
+	{"BurstUse", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstUse, by) }},
+	{"BurstEnds", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstEnds, by) }},
+	{"StepHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.StepHalfLife, by) }},
+	{"Balanced.Fixed", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Fixed, by) }},
+	{"Balanced.Times", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Balanced.Times *= by }},
+	{"DayHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.DayHalfLife *= by }},
+	{"GoneHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.GoneHalfLife *= by }},
+	{"KillBeyondPercent - 100", func(m *recommend.Model, _ *recommend.Policy, by float64) {
+		m.KillBeyondPercent = 100 + int32(math.Round(by*float64(m.KillBeyondPercent-100)))
+	}},
+	{"LeastHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LeastHeadroom, by) }},
+	{"EatenPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.EatenPercent, by) }},
+	{"GrowthPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GrowthPercent, by) }},
+	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
+	{"RememberedPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RememberedPercent, by) }},
+	{"sizing.headroomPercent", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.HeadroomPercent, by) }},
+	{"oom.factorPercent - 100", func(_ *recommend.Model, p *recommend.Policy, by float64) {
+		p.OOMFactorPercent = 100 + int32(math.Round(by*float64(p.OOMFactorPercent-100)))
+	}},
+	{"oom.minIncrease", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.OOMMinIncrease, by) }},
+	{"sizing.minChangePercent", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.MinChangePercent, by) }},
+}
+
+// scale multiplies a whole number.
+func scale[N ~int64 | ~int32](n *N, by float64) { *n = N(math.Round(by * float64(*n))) }
+
+// priceOfDefault is the fixed part of a kill's price in the default posture, in GiB-days: sensitivity is told at it.
+func priceOfDefault() float64 {
+	return float64(recommend.DefaultModel().Balanced.Fixed) / float64(memory.GiB)
+}
+
+// Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less and a quarter more of it.
+// Each set counts the same: it is the geometric mean over sets of what the cost of each changes by.
+func Sensitivity(w io.Writer, sets []Set) {
+	var halves [2][]Set
+	for _, set := range sets {
+		tuning, reporting := Halves(set)
+		halves[0], halves[1] = append(halves[0], tuning), append(halves[1], reporting)
+	}
+	costs := func(half []Set, edit func(*recommend.Model, *recommend.Policy)) (costs []float64) {
+		m, p := recommend.DefaultModel(), recommend.DefaultPolicy()
+		edit(&m, &p)
+		for _, set := range half {
+			o := Run(set, contender{"memfit", func() Policy { return &memfit{policy: p, model: m} }})
+			costs = append(costs, o.Trade().cost(priceOfDefault()))
+		}
+		return costs
+	}
+	var base [2][]float64
+	for h, half := range halves {
+		base[h] = costs(half, func(*recommend.Model, *recommend.Policy) {})
+	}
+	for _, c := range constants {
+		fmt.Fprintf(w, "constant=%q", c.name)
+		for h, name := range []string{"tuning", "reporting"} {
+			for _, by := range []float64{0.75, 1.25} {
+				changed := costs(halves[h], func(m *recommend.Model, p *recommend.Policy) { c.scale(m, p, by) })
+				fmt.Fprintf(w, " %s%+.0f%%=%+.2f%%", name, 100*(by-1), 100*meanChange(base[h], changed))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// meanChange is the geometric mean of how the costs changed, less 1; a set that costs nothing says nothing.
+func meanChange(before, after []float64) float64 {
+	sum, n := 0., 0.
+	for i := range before {
+		if before[i] > 0 && after[i] > 0 {
+			sum += math.Log(after[i] / before[i])
+			n++
+		}
+	}
+	return math.Expm1(sum / max(n, 1))
+}
