@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,14 +96,14 @@ func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
 // maxInverted is shorter than any name that ends in a hash, unless forty dashes stood before it.
 const maxInverted = maxName - 40
 
-// recorded are the kinds of workload that memfit reads.
-func recorded() []schema.GroupVersionKind {
+// recorded are the kinds of workload that memfit reads. They are asked for with every new pod.
+var recorded = sync.OnceValue(func() []schema.GroupVersionKind {
 	all := []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}
 	for i := range owners.Kinds {
 		all = append(all, owners.Kinds[i].GVK)
 	}
 	return all
-}
+})
 
 func partial(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}

@@ -4,7 +4,6 @@
 package inject
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -135,17 +134,6 @@ func (r *record) text(room int) (text string, fits bool) {
 		out = r.encode()
 	}
 	return out, len(out) <= room
-}
-
-// encode is compact JSON with "<" and "&" as they are: people read it.
-func (r *record) encode() string {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if e.Encode(r) != nil { // nothing in it can fail to encode
-		return ""
-	}
-	return string(bytes.TrimRight(buf.Bytes(), "\n"))
 }
 
 // record says what was done to the container; nil when tuning is off and nothing was sized.

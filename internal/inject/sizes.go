@@ -218,8 +218,7 @@ func text(b memory.Bytes) string {
 	if b == 0 {
 		return ""
 	}
-	q := b.Quantity()
-	return q.String()
+	return b.Exact()
 }
 
 func parse(s string) memory.Bytes {

@@ -49,3 +49,13 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestExact: the text is that of the quantity, which the API server writes.
+func TestExact(t *testing.T) {
+	for _, b := range []Bytes{0, 1, 999, 1000, 1023, KiB, 1025, 1536, 1_000_000, MiB, 704 * MiB, 3 * GiB / 2, 5 << 40, 7 << 50, 1 << 60, Max, Max - 1} {
+		q := b.Quantity()
+		if got, want := b.Exact(), q.String(); got != want {
+			t.Errorf("%d is %q, want %q", int64(b), got, want)
+		}
+	}
+}

@@ -240,8 +240,7 @@ func (p *patch) memory(path, list string, before corev1.ResourceList, after memo
 		if !present {
 			p.addEmpty(path, list)
 		}
-		q := after.Quantity()
-		p.addText(q.String(), path, list, key)
+		p.addText(after.Exact(), path, list, key)
 	}
 }
 
@@ -284,22 +283,27 @@ func listPatch[T any, K comparable](p *patch, path string, before, after []T, of
 		p.begin(op, path, "/", strconv.Itoa(position))
 		p.text = append(of.append(p.text, item), '}')
 	}
-	had, have := of.count(before, after), of.count(after, before)
-	for len(before) > 0 || len(after) > 0 {
-		gone := len(before) > 0 && have[of.key(&before[0])] == 0
-		added := len(after) > 0 && had[of.key(&after[0])] == 0
+	had, have := of.remaining(before), of.remaining(after)
+	for len(had.items) > 0 || len(have.items) > 0 {
+		gone := len(had.items) > 0 && !have.has(&had.items[0])
+		added := len(have.items) > 0 && !had.has(&have.items[0])
 		switch {
-		case len(before) > 0 && len(after) > 0 && of.same(&before[0], &after[0]):
-			before, after, position = of.next(before, had), of.next(after, have), position+1
+		case len(had.items) > 0 && len(have.items) > 0 && of.same(&had.items[0], &have.items[0]):
+			had.next()
+			have.next()
+			position++
 		case gone && added:
-			put("replace", &after[0])
-			before, after, position = of.next(before, had), of.next(after, have), position+1
-		case len(before) == 0 || added:
-			put("add", &after[0])
-			after, position = of.next(after, have), position+1
+			put("replace", &have.items[0])
+			had.next()
+			have.next()
+			position++
+		case len(had.items) == 0 || added:
+			put("add", &have.items[0])
+			have.next()
+			position++
 		default:
 			p.remove(path, "/", strconv.Itoa(position))
-			before = of.next(before, had)
+			had.next()
 		}
 	}
 }
@@ -317,22 +321,46 @@ func (p *patch) addList(path string, n int, appendItem func(i int)) {
 	p.text = append(p.text, "]}"...)
 }
 
-// count is how often each item is in a list; nil when there is no other list to compare it with.
-func (of list[T, K]) count(items, others []T) map[K]int {
-	if len(others) == 0 {
-		return nil
-	}
-	n := make(map[K]int, len(items))
-	for i := range items {
-		n[of.key(&items[i])]++
-	}
-	return n
+// shortList is how long a list may be to be looked through for each item: usual containers have fewer variables, and counting those in a map
+// takes longer.
+const shortList = 32
+
+// remaining are the items of a list that are still to come.
+type remaining[T any, K comparable] struct {
+	items []T
+	key   func(*T) K
+	count map[K]int // how often each of them is there; nil: the list is short
 }
 
-// next is the list after its first item, which is still to come once less.
-func (of list[T, K]) next(items []T, count map[K]int) []T {
-	if count != nil {
-		count[of.key(&items[0])]--
+func (of list[T, K]) remaining(items []T) remaining[T, K] {
+	r := remaining[T, K]{items: items, key: of.key}
+	if len(items) <= shortList {
+		return r
 	}
-	return items[1:]
+	r.count = make(map[K]int, len(items))
+	for i := range items {
+		r.count[r.key(&items[i])]++
+	}
+	return r
+}
+
+// has reports whether an item with the same key is still to come.
+func (r *remaining[T, K]) has(item *T) bool {
+	key := r.key(item)
+	if r.count != nil {
+		return r.count[key] > 0
+	}
+	for i := range r.items {
+		if r.key(&r.items[i]) == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *remaining[T, K]) next() {
+	if r.count != nil {
+		r.count[r.key(&r.items[0])]--
+	}
+	r.items = r.items[1:]
 }
