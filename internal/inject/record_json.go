@@ -113,19 +113,18 @@ func (o *object) strings(name string, values map[string]string) {
 
 // appendString appends a JSON string.
 func appendString(out []byte, text string) []byte {
-	start := len(out)
+	start, copied := len(out), 0
 	out = append(out, '"')
 	for i := range len(text) {
 		switch b := text[i]; {
 		case b < ' ' || b >= 0x7f: // not printable ASCII: what is to be escaped is for the library to say
 			return append(out[:start], quoted(text)...)
 		case b == '"' || b == '\\':
-			out = append(out, '\\', b)
-		default:
-			out = append(out, b)
+			out = append(append(out, text[copied:i]...), '\\')
+			copied = i
 		}
 	}
-	return append(out, '"')
+	return append(append(out, text[copied:]...), '"')
 }
 
 func quoted(text string) []byte {

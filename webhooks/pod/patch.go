@@ -69,9 +69,10 @@ func separator(i int) byte {
 	return ','
 }
 
-// appendText appends what stands between the quotes of a JSON string.
+// appendText appends what stands between the quotes of a JSON string. What needs no escaping is copied as a whole: of the record, which is JSON
+// itself, that is some ten bytes at a time.
 func appendText(out []byte, text string) []byte {
-	start := len(out)
+	start, copied := len(out), 0
 	for i := range len(text) {
 		switch b := text[i]; {
 		case b < ' ' || b >= 0x7f:
@@ -81,12 +82,11 @@ func appendText(out []byte, text string) []byte {
 			}
 			return append(out[:start], quoted[1:len(quoted)-1]...)
 		case b == '"' || b == '\\':
-			out = append(out, '\\', b)
-		default:
-			out = append(out, b)
+			out = append(append(out, text[copied:i]...), '\\')
+			copied = i
 		}
 	}
-	return out
+	return append(out, text[copied:]...)
 }
 
 func appendVariable(out []byte, v *corev1.EnvVar) []byte {
