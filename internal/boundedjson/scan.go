@@ -197,6 +197,10 @@ func (c *Scanner) nested() {
 	for i < len(text) {
 		switch kinds[text[i]] {
 		case quote:
+			if n := bytes.IndexByte(text[i+1:], '"'); n >= 0 && text[i+n] != '\\' { // most strings: no backslash before the end
+				i += n + 2
+				continue
+			}
 			c.at = i
 			if !c.skipString() {
 				return
