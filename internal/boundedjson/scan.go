@@ -146,7 +146,7 @@ func (c *Scanner) ASCII() string {
 }
 
 // Text is any string.
-func (c *Scanner) Text() (s string) {
+func (c *Scanner) Text() string {
 	value := c.Raw()
 	if c.Unsupported {
 		return ""
@@ -154,6 +154,11 @@ func (c *Scanner) Text() (s string) {
 	if inner, ok := quoted(value); ok {
 		return string(inner)
 	}
+	return c.unescaped(value)
+}
+
+// unescaped decodes a string the usual way. It is apart from Text because what it decodes into would cost memory for every string.
+func (c *Scanner) unescaped(value []byte) (s string) {
 	if json.UnmarshalCaseSensitivePreserveInts(value, &s) != nil {
 		c.Unsupported = true
 	}
