@@ -44,8 +44,8 @@ const (
 	ConditionMemoryStalled = "MemoryStalled"
 	// ConditionDriftDetected is True when memory climbs or was retained after load.
 	ConditionDriftDetected = "DriftDetected"
-	// ConditionEnvInStep is False when a running container's frozen settings no longer fit its limit.
-	ConditionEnvInStep = "EnvInStep"
+	// ConditionSettingsMatchLimit is False when a running container's frozen settings no longer fit its limit.
+	ConditionSettingsMatchLimit = "SettingsMatchLimit"
 	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused otherwise.
 	ConditionApplied = "Applied"
 	// ConditionStalled is True while looks at the workload take too long and are given up; it is absent otherwise.
@@ -62,7 +62,7 @@ const (
 
 // Condition reasons.
 const (
-	ReasonInForce             = "InForce"
+	ReasonEffective           = "Effective"
 	ReasonNoPodsMatched       = "NoPodsMatched"
 	ReasonAllInjected         = "AllInjected"
 	ReasonPodsOutOfDate       = "PodsOutOfDate"
@@ -84,12 +84,12 @@ const (
 	ReasonWaitingForNewPods   = "WaitingForNewPods"
 	ReasonUpToDate            = "UpToDate"
 	ReasonShapeHealthy        = "ShapeHealthy"
-	ReasonSickReplica         = "SickReplica"
+	ReasonOutlierReplica      = "OutlierReplica"
 	// ReasonLeak is the reason of DriftDetected where every instance climbs from its start until it is killed, within minutes: the limit then
 	// gets one step and no more.
 	ReasonLeak           = "Leak"
 	ReasonFrozenSettings = "FrozenSettings"
-	ReasonInStep         = "InStep"
+	ReasonSettingsMatch  = "SettingsMatch"
 	ReasonPaused         = "Paused"
 )
 

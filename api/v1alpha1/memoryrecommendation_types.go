@@ -90,11 +90,11 @@ type Shape struct {
 	// ratePerDay is the climb per day.
 	// +optional
 	RatePerDay *resource.Quantity `json:"ratePerDay,omitempty"`
-	// sickPods names pods whose memory is far above their replicas'.
+	// outlierPods names pods whose memory is far above their replicas'.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
-	SickPods []string `json:"sickPods,omitempty"`
+	OutlierPods []string `json:"outlierPods,omitempty"`
 	// summary says it in a sentence with numbers.
 	Summary string `json:"summary"`
 	// timeToLimit is when the limit will be reached at this rate, as an interval ("2d to 5d").
@@ -226,7 +226,7 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
-	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, EnvInStep, Applied.
+	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

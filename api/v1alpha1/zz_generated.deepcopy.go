@@ -836,8 +836,8 @@ func (in *Shape) DeepCopyInto(out *Shape) {
 		x := (*in).DeepCopy()
 		*out = &x
 	}
-	if in.SickPods != nil {
-		in, out := &in.SickPods, &out.SickPods
+	if in.OutlierPods != nil {
+		in, out := &in.OutlierPods, &out.OutlierPods
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

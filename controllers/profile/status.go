@@ -102,7 +102,7 @@ func profileReady(in summaryInput, summary string) metav1.Condition {
 	case len(in.recommendations) == 0:
 		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
 	default:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, summary)
+		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonEffective, summary)
 	}
 }
 

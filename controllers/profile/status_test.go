@@ -51,7 +51,7 @@ func TestProfileConditions(t *testing.T) {
 		},
 		"it governs": {
 			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 2, all)}},
-			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInForce, words: []string{"3 pods", "1 workload", "2 OOM kills"},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonEffective, words: []string{"3 pods", "1 workload", "2 OOM kills"},
 		},
 		"it cannot be applied": {
 			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},

@@ -225,7 +225,7 @@ var _ = Describe("A pod that leaks", func() {
 	})
 })
 
-var _ = Describe("A sick replica", func() {
+var _ = Describe("An outlier replica", func() {
 	It("is named on itself, once, and in the condition", func() {
 		w := newWorld()
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNodeJS))
@@ -233,10 +233,10 @@ var _ = Describe("A sick replica", func() {
 		for range 6 {
 			f.uses(100, 104, 98, 240, 101)
 		}
-		Expect(f.recommendation(f.ref).Status.Containers[0].Shape.SickPods).To(Equal([]string{"web-3"}))
+		Expect(f.recommendation(f.ref).Status.Containers[0].Shape.OutlierPods).To(Equal([]string{"web-3"}))
 		Expect(f.recommendation(f.ref).Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue,
-			v1alpha1.ReasonSickReplica, ContainSubstring("Pod web-3 uses 240Mi, its replicas 101Mi")))
-		Expect(w.recorder.about("SickReplica")).To(ConsistOf(HavePrefix("Warning Pod/web-3")))
+			v1alpha1.ReasonOutlierReplica, ContainSubstring("Pod web-3 uses 240Mi, its replicas 101Mi")))
+		Expect(w.recorder.about("OutlierReplica")).To(ConsistOf(HavePrefix("Warning Pod/web-3")))
 
 		w.restart()
 		w.profiled()
@@ -244,7 +244,7 @@ var _ = Describe("A sick replica", func() {
 		for range 6 {
 			f.uses(100, 104, 98, 240, 101)
 		}
-		Expect(w.recorder.about("SickReplica")).To(HaveLen(1), "a restart of memfit is no news")
+		Expect(w.recorder.about("OutlierReplica")).To(HaveLen(1), "a restart of memfit is no news")
 	})
 })
 

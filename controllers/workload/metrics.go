@@ -21,7 +21,7 @@ type Metrics struct {
 	limit       *prometheus.GaugeVec
 	drifting    *prometheus.GaugeVec
 	timeToLimit *prometheus.GaugeVec
-	sick        *prometheus.GaugeVec
+	outliers    *prometheus.GaugeVec
 	restarts    *prometheus.CounterVec
 	changes     *prometheus.CounterVec
 	givenUp     prometheus.Counter
@@ -99,7 +99,7 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 	m.limit.DeletePartialMatch(labels)
 	m.drifting.DeletePartialMatch(labels)
 	m.timeToLimit.DeletePartialMatch(labels)
-	m.sick.DeletePartialMatch(labels)
+	m.outliers.DeletePartialMatch(labels)
 	m.restarts.DeletePartialMatch(labels)
 	m.changes.DeletePartialMatch(labels)
 }
@@ -114,15 +114,15 @@ func (m *Metrics) registerShapes(r prometheus.Registerer) {
 		Name: "memfit_memory_time_to_limit_seconds",
 		Help: "Least time until a climbing container reaches its limit; absent while it does not climb.",
 	}, perContainer)
-	m.sick = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "memfit_sick_replicas",
+	m.outliers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memfit_outlier_replicas",
 		Help: "Pods whose memory is far above that of their replicas (at most 5 are named in status).",
 	}, perContainer)
 	m.restarts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_drift_restarts_total",
 		Help: "Pods evicted before the kernel killed them (drift.action: Restart), since memfit started.",
 	}, []string{"namespace", "workload"})
-	r.MustRegister(m.drifting, m.timeToLimit, m.sick, m.restarts)
+	r.MustRegister(m.drifting, m.timeToLimit, m.outliers, m.restarts)
 }
 
 // shaped shows what each container's memory does.
@@ -134,7 +134,7 @@ func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]signals.Shape) 
 			drifting = 1
 		}
 		m.drifting.WithLabelValues(labels...).Set(drifting)
-		m.sick.WithLabelValues(labels...).Set(float64(len(s.Sick)))
+		m.outliers.WithLabelValues(labels...).Set(float64(len(s.Outliers)))
 		if s.Kind == signals.Climb && s.TimeToLimit[1] > 0 {
 			m.timeToLimit.WithLabelValues(labels...).Set(s.TimeToLimit[0].Seconds())
 		} else {

@@ -480,7 +480,7 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c.wants(small, false)
 	c.look()
 	c.expectLimits("256Mi 256Mi")
-	c.expectReason("EnvNotInStep", "192Mi")
+	c.expectReason("FrozenHeapCap", "192Mi")
 
 	budget := true
 	c.in.Policy.Evict = true

@@ -219,7 +219,7 @@ func (d *decider) change(pod *Pod) {
 }
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
-var barred = []string{"EnvNotInStep", "QoSClass", "NodeTooSmall", "NodeFull"}
+var barred = []string{"FrozenHeapCap", "QoSClass", "NodeTooSmall", "NodeFull"}
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
 func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {

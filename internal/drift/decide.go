@@ -86,8 +86,8 @@ type Decision struct {
 type danger struct {
 	Pod
 	Container
-	sick bool
-	why  string
+	outlier bool
+	why     string
 }
 
 // guards are tried in this order; the first that refuses is the one its owner reads. Whether it is allowed at all comes first, then
@@ -125,13 +125,13 @@ func worst(in Input) (danger, bool) {
 		return danger{}, false
 	}
 	return slices.MinFunc(all, func(a, b danger) int {
-		return cmp.Or(boolean(b.sick)-boolean(a.sick), cmp.Compare(b.share(), a.share()), cmp.Compare(a.Pod.Name, b.Pod.Name))
+		return cmp.Or(boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.Pod.Name, b.Pod.Name))
 	}), true
 }
 
 func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
-	d := danger{Pod: pod, Container: c, sick: slices.Contains(s.Sick, pod.Name)}
-	if c.Limit == 0 || !d.sick && (s.Confidence == memory.Low || s.Kind != signals.Climb && s.Kind != signals.StepRetention) {
+	d := danger{Pod: pod, Container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
+	if c.Limit == 0 || !d.outlier && (s.Confidence == memory.Low || s.Kind != signals.Climb && s.Kind != signals.StepRetention) {
 		return danger{}, false
 	}
 	soon := s.Kind == signals.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
@@ -139,7 +139,7 @@ func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
 		return danger{}, false
 	}
 	switch {
-	case d.sick:
+	case d.outlier:
 		d.why = fmt.Sprintf("container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Use, d.share(), c.Limit)
 	case s.Kind == signals.Climb:
 		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)

@@ -18,7 +18,7 @@ const (
 	finestSpan = 6 * 60
 	widestSpan = 48 * 60
 	// fullerPercent of the lowest point that the instance followed had in an hour is where another one that holds more is followed
-	// instead: one that is sick among its replicas must not stay unseen. Below, teeth that are out of step would look like growth.
+	// instead: an outlier among its replicas must not stay unseen. Below, teeth that are out of step would look like growth.
 	fullerPercent = 150
 )
 

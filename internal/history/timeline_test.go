@@ -121,10 +121,10 @@ func TestTheTimelineStaysWithOneReplica(t *testing.T) {
 	}
 }
 
-func TestTheTimelineTurnsToTheReplicaThatIsSick(t *testing.T) {
+func TestTheTimelineTurnsToTheOutlier(t *testing.T) {
 	c := New()
-	sick := func(m int) memory.Bytes { return memory.Bytes(100+min(m, 400)) * memory.MiB }
-	watch(c, start, 10*time.Hour, map[string]func(int) memory.Bytes{"web-1": flat(110), "web-2": sick, "web-3": flat(105)})
+	outlier := func(m int) memory.Bytes { return memory.Bytes(100+min(m, 400)) * memory.MiB }
+	watch(c, start, 10*time.Hour, map[string]func(int) memory.Bytes{"web-1": flat(110), "web-2": outlier, "web-3": flat(105)})
 	spans := c.AppendSpans(nil)
 	if got := spans[len(spans)-1].Usual; !around(got, 500*mib) {
 		t.Errorf("it follows the one at %s, want the one at 500Mi", got)

@@ -265,7 +265,7 @@ func HeapFits(in GuardInput) (string, string, bool) {
 		if in.NativeOverhead > 0 {
 			kept += " (and needs " + in.NativeOverhead.String() + " besides)"
 		}
-		return refuse("EnvNotInStep", "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
+		return refuse("FrozenHeapCap", "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
 	}
 	return pass()
 }

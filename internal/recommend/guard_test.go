@@ -71,7 +71,7 @@ func TestGuards(t *testing.T) {
 		"quota never stops less":   {lower(), func(in *GuardInput) { in.QuotaLimits, in.QuotaRequests = 1, 1 }, "", ""},
 		"used right now":           {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
 		"used today":               {lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day"},
-		"frozen heap":              {lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "EnvNotInStep", "384Mi"},
+		"frozen heap":              {lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi"},
 		"frozen heap, restarts":    {lower(), func(in *GuardInput) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", ""},
 		"node full":                {raise(true), func(in *GuardInput) { in.NodeFree = 100 * mib }, "NodeFull", "100Mi left"},
 		"node too small":           {raise(true), func(in *GuardInput) { in.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},

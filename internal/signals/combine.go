@@ -28,12 +28,12 @@ func Classify(in ShapeInput) Shape {
 	if died := crashedWhileGrowing(points, float64(in.Limit)); len(died) > 0 {
 		recent = died
 	}
-	sick := sickReplicas(in)
-	winner, votes, ok := elect(recent, long, sick)
+	outliers := outlierReplicas(in)
+	winner, votes, ok := elect(recent, long, outliers)
 	if !ok {
-		return Shape{Kind: Unknown, Confidence: memory.Low, Sick: sick, Summary: tooLittle(in)}
+		return Shape{Kind: Unknown, Confidence: memory.Low, Outliers: outliers, Summary: tooLittle(in)}
 	}
-	s := Shape{Kind: winner.kind, Confidence: winner.sure, Sick: sick, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
+	s := Shape{Kind: winner.kind, Confidence: winner.sure, Outliers: outliers, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
 	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(allSeries(resized(in.Instances)), in)...), in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
@@ -135,13 +135,13 @@ func replaced(lives []series) bool {
 }
 
 // elect finds the instance that speaks for all: of the shape most of them have, the one with the highest memory.
-func elect(recent, long []judged, sick []string) (judged, []judged, bool) {
+func elect(recent, long []judged, outliers []string) (judged, []judged, bool) {
 	votes := recent
 	if len(long) > 0 {
 		votes = farther(recent, long)
 	}
 	if ill := slices.DeleteFunc(slices.Clone(recent), func(j judged) bool {
-		return !slices.Contains(sick, j.pod) || j.kind != Climb && j.kind != StepRetention
+		return !slices.Contains(outliers, j.pod) || j.kind != Climb && j.kind != StepRetention
 	}); len(ill) > 0 {
 		votes = ill
 	}

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// sickNamed is the number of pods a Shape names.
-	sickNamed = 5
+	// outliersNamed is the number of pods a Shape names.
+	outliersNamed = 5
 	// fewestReplicas: with fewer, nobody knows which one is the odd one.
 	fewestReplicas = 4
-	// sickPercent of the replicas' median, and sickSpreads of their usual spread above it, is far above. Article 1: 640 MiB against 330.
-	sickPercent = 150
-	sickSpreads = 6
-	sickLeast   = float64(16 * memory.MiB)
+	// outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it, is far above. Article 1: 640 MiB against 330.
+	outlierPercent = 150
+	outlierSpreads = 6
+	outlierLeast   = float64(16 * memory.MiB)
 )
 
-// sickReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which points are known is
-// taken at its low points, so that a pod in a burst is not called sick; one that only just appeared is taken at its reading.
-func sickReplicas(in ShapeInput) []string {
+// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which points are known is
+// taken at its low points, so that a pod in a burst is not called an outlier; one that only just appeared is taken at its reading.
+func outlierReplicas(in ShapeInput) []string {
 	use := map[string]float64{}
 	for _, r := range in.Replicas {
 		use[r.Pod] = float64(r.RSS)
@@ -46,18 +46,18 @@ func sickReplicas(in ShapeInput) []string {
 		values[i] = math.Abs(v - usual)
 	}
 	spread := median(values)
-	least := max(usual*sickPercent/100, usual+sickSpreads*spread, usual+sickLeast)
-	var sick []string
+	least := max(usual*outlierPercent/100, usual+outlierSpreads*spread, usual+outlierLeast)
+	var outliers []string
 	for pod, v := range use {
 		if v > least {
-			sick = append(sick, pod)
+			outliers = append(outliers, pod)
 		}
 	}
-	if len(sick)*3 > len(use) {
-		return nil // two kinds of pods, not sick ones
+	if len(outliers)*3 > len(use) {
+		return nil // two kinds of pods, not outliers
 	}
-	slices.SortFunc(sick, func(a, b string) int { return cmp.Or(cmp.Compare(use[b], use[a]), cmp.Compare(a, b)) })
-	return sick[:min(len(sick), sickNamed)]
+	slices.SortFunc(outliers, func(a, b string) int { return cmp.Or(cmp.Compare(use[b], use[a]), cmp.Compare(a, b)) })
+	return outliers[:min(len(outliers), outliersNamed)]
 }
 
 // followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half: nothing but the

@@ -106,8 +106,8 @@ type Shape struct {
 	Peak memory.Bytes
 	// Steps are the jumps that stayed, oldest first, at most 8.
 	Steps []Step
-	// Sick names pods whose memory is far above their replicas', highest first, at most 5.
-	Sick []string
+	// Outliers names pods whose memory is far above their replicas', highest first, at most 5.
+	Outliers []string
 	// NotDownAfterLoad is true when load fell and memory did not.
 	NotDownAfterLoad bool
 	// Summary says it in a sentence with numbers.

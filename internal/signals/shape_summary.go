@@ -23,8 +23,8 @@ func summary(s Shape, j judged, n int) string {
 	if s.NotDownAfterLoad {
 		words += "; it did not come down when the load did"
 	}
-	if len(s.Sick) > 0 {
-		words += "; far above its replicas: " + strings.Join(s.Sick, ", ")
+	if len(s.Outliers) > 0 {
+		words += "; far above its replicas: " + strings.Join(s.Outliers, ", ")
 	}
 	return words
 }

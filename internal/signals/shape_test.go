@@ -185,8 +185,8 @@ func TestStepsAreNamedWithTheirTime(t *testing.T) {
 	}
 }
 
-// TestSickReplica is the first article: sixty pods at 330 MiB and one at 640.
-func TestSickReplica(t *testing.T) {
+// TestOutlierReplica is the first article: sixty pods at 330 MiB and one at 640.
+func TestOutlierReplica(t *testing.T) {
 	pods := func(n int, f func(i int) float64) []Replica {
 		var out []Replica
 		for i := range n {
@@ -214,7 +214,7 @@ func TestSickReplica(t *testing.T) {
 		"small things differ by half easily":      {pods(10, func(i int) float64 { return 10 + 10*float64(i/9) }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Classify(ShapeInput{Replicas: tc.replicas}).Sick
+			got := Classify(ShapeInput{Replicas: tc.replicas}).Outliers
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
@@ -222,7 +222,7 @@ func TestSickReplica(t *testing.T) {
 	}
 }
 
-func TestAReplicaInABurstIsNotSick(t *testing.T) {
+func TestAReplicaInABurstIsNoOutlier(t *testing.T) {
 	in := ShapeInput{}
 	for i := range 8 {
 		f := leaks(200, 0)
@@ -231,8 +231,8 @@ func TestAReplicaInABurstIsNotSick(t *testing.T) {
 		}
 		in.Instances = append(in.Instances, sampled(fmt.Sprintf("web-%d", i), 6*time.Hour, time.Minute, f))
 	}
-	if got := Classify(in); len(got.Sick) > 0 {
-		t.Errorf("named %v", got.Sick)
+	if got := Classify(in); len(got.Outliers) > 0 {
+		t.Errorf("named %v", got.Outliers)
 	}
 }
 
@@ -246,8 +246,8 @@ func TestRetainingReplicaGivesTheShape(t *testing.T) {
 		in.Instances = append(in.Instances, sampled(fmt.Sprintf("web-%d", i), 12*time.Hour, time.Minute, f))
 	}
 	got := Classify(in)
-	if got.Kind != StepRetention || !slices.Equal(got.Sick, []string{"web-5"}) || !strings.Contains(got.Summary, "web-5") {
-		t.Errorf("got %s, sick %v: %s", got.Kind, got.Sick, got.Summary)
+	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) || !strings.Contains(got.Summary, "web-5") {
+		t.Errorf("got %s, outliers %v: %s", got.Kind, got.Outliers, got.Summary)
 	}
 }
 

@@ -84,15 +84,15 @@ func ledgerFull(l *signals.Ledger) string {
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
 func driftCondition(v *result) metav1.Condition {
 	var known bool
-	var sick string
+	var outlier string
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
 		s := v.shapes[name]
 		known = known || s.Kind != signals.Unknown
-		if len(s.Sick) > 0 && sick == "" {
-			sick = "Container " + name + ": " + v.aboveReplicas(name, s.Sick[0])
-			if more := s.Sick[1:]; len(more) > 0 {
-				sick += "; far above, too: " + join(more)
+		if len(s.Outliers) > 0 && outlier == "" {
+			outlier = "Container " + name + ": " + v.aboveReplicas(name, s.Outliers[0])
+			if more := s.Outliers[1:]; len(more) > 0 {
+				outlier += "; far above, too: " + join(more)
 			}
 		}
 		if leak := v.leaks[name]; leak.Instances > 0 {
@@ -103,8 +103,8 @@ func driftCondition(v *result) metav1.Condition {
 		}
 	}
 	switch {
-	case sick != "":
-		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonSickReplica, sick+aboutRestart(v))
+	case outlier != "":
+		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(v))
 	case !known:
 		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
 	}
@@ -124,9 +124,9 @@ func aboutRestart(v *result) string {
 
 func stepCondition(cov coverage) metav1.Condition {
 	if cov.outOfStep != "" {
-		return conditions.New(v1alpha1.ConditionEnvInStep, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep)
+		return conditions.New(v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep)
 	}
-	return conditions.New(v1alpha1.ConditionEnvInStep, metav1.ConditionTrue, v1alpha1.ReasonInStep, "No running container has settings that were derived from another limit than its own")
+	return conditions.New(v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionTrue, v1alpha1.ReasonSettingsMatch, "No running container has settings that were derived from another limit than its own")
 }
 
 // appliedCondition says whether running pods have what is recommended, and if not, why.

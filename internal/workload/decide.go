@@ -208,10 +208,10 @@ func (v *result) aboveReplicas(container, pod string) string {
 	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
 }
 
-// sickSentence is the same on the pod itself, with what it means.
-func (v *result) sickSentence(pod string) string {
+// outlierSentence is the same on the pod itself, with what it means.
+func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
-		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.SickPods, pod) {
+		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {
 			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) + ". It is this pod, not the size: look at what it does before you raise the limit"
 		}
 	}

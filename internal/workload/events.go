@@ -106,9 +106,9 @@ func driftDetected(o memory.Workload, message string) Event {
 	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "DriftDetected", Action: "Observed", Note: message}
 }
 
-// sickReplica is told on the pod; the workload's story is the condition's.
-func sickReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
-	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "SickReplica", Action: "Compared", Note: sentence}
+// outlierReplica is told on the pod; the workload's story is the condition's.
+func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
+	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "OutlierReplica", Action: "Compared", Note: sentence}
 }
 
 // podReference names a pod from the cache, which has no kind.

@@ -84,7 +84,7 @@ func (r *readings) most() memory.Bytes {
 	return most
 }
 
-// low is the lowest of the latest readings, so that a pod in a burst is not taken for a sick one; 0: too few. One that has only just
+// low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that has only just
 // started is no measure for anything.
 func (r *readings) low() memory.Bytes {
 	if r.seen < latestKept {

@@ -89,12 +89,12 @@ func Drifts(s signals.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)
 }
 
-// sickIn are the pods that stand out in any container, each once, by name.
-func sickIn(status *v1alpha1.MemoryRecommendationStatus) []string {
+// outliersIn are the pods that stand out in any container, each once, by name.
+func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	var all []string
 	for i := range status.Containers {
 		if s := status.Containers[i].Shape; s != nil {
-			all = append(all, s.SickPods...)
+			all = append(all, s.OutlierPods...)
 		}
 	}
 	slices.Sort(all)
@@ -112,27 +112,27 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 
 // shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
-	now.drifting, now.sick = driftingIn(&v.status), sickIn(&v.status)
+	now.drifting, now.outliers = driftingIn(&v.status), outliersIn(&v.status)
 	if now.drifting != "" && now.drifting != st.told.drifting {
 		all = append(all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
 	}
-	for _, name := range now.sick {
-		if slices.Contains(st.told.sick, name) {
+	for _, name := range now.outliers {
+		if slices.Contains(st.told.outliers, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
 			if pod.Name == name {
-				all = append(all, sickReplica(s.Owner, pod, v.sickSentence(name)))
+				all = append(all, outlierReplica(s.Owner, pod, v.outlierSentence(name)))
 			}
 		}
 	}
 	// What is not known at the moment, right after a start of memfit, is as it was.
-	for _, name := range st.told.sick {
-		if !slices.Contains(now.sick, name) && !v.compared(name) && slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
-			now.sick = append(now.sick, name)
+	for _, name := range st.told.outliers {
+		if !slices.Contains(now.outliers, name) && !v.compared(name) && slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
+			now.outliers = append(now.outliers, name)
 		}
 	}
-	if now.drifting == "" && (len(now.sick) > 0 || unknownDrift(&v.status)) {
+	if now.drifting == "" && (len(now.outliers) > 0 || unknownDrift(&v.status)) {
 		now.drifting = st.told.drifting
 	}
 	return all

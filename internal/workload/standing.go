@@ -40,7 +40,7 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		}
 		if r.Shape != nil {
 			r.Shape.Summary, r.Shape.TimeToLimit, r.Shape.RatePerDay = "", "", coarse(r.Shape.RatePerDay)
-			slices.Sort(r.Shape.SickPods) // who is the worst of them changes with every sample
+			slices.Sort(r.Shape.OutlierPods) // who is the worst of them changes with every sample
 		}
 	}
 	for i := range c.Conditions {

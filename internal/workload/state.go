@@ -61,9 +61,9 @@ type State struct {
 
 // told is what events said last, so that nothing is said twice.
 type told struct {
-	// drifting is the reason of DriftDetected while it is true, and sick are the pods that stand out.
+	// drifting is the reason of DriftDetected while it is true, and outliers are the pods that stand out.
 	drifting string
-	sick     []string
+	outliers []string
 	// outOfDate is the number of pods that ran without what the profile would set.
 	outOfDate int32
 	// conflicted: another autoscaler steers this memory.
@@ -156,7 +156,7 @@ func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
 		st.source, st.past = cmp.Or(st.source, source), cmp.Or(st.past, past)
 	}
 	st.liveSets = liveSets(status)
-	st.told.drifting, st.told.sick = driftingIn(status), sickIn(status)
+	st.told.drifting, st.told.outliers = driftingIn(status), outliersIn(status)
 	if c := status.Coverage; c != nil {
 		st.told.outOfDate = c.Missed + c.Stale
 	}

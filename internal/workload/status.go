@@ -79,7 +79,7 @@ func apiShape(s signals.Shape) *v1alpha1.Shape {
 		return nil
 	}
 	out := &v1alpha1.Shape{
-		Kind: string(s.Kind), Confidence: string(s.Confidence), RatePerDay: format.Quantity(s.RatePerDay), SickPods: head(s.Sick, 5), Summary: s.Summary,
+		Kind: string(s.Kind), Confidence: string(s.Confidence), RatePerDay: format.Quantity(s.RatePerDay), OutlierPods: head(s.Outliers, 5), Summary: s.Summary,
 	}
 	if s.TimeToLimit[1] > 0 {
 		out.TimeToLimit = format.Duration(s.TimeToLimit[0]) + " to " + format.Duration(s.TimeToLimit[1])

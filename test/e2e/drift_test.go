@@ -84,7 +84,7 @@ var _ = Describe("memory that drifts", func() {
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", keepsWhenTold}, replicated(5, nil)))).To(Succeed())
 		all := readyPods(ctx, *namespace, 5)
-		sick := all[2].Name
+		outlier := all[2].Name
 
 		By("waiting until all five are measured, and seeing nobody blamed")
 		Eventually(func(g Gomega) {
@@ -95,7 +95,7 @@ var _ = Describe("memory that drifts", func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		rec, err := recommendation(ctx, *namespace)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(rec.Status.Containers[0].Shape).To(Or(BeNil(), HaveField("SickPods", BeEmpty())))
+		Expect(rec.Status.Containers[0].Shape).To(Or(BeNil(), HaveField("OutlierPods", BeEmpty())))
 
 		By("telling one of them to keep 96 MiB")
 		Eventually(func() (string, error) { return getFrom(ctx, &all[2], 8080, "/retain") }).WithContext(ctx).Should(Equal("1"))
@@ -104,17 +104,17 @@ var _ = Describe("memory that drifts", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.Containers).To(HaveLen(1))
 			g.Expect(rec.Status.Containers[0].Shape).NotTo(BeNil())
-			g.Expect(rec.Status.Containers[0].Shape.SickPods).To(Equal([]string{sick}))
+			g.Expect(rec.Status.Containers[0].Shape.OutlierPods).To(Equal([]string{outlier}))
 			drift := condition(rec.Status.Conditions, v1alpha1.ConditionDriftDetected)
 			g.Expect(drift.Status).To(Equal(metav1.ConditionTrue))
-			g.Expect(drift.Message).To(ContainSubstring(sick))
+			g.Expect(drift.Message).To(ContainSubstring(outlier))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("reading it where people look first: on the pod")
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Pod", sick, "SickReplica").Should(HaveLen(1))
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Pod", outlier, "OutlierReplica").Should(HaveLen(1))
 		for i := range all {
-			if all[i].Name != sick {
-				Expect(eventsAbout(ctx, *namespace, "Pod", all[i].Name, "SickReplica")).To(BeEmpty())
+			if all[i].Name != outlier {
+				Expect(eventsAbout(ctx, *namespace, "Pod", all[i].Name, "OutlierReplica")).To(BeEmpty())
 			}
 		}
 		Expect(pods(ctx, *namespace)).To(HaveLen(5), "Report only reports")

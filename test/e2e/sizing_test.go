@@ -255,7 +255,7 @@ var _ = Describe("sizing running pods", func() {
 		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)), 512*memory.MiB, 90*memory.MiB)
 		pod := runningPod(ctx, *namespace)
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		held := eventuallyApplied(ctx, *namespace, "EnvNotInStep")
+		held := eventuallyApplied(ctx, *namespace, "FrozenHeapCap")
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
 		Expect(limitOf(runningPod(ctx, *namespace))).To(Equal("512Mi"))
 	}, SpecTimeout(later*2))

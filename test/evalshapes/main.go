@@ -70,7 +70,7 @@ type score struct {
 func (s *score) add(r recording, want label, got signals.Shape) bool {
 	ok := slices.Contains(accepted[want.name], got.Kind)
 	if want.sick != "" {
-		ok = ok && slices.Equal(got.Sick, []string{podName(r, want.sick)})
+		ok = ok && slices.Equal(got.Outliers, []string{podName(r, want.sick)})
 	}
 	if s.matrix == nil {
 		s.matrix = map[string]map[signals.ShapeKind]int{}

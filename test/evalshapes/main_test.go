@@ -19,7 +19,7 @@ func TestTheBarHolds(t *testing.T) {
 	}
 }
 
-func TestScoreCountsAFalseClimbAndAWrongSickPod(t *testing.T) {
+func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	var s score
 	r := recording{name: "node-sick-1"}
 	if s.add(r, label{name: "healthy"}, signals.Shape{Kind: signals.Climb}) {
@@ -28,10 +28,10 @@ func TestScoreCountsAFalseClimbAndAWrongSickPod(t *testing.T) {
 	if s.falseClimbs != 1 {
 		t.Errorf("%d false climbs, want 1", s.falseClimbs)
 	}
-	if s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Sick: []string{"node-sick-1-2"}}) {
+	if s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-2"}}) {
 		t.Error("the wrong pod was named, and it passed")
 	}
-	if !s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Sick: []string{"node-sick-1-5"}}) {
+	if !s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-5"}}) {
 		t.Error("the right pod was named, and it failed")
 	}
 }

@@ -29,7 +29,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		}
 		steps = append(steps, step)
 	}
-	if step := finding(rec.Status.Conditions, v1alpha1.ConditionEnvInStep); step.Status == metav1.ConditionFalse {
+	if step := finding(rec.Status.Conditions, v1alpha1.ConditionSettingsMatchLimit); step.Status == metav1.ConditionFalse {
 		steps = append(steps, fmt.Sprintf("Settings and limit are out of step (%s): %s", step.Reason, step.Message))
 	}
 	if c := r.Coverage; c != nil && c.Missed+c.Stale > 0 {

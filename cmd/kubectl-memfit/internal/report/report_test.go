@@ -67,7 +67,7 @@ func web() Profile {
 func TestStatus(t *testing.T) {
 	troubled := web()
 	troubled.Status.Conditions = []metav1.Condition{
-		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "InForce", Message: "governs 3 pods"},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Effective", Message: "governs 3 pods"},
 		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing", Message: "Usage cannot be read from 1 node"},
 		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler", Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
 	}
