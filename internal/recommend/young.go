@@ -50,8 +50,8 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	r := e.records()
 	step := e.tapered(max(r.trend, r.step), r.highest)
 	roomy := e.plusHeadroom(r.highest).Plus(step)
-	if have := e.Current.Limit; roomy > limit && have > 0 && roomy > have {
-		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep it until nothing is left
+	if have := e.Current.Limit; step > 0 && roomy > limit && have > 0 && roomy > have {
+		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
 	if roomy > limit {
 		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", ago(span), r.highest, step, e.headroomWords(r.highest), roomy)
