@@ -39,10 +39,6 @@ import (
 
 const managerAccount = "system:serviceaccount:memfit-system:memfit-controller-manager"
 
-// cachedOnly are rights that are still granted although a cache answers, which lists and watches. Their markers are in controllers/; the test
-// fails as soon as one of them is used, or no longer granted, so that this list only shrinks.
-var cachedOnly = []string{"get memfit.dev/clustermemoryprofiles", "get memfit.dev/memoryprofiles", "get namespaces", "get nodes"}
-
 // TestRightsAreUsed runs the manager as its own ServiceAccount, with the rights of the built manifests, beside an API server that notes who asks for
 // what: nothing is asked for that is not granted, and each right is used.
 func TestRightsAreUsed(t *testing.T) {
@@ -74,14 +70,14 @@ func TestRightsAreUsed(t *testing.T) {
 	p := c.start(t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s", "--usage-sources=kubelet,metrics-api")
 	p.ready(t)
 	c.scenario(t, p)
-	eventually(t, time.Minute, func() error {
+	eventually(t, 3*time.Minute, func() error {
 		asked, refused := audited(t, log)
 		if len(refused) > 0 {
 			t.Fatalf("the manager asks for what is not granted: %q", slices.Sorted(maps.Keys(refused)))
 		}
 		unused := slices.DeleteFunc(slices.Sorted(maps.Keys(granted)), func(r string) bool { return asked[r] })
-		if !slices.Equal(unused, cachedOnly) {
-			return fmt.Errorf("granted, and nothing uses it: %q, want %q", unused, cachedOnly)
+		if len(unused) > 0 {
+			return fmt.Errorf("granted, and nothing uses it: %q", unused)
 		}
 		return nil
 	})
@@ -101,7 +97,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 		t.Fatal(err)
 	}
 	c.killed(t, pod)
-	eventually(t, 30*time.Second, func() error { return c.kills(t, 1) })
+	eventually(t, 2*time.Minute, func() error { return c.kills(t, 1) })
 
 	// A Deployment with records that an older memfit wrote, without an owner and for another profile.
 	api := build.Deployment("shop", "api", v1alpha1.ProfileAnnotation, "web")
@@ -117,7 +113,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	c.status(t, second)
 
 	// The node has no room for the first pod's new size, and kills it again.
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, 2*time.Minute, func() error {
 		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 			return client.IgnoreNotFound(err) // it was evicted already
 		}

@@ -33,7 +33,7 @@ import (
 )
 
 // What people declare. memfit never writes it.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=get;list;watch
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=list;watch
 // What became of it, for kubectl describe and for GitOps health checks.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=update
 

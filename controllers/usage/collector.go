@@ -20,7 +20,7 @@ import (
 )
 
 // Where kubelets answer, and how much memory pods may have there.
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in config/rbac/usage_reader_role.yaml.
 
 // Gap is a node whose usage cannot be read.

@@ -36,7 +36,7 @@ import (
 // What memfit reads to know which pods exist, who owns them and what their containers did.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // Namespaces carry opt-in, opt-out and pause annotations.
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // The owner chain of a pod, metadata only.
 // +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
 // The owner chain of a batch pod, metadata only.
