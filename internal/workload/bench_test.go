@@ -1,0 +1,57 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// thousand is a workload of 1000 replicas that were measured for an hour.
+func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
+	b.Helper()
+	c := &cluster{now: began, next: func(int) int { return 0 }, need: 100 * memory.MiB, passed: nil}
+	c.named = newCluster(&testing.T{}, 1).named
+	for range 1000 {
+		c.bear(256 * memory.MiB)
+	}
+	p := &process{state: NewState()}
+	for range 60 {
+		c.now = c.now.Add(time.Minute)
+		for _, r := range c.pods {
+			ref := memory.ContainerRef{Namespace: "shop", Pod: r.name, UID: r.uid, Container: "app"}
+			p.inbox.AddSamples(memory.Sample{Container: ref, Time: c.now, Started: r.started, RSS: 90 * memory.MiB, HasRSS: true})
+		}
+		for _, r := range c.pods {
+			p.inbox.Observations = append(p.inbox.Observations, signals.Observe(c.pod(r))...)
+		}
+		p.state, _ = Step(p.state, c.snapshot(p), c.now)
+		p.inbox = PendingEvents{}
+	}
+	s := c.snapshot(p)
+	slices.SortFunc(s.Pods, NewestFirst)
+	return p.state, s, c.now
+}
+
+// BenchmarkStep is one step of a workload of 1000 replicas, and what of it the copy of the state takes: the price of having
+// nothing to undo.
+func BenchmarkStep(b *testing.B) {
+	st, s, now := thousand(b)
+	b.Run("step", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Step(st, s, now)
+		}
+	})
+	b.Run("clone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			st.clone()
+		}
+	})
+}
