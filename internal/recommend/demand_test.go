@@ -141,6 +141,20 @@ func TestRoomForTheNextStepIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestALargeContainerIsNotRaisedForItsRecord: its headroom holds the next step. A raise for the record alone, made large enough for
+// minChangePercent, would stay for months.
+func TestALargeContainerIsNotRaisedForItsRecord(t *testing.T) {
+	settled := func(since time.Duration) memory.Bytes {
+		if since < 10*time.Hour {
+			return 2000 * mib
+		}
+		return 1900 * mib
+	}
+	if got := sizedAfter(40*time.Hour, 2200*mib, Policy{}, settled); got.Decision != Keep || got.Size.Limit != 2200*mib {
+		t.Errorf("a limit 10 %% above yesterday's record: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+}
+
 // A change below minChangePercent is not worth a disruption, until it is all that is left.
 func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
