@@ -83,7 +83,7 @@ func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, f
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: events, PodSource: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
-		StepInterval: samplesPerLook * o.usageInterval,
+		StepInterval: samplesPerStep * o.usageInterval,
 		Unmeasured:   o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
 		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()), Constraints: around,
 		Watchdog: watchdog,
@@ -121,8 +121,8 @@ func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, f
 	}))
 }
 
-// samplesPerLook: a workload of which there is nothing but samples is looked at every fourth time, which is once a minute.
-const samplesPerLook = 4
+// samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a minute.
+const samplesPerStep = 4
 
 // flushTimeout is well below the 30 s of graceful termination.
 const flushTimeout = 10 * time.Second

@@ -68,7 +68,7 @@ func parse(args []string, env func(string) string) (options, error) {
 	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration", "self-managed: the configuration that gets the CA")
 	f.BoolVar(&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true", "read which keys ConfigMaps have, so that envFrom holds back only the settings it names; needs the right of config/rbac/read-configmap-keys")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas run the controllers; all of them serve the webhook")
-	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second, "time between two looks at the memory of governed containers; 0 turns them off")
+	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second, "time between two readings of the memory of governed containers; 0 turns them off")
 	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")
 	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
 	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")

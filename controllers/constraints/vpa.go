@@ -31,7 +31,7 @@ import (
 const (
 	// verticalEvery is how often memfit asks whether the kind has come or gone. It is one small request.
 	VPAInterval = 2 * time.Minute
-	// verticalPatience is how long the start waits for the first list: without it, workloads are looked at as if there were no
+	// vpaPatience is how long the start waits for the first list: without it, workloads are decided about as if there were no
 	// VerticalPodAutoscaler, and again when there is one.
 	vpaPatience = 10 * time.Second
 )
@@ -60,7 +60,7 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 type vpas struct {
 	// informer is nil while they are not served.
 	informer atomic.Pointer[cache.Informer]
-	// trouble is what went wrong last, so that it is logged once. Only look uses it.
+	// trouble is what went wrong last, so that it is logged once. Only check uses it.
 	trouble string
 }
 
@@ -89,8 +89,8 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 // watchesVertical: the API server serves VerticalPodAutoscalers, and they are watched.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.informer.Load() != nil }
 
-// keepLooking looks again every few minutes until ctx ends.
-func (v *vpas) keepLooking(ctx context.Context, n *Watcher, f audience) {
+// keepChecking checks every few minutes until ctx ends.
+func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	ticker := n.Clock.NewTicker(VPAInterval)
 	defer ticker.Stop()
 	for {
@@ -98,13 +98,13 @@ func (v *vpas) keepLooking(ctx context.Context, n *Watcher, f audience) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			v.look(ctx, n, f)
+			v.check(ctx, n, f)
 		}
 	}
 }
 
-// look begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
-func (v *vpas) look(ctx context.Context, n *Watcher, f audience) {
+// check begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
+func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 	served, err := n.ServesVPAs(ctx)
 	watched := v.informer.Load() != nil
 	switch {
@@ -118,7 +118,7 @@ func (v *vpas) look(ctx context.Context, n *Watcher, f audience) {
 		v.trouble = ""
 	} else if err.Error() != v.trouble && ctx.Err() == nil {
 		v.trouble = err.Error()
-		logf.FromContext(ctx).Error(err, "Could not look for VerticalPodAutoscalers; tried again every few minutes")
+		logf.FromContext(ctx).Error(err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes")
 	}
 }
 
@@ -149,7 +149,7 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 	return nil
 }
 
-// end forgets the kind; the workloads that had one are looked at again.
+// end forgets the kind; the workloads that had one are stepped again.
 func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 	all, err := v.list(ctx, c)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
 // Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on the
-// leader, before it looks at the first pod.
+// leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
 	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].
@@ -99,8 +99,8 @@ func (n *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory
 			return ctx.Err()
 		}
 	}
-	n.vpas.look(ctx, n, f)
-	go n.vpas.keepLooking(ctx, n, f)
+	n.vpas.check(ctx, n, f)
+	go n.vpas.keepChecking(ctx, n, f)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func sameLimits(a, b *corev1.LimitRange) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room looks again with the next sample.
+// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room is stepped again with the next sample.
 func sameBounds(a, b *corev1.ResourceQuota) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
 }

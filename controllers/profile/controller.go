@@ -48,7 +48,7 @@ type Reconciler struct {
 	Usage interface{ Gaps() []usage.Gap }
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *govern.Problems
-	// Bell queues profiles for which there is news that no object carries.
+	// Trigger queues profiles for which there is news that no object carries.
 	Trigger *Trigger[govern.ProfileKey]
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog

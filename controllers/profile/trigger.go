@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Trigger is a source that anybody may ring: it queues the keys it is given once its controller has started, and forgets them before.
-// A controller looks at everything when it starts, so nothing is missed.
+// Trigger is a source that anybody may call: it queues the keys it is given once its controller has started, and drops them before. A
+// controller reconciles everything when it starts, so nothing is missed.
 type Trigger[key comparable] struct {
 	queue atomic.Pointer[triggerQueue[key]]
 }
@@ -21,15 +21,15 @@ type triggerQueue[key comparable] struct {
 	workqueue.TypedRateLimitingInterface[key]
 }
 
-// Start hands the bell its controller's queue.
-func (b *Trigger[key]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[key]) error {
-	b.queue.Store(&triggerQueue[key]{queue})
+// Start takes the controller's queue.
+func (t *Trigger[key]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[key]) error {
+	t.queue.Store(&triggerQueue[key]{queue})
 	return nil
 }
 
 // Enqueue queues keys, each at most once until it is dealt with.
-func (b *Trigger[key]) Enqueue(keys ...key) {
-	queue := b.queue.Load()
+func (t *Trigger[key]) Enqueue(keys ...key) {
+	queue := t.queue.Load()
 	if queue == nil {
 		return
 	}

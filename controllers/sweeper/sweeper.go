@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/records"
 )
 
-// Sweeper deletes records of workloads that do not exist. Its Start looks at all of them once, on the leader: an older memfit left records
+// Sweeper deletes records of workloads that do not exist. Its Start checks all of them once, on the leader: an older memfit left records
 // without an owner, which the garbage collector never removes, and workloads may have gone while no memfit ran.
 type Sweeper struct {
 	// Client reads workloads from the cache, and deletes.
@@ -32,14 +32,14 @@ type Sweeper struct {
 const (
 	// sweepPage is how many records are read at once: some 0.5 MB of metadata.
 	sweepPage = 500
-	// sweepAgain is when records are looked at again of which something could not be read.
+	// sweepAgain is when records are checked again of which something could not be read.
 	sweepAgain = 10 * time.Minute
 )
 
 // NeedLeaderElection is true: one that deletes is enough.
 func (Sweeper) NeedLeaderElection() bool { return true }
 
-// Start sweeps, and again while the API server does not answer. One record is looked at after the other: 10,000 of them that are all
+// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 of them that are all
 // nobody's take minutes, in which the API server serves two requests at a time less than it would serve to kubectl.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
@@ -49,14 +49,14 @@ func (w Sweeper) Start(ctx context.Context) error {
 			log.Info("Deleted records of workloads that do not exist", "records", deleted)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not look at every record; they are looked at again", "after", sweepAgain.String())
+			log.Error(err, "Could not check every record; they are checked again", "after", sweepAgain.String())
 		}
 		return err == nil, nil
 	})
 	return nil
 }
 
-// Sweep looks at every record once, and returns how many it deleted.
+// Sweep checks every record once, and returns how many it deleted.
 func (w Sweeper) Sweep(ctx context.Context) (deleted int, failed error) {
 	for _, kind := range []string{"MemoryRecommendation", "MemoryCheckpoint"} {
 		n, err := w.sweepKind(ctx, kind)
@@ -75,7 +75,7 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 		for i := range page.Items {
 			record := &page.Items[i]
 			record.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-			gone, err := w.look(ctx, record)
+			gone, err := w.check(ctx, record)
 			if gone {
 				deleted++
 			}
@@ -87,8 +87,8 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// look asks the cache first, which answers for nearly all.
-func (w Sweeper) look(ctx context.Context, record client.Object) (deleted bool, err error) {
+// check asks the cache first, which answers for nearly all.
+func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
 	of, known := recordedFor(record)
 	if !known {
 		return false, nil

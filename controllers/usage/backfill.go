@@ -89,7 +89,7 @@ func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Contain
 	case !found:
 		p.asked[w] = &pastOf{}
 		p.queue = append(p.queue, w)
-		p.ring()
+		p.signal()
 		return nil, false
 	case !a.done:
 		return nil, false
@@ -113,7 +113,7 @@ func (p *HistoryBackfill) next() (memory.WorkloadRef, bool) {
 	w := p.queue[0]
 	p.queue = p.queue[1:]
 	if len(p.queue) > 0 {
-		p.ring()
+		p.signal()
 	}
 	return w, true
 }
@@ -162,23 +162,23 @@ func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) map[st
 	}
 }
 
-// wake is what ring rings. It holds one ring, so that none is lost between a look at the queue and the wait.
+// wake is what signal sends on. It holds one signal, so that none is lost between reading the queue and the wait.
 func (p *HistoryBackfill) wake() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.bell()
+	return p.channel()
 }
 
-func (p *HistoryBackfill) bell() chan struct{} {
+func (p *HistoryBackfill) channel() chan struct{} {
 	if p.ready == nil {
 		p.ready = make(chan struct{}, 1)
 	}
 	return p.ready
 }
 
-func (p *HistoryBackfill) ring() {
+func (p *HistoryBackfill) signal() {
 	select {
-	case p.bell() <- struct{}{}:
+	case p.channel() <- struct{}{}:
 	default:
 	}
 }

@@ -76,7 +76,7 @@ type countersOf struct{ *KillCounters }
 // Name is "kubelet-counters".
 func (countersOf) Name() string { return "kubelet-counters" }
 
-// Read puts one node's counters into the mailboxes.
+// Read puts one node's counters into the inbox.
 func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	counters, err := c.KillCounters.Read(ctx, node)
 	if err != nil {

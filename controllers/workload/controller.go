@@ -49,11 +49,11 @@ import (
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;patch;delete
 // What memfit found, and its memory across restarts.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
-// Events tell the story on the pod and on its workload, where people look first.
+// Events say what happened on the pod and on its workload, where people look first.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.
 
-// Reconciler looks at one workload: what happened to its pods, what its memory does, and what should change.
+// Reconciler reconciles workloads: what happened to its pods, what its memory does, and what should change.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
@@ -61,7 +61,7 @@ type Reconciler struct {
 	Live client.Reader
 	// Governor knows profiles and owners.
 	Governor *govern.Governor
-	// Inbox has the mail.
+	// Inbox has what happened since the last step.
 	Inbox *inbox.Inbox
 	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
 	PodSource *PodSource
@@ -73,7 +73,7 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
 	CheckpointEvery time.Duration
-	// LookEvery is the least time between two looks at a workload of which there is nothing but samples. 0: each is looked at.
+	// StepInterval is the least time between two steps of a workload of which there is nothing but samples. 0: each sample is a reason for one.
 	StepInterval time.Duration
 
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
@@ -101,7 +101,7 @@ type Reconciler struct {
 
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
-	// LookBudget is how long one look may take; 0: ten seconds.
+	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
 
 	states  states
@@ -111,7 +111,7 @@ type Reconciler struct {
 // Defaults of the workload reconciler.
 const (
 	DefaultCheckpointEvery = 10 * time.Minute
-	// workers is the number of workloads looked at in parallel. A look takes well under a millisecond of CPU; the rest is waiting
+	// workers is the number of workloads reconciled in parallel. A step takes well under a millisecond of CPU; the rest is waiting
 	// for writes.
 	workers = 8
 )
@@ -139,7 +139,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if wait := r.postpone(ref, &events, len(pods), now); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if len(pods) == 0 && events.Profile == nil && r.unheardOf(ctx, ref) {
+	if len(pods) == 0 && events.Profile == nil && r.unknown(ctx, ref) {
 		r.Inbox.Done(ref)
 		return reconcile.Result{}, nil
 	}
@@ -215,8 +215,8 @@ func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, e
 	return err
 }
 
-// unheardOf: nothing is remembered of a workload, and nothing recorded that could be out of date.
-func (r *Reconciler) unheardOf(ctx context.Context, ref memory.WorkloadRef) bool {
+// unknown: nothing is remembered of a workload, and nothing recorded that could be out of date.
+func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false
 	}

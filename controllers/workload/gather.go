@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// gather looks at the workload's pods. Pods that turn out to belong to another workload are sent there with what they show.
+// gather reads the workload's pods, and who governs them. Pods that turn out to belong to another workload are sent there with what they show.
 func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName) (*workload.Snapshot, error) {
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Unmeasured}
 	policies, of := map[types.UID]workload.PodPolicy{}, map[types.UID]types.UID{}
@@ -33,19 +33,19 @@ func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events 
 		if pod.Namespace == "" {
 			continue
 		}
-		ruling, err := r.Governor.Resolve(ctx, pod)
+		resolved, err := r.Governor.Resolve(ctx, pod)
 		if err != nil {
 			return nil, err
 		}
-		if ruling.Ref != ref {
-			r.move(pod, ruling.Ref)
+		if resolved.Ref != ref {
+			r.move(pod, resolved.Ref)
 			continue
 		}
-		r.Inbox.Owned(pod.UID, ruling.UID)
+		r.Inbox.Owned(pod.UID, resolved.UID)
 		policies[pod.UID] = workload.PodPolicy{
-			Profile: ruling.Profile, Why: ruling.Why, Problem: ruling.Problem, Claims: ruling.Claims, Paused: ruling.Paused,
+			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims, Paused: resolved.Paused,
 		}
-		of[pod.UID] = ruling.UID
+		of[pod.UID] = resolved.UID
 		s.Pods = append(s.Pods, pod)
 	}
 	slices.SortFunc(s.Pods, workload.NewestFirst)

@@ -22,7 +22,7 @@ import (
 // errNotYet means that whose a record is will be known in a moment: a cache lags, or the garbage collector is about to remove it.
 var errNotYet = errors.New("not known yet")
 
-// notYet is after how long a workload is looked at again for that. Caches lag by milliseconds; the garbage collector takes seconds.
+// notYet is after how long a workload is reconciled again for that. Caches lag by milliseconds; the garbage collector takes seconds.
 const notYet = 2 * time.Second
 
 func (r *Reconciler) census() sweeper.Finder { return sweeper.Finder{Cached: r.Client, Live: r.Live} }

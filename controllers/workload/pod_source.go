@@ -36,15 +36,15 @@ const (
 	priorityRefresh = -100
 )
 
-// PodSource turns pod events into mail and queues the workloads they belong to. It is the workload controller's source.
+// PodSource turns pod events into observations and queues the workloads they belong to. It is the workload controller's source.
 //
 // What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted pod shows
-// nothing. The handler only looks into caches and appends to a mailbox, so the informer is never held up.
+// nothing. The handler only reads caches and appends to the inbox, so the informer is never held up.
 type PodSource struct {
 	Cache    cache.Cache
 	Governor *govern.Governor
 	Inbox    *inbox.Inbox
-	// Constraints are followed before the first pod is. Nil: nobody looks at them.
+	// Constraints are followed before the first pod is. Nil: there are none.
 	Constraints interface {
 		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error
 	}
@@ -76,7 +76,7 @@ func (f *PodSource) WaitForSync(ctx context.Context) error {
 }
 
 func (f *PodSource) follow(ctx context.Context) error {
-	// Without owners and profiles every pod would look like its own, ungoverned workload.
+	// Without owners and profiles every pod would seem to be its own, ungoverned workload.
 	if !f.Cache.WaitForCacheSync(ctx) {
 		return errors.New("informer caches did not sync")
 	}
@@ -204,16 +204,16 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 		return
 	}
 	ref, known := f.Inbox.Workload(pod.UID)
-	ruling, err := f.Governor.Resolve(ctx, pod)
+	resolved, err := f.Governor.Resolve(ctx, pod)
 	var governedBy *profile.Named
 	if err == nil {
-		governedBy = ruling.Profile
+		governedBy = resolved.Profile
 	}
 	if !known {
-		ref = ruling.Ref
+		ref = resolved.Ref
 	}
 	observations := signals.Observe(pod)
-	f.Inbox.RemovePod(ref, ruling.UID, pod, observations, governedBy)
+	f.Inbox.RemovePod(ref, resolved.UID, pod, observations, governedBy)
 	f.enqueue(ref, priorityOf(observations))
 }
 
@@ -243,7 +243,7 @@ func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	}
 }
 
-// Sampled queues workloads that have new samples, which are taken in at once and looked at when it is time.
+// Sampled queues workloads that have new samples, which are absorbed at once and lead to a step when it is time.
 func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.queued(w, priorityRefresh)
@@ -256,14 +256,14 @@ func (f *PodSource) ProfilesChanged(changes []govern.Change) {
 }
 
 func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
-	f.Inbox.Ask(w)
+	f.Inbox.Request(w)
 	f.queued(w, priority)
 }
 
 func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
 	queue := f.queue.Load()
 	if queue == nil {
-		return // not the leader, or not started: the start looks at everything
+		return // not the leader, or not started: the start reconciles everything
 	}
 	if pq, ok := queue.TypedRateLimitingInterface.(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, w)

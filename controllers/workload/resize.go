@@ -23,8 +23,8 @@ import (
 // resizeTimeout is for one attempt.
 const resizeTimeout = 10 * time.Second
 
-// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next look decides anew.
-var errChanged = errors.New("the pod's resources have changed since they were looked at")
+// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next step decides anew.
+var errChanged = errors.New("the pod's resources have changed since they were read")
 
 // Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant, and what its
 // containers have: another pod of the same name, and one that somebody else has resized since, are left alone. A resource version would
@@ -98,7 +98,7 @@ func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []oper
 	return patch, known
 }
 
-// mergePatch adds memory where there is none, to the version of the pod that was looked at.
+// mergePatch adds memory where there is none, to the version of the pod that was read.
 func mergePatch(pod *corev1.Pod, sizes map[string]recommend.Size) any {
 	type container struct {
 		Name      string                      `json:"name"`

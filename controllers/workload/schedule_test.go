@@ -62,7 +62,7 @@ var _ = Describe("A look", func() {
 
 	It("does not wait when the pod changes, or somebody asks for it", func() {
 		read(100 * memory.MiB)
-		w.reconciler.Inbox.Ask(w.alone("web"))
+		w.reconciler.Inbox.Request(w.alone("web"))
 		read(100 * memory.MiB)
 		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 		build.OOMKilled(w.clock.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])

@@ -27,17 +27,17 @@ import (
 )
 
 const (
-	// lookBudget is how long one look at a workload may take. It usually takes milliseconds, and a second for the largest; ten leave room
+	// reconcileTimeout is how long one reconcile of a workload may take. It usually takes milliseconds, and a second for the largest; ten leave room
 	// for a slow API server, and hold another workload back for no longer than that.
 	reconcileTimeout = 10 * time.Second
-	// firstRest and longestRest are how long a workload is left alone after a look that took too long: twice as long each time.
+	// firstRest and longestRest are how long a workload is left alone after a reconcile that took too long: twice as long each time.
 	firstRest   = 20 * time.Second
 	longestRest = 10 * time.Minute
 	// sayBudget is for writing that down.
 	sayBudget = 3 * time.Second
 )
 
-// backoffs are the workloads at which the last look took too long. Safe for concurrent use; the zero value is empty.
+// backoffs are the workloads whose last reconcile took too long. Safe for concurrent use; the zero value is empty.
 type backoffs struct {
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]backoff
@@ -56,7 +56,7 @@ func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
 	return o.all[w].until.Sub(now)
 }
 
-// again notes that a look took too long, and returns how long the workload is left alone. first: the look before did not.
+// again notes that a reconcile took too long, and returns how long the workload is left alone. first: the one before did not.
 func (o *backoffs) again(w memory.WorkloadRef, now time.Time) (wait time.Duration, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,8 +75,8 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// Reconcile looks at one workload within a budget of time, so that no workload holds another back for more than seconds. A workload whose
-// look takes longer is left alone for a while, and says so.
+// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than seconds. A workload whose
+// reconcile takes longer is left alone for a while, and says so.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -91,14 +91,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return result, err
 	}
 	wait, first := r.overdue.again(ref, r.Clock.Now())
-	logf.FromContext(ctx).Error(err, "The look took too long and was given up", "again", wait)
+	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
-	r.stalled(ctx, ref, fmt.Sprintf("A look at this workload, begun at %s, did not end within %s and was given up; the next is at %s: %s",
+	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; the next is at %s: %s",
 		began.UTC().Format(time.RFC3339), cmp.Or(r.Timeout, reconcileTimeout), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// stalled says on the workload, and in its recommendation if it has one, that it could not be looked at. The next look that ends writes a
+// stalled says on the workload, and in its recommendation if it has one, that its reconcile did not end. The next one that ends writes a
 // status without that.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why string, first bool) {
 	if first {
@@ -120,7 +120,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	}
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
-			logf.FromContext(ctx).Error(err, "Could not write that the look took too long")
+			logf.FromContext(ctx).Error(err, "Could not write that the reconcile took too long")
 		}
 		return
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Inbox knows which pods belong to which workload, and keeps a mailbox for each workload. It is what the pod informer writes to,
+// Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer writes to,
 // so nothing in it blocks or grows without bound. Safe for concurrent use.
 type Inbox struct {
 	mu        sync.Mutex
@@ -44,9 +44,9 @@ type Placement struct {
 
 type workloadEntry struct {
 	pods map[types.UID]struct{}
-	// handed are events that a reconcile has been given and has not acknowledged; mail came in since.
-	handed, mail workload.PendingEvents
-	// profile governed the workload at its last look; empty: none did, or there was none.
+	// handed are events that a reconcile has been given and has not acknowledged; newer came in since.
+	handed, newer workload.PendingEvents
+	// profile governed the workload at its last step; empty: none did, or there was none.
 	profile govern.ProfileKey
 }
 
@@ -89,32 +89,32 @@ func (r *Inbox) Owned(uid, owner types.UID) {
 	}
 }
 
-// Observe puts observations into a workload's mailbox. An observation equal to the last one of its container is dropped.
+// Observe keeps observations for a workload. An observation equal to the last one of its container is dropped.
 func (r *Inbox) Observe(ref memory.WorkloadRef, observations []signals.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	mail := &r.entry(ref).mail
+	events := &r.entry(ref).newer
 	for i := range observations {
-		mail.AddObservation(&observations[i])
+		events.AddObservation(&observations[i])
 	}
 }
 
-// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its mail stays. owner is the
+// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its events stay. owner is the
 // UID of its workload, for a pod of which the inbox does not know it.
 func (r *Inbox) RemovePod(ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
 	r.Observe(ref, observations)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[pod.UID]
-	mail := &r.entry(ref).mail
+	events := &r.entry(ref).newer
 	if len(observations) > 0 {
-		if mail.Departed == nil {
-			mail.Departed = map[types.UID]types.UID{}
+		if events.Departed == nil {
+			events.Departed = map[types.UID]types.UID{}
 		}
-		mail.Departed[pod.UID] = cmp.Or(m.owner, owner)
+		events.Departed[pod.UID] = cmp.Or(m.owner, owner)
 	}
 	if governedBy != nil {
-		mail.Profile, mail.Last = governedBy, pod
+		events.Profile, events.Last = governedBy, pod
 	}
 	if found {
 		delete(r.pods, pod.UID)
@@ -122,16 +122,16 @@ func (r *Inbox) RemovePod(ref memory.WorkloadRef, owner types.UID, pod *corev1.P
 	}
 }
 
-// Ask asks for a look at a workload, whatever mail it has.
-func (r *Inbox) Ask(ref memory.WorkloadRef) {
+// Request asks for a step of a workload, whatever happened.
+func (r *Inbox) Request(ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, found := r.workloads[ref]; found {
-		h.mail.Look = true
+		h.newer.Requested = true
 	}
 }
 
-// Sampled puts samples of one node into the mailboxes of the workloads their pods belong to, and returns those workloads. A node speaks
+// Sampled puts samples of one node into the events of the workloads their pods belong to, and returns those workloads. A node speaks
 // for its own pods only, and once for each container.
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
@@ -144,9 +144,9 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 			continue
 		}
 		heard[s.Container] = struct{}{}
-		mail := &r.entry(m.workload).mail
-		mail.AddSamples(s)
-		mail.Source = source
+		events := &r.entry(m.workload).newer
+		events.AddSamples(s)
+		events.Source = source
 		touched[m.workload] = struct{}{}
 	}
 	return touched
@@ -158,7 +158,7 @@ func (m *member) on(node string, c memory.ContainerRef) bool {
 	return m.governed && m.Node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod && slices.Contains(m.Containers, c.Container)
 }
 
-// Counted puts kill counters of one node into the mailboxes, and returns the workloads in which something was killed once.
+// Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
 func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 		if !found || !m.on(node, c.Container) {
 			continue
 		}
-		r.entry(m.workload).mail.AddCounters(c)
+		r.entry(m.workload).newer.AddCounters(c)
 		if c.Count > 0 {
 			touched[m.workload] = struct{}{}
 		}
@@ -185,8 +185,8 @@ func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types
 	if !found {
 		return workload.PendingEvents{}, nil
 	}
-	h.handed.Append(&h.mail)
-	h.mail = workload.PendingEvents{}
+	h.handed.Append(&h.newer)
+	h.newer = workload.PendingEvents{}
 	keys := make([]types.NamespacedName, 0, len(h.pods))
 	for uid := range h.pods {
 		keys = append(keys, r.pods[uid].key)
@@ -233,7 +233,7 @@ func (r *Inbox) GovernedNodes() map[string]int {
 	return nodes
 }
 
-// Workloads are all workloads that have pods or mail.
+// Workloads are all workloads that have pods or events.
 func (r *Inbox) Workloads() []memory.WorkloadRef {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +283,7 @@ func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
 
 // tidy drops an entry that has neither pods nor events.
 func (r *Inbox) tidy(w memory.WorkloadRef) {
-	if h := r.workloads[w]; len(h.pods) == 0 && h.handed.Empty() && h.mail.Empty() {
+	if h := r.workloads[w]; len(h.pods) == 0 && h.handed.Empty() && h.newer.Empty() {
 		delete(r.workloads, w)
 	}
 }

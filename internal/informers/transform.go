@@ -44,7 +44,7 @@ func CacheOptions() cache.Options {
 }
 
 // Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook reads, besides what
-// internal/constraints follows for it. Pods and autoscalers are the leader's business; the feed asks for them when it starts, so that a
+// internal/constraints follows for it. Pods and autoscalers are the leader's business; their source asks for them when it starts, so that a
 // replica that only serves the webhook holds none.
 func Informed() []client.Object {
 	return append(govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})

@@ -80,7 +80,7 @@ func packed(what string, state json.Marshaler) ([]byte, error) {
 const MaxContainers = 32
 
 // Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
-// usage is measured again, while a workload that is not looked at until somebody deletes its checkpoint would help nobody. A ledger
+// usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would help nobody. A ledger
 // that cannot be read is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > CheckpointVersion {

@@ -33,7 +33,7 @@ func (q *containerInput) wish(s *Snapshot, rec recommend.Recommendation) recomme
 }
 
 // shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so that a leak that
-// kills within minutes is over before it shows there. Instances close to their limit are therefore looked at by themselves.
+// kills within minutes is over before it shows there. Instances close to their limit are therefore examined by themselves.
 func (q *containerInput) shape() signals.Shape {
 	in := signals.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
@@ -53,7 +53,7 @@ func (q *containerInput) shape() signals.Shape {
 	return s
 }
 
-// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always looked at.
+// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always examined.
 func (q *containerInput) findShape() shapeCache {
 	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
 	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills && b.replicas == j.replicas {

@@ -56,8 +56,8 @@ func cover(s *Snapshot, live map[string]inject.Live) coverage {
 	return c
 }
 
-// alike: memfit would plan the same for both. Replicas in the cache share their template (see sharer), so it is enough to see where it
-// lies; those that do not are only looked at one by one.
+// alike: memfit would plan the same for both. Replicas in the cache share their template (see informers.Transform), so it is enough to see where it
+// lies; those that do not are only compared one by one.
 func alike(a, b *corev1.Pod) bool {
 	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) && shareList(a.Spec.Volumes, b.Spec.Volumes) &&
 		a.Spec.Resources == nil && b.Spec.Resources == nil && a.Spec.OS == nil && b.Spec.OS == nil && a.Spec.RestartPolicy == b.Spec.RestartPolicy &&

@@ -27,7 +27,7 @@ type instance struct {
 	alive time.Time
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
-	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: somebody looked.
+	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: it was read.
 	lows     history.Lows
 	heapCap  memory.Bytes
 	capKnown bool

@@ -25,7 +25,7 @@ type alive struct {
 	heapCap memory.Bytes
 }
 
-// knowCaps looks up the heap caps of instances that were not looked at yet. The environment of a pod never changes.
+// knowCaps looks up the heap caps of instances that are not known yet. The environment of a pod never changes.
 func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

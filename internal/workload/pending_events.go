@@ -25,7 +25,7 @@ const (
 	MaxSamples = 4096
 )
 
-// PendingEvents is what happened to a workload since the last look.
+// PendingEvents is what happened to a workload since the last step.
 type PendingEvents struct {
 	// Observations are in the order in which they were made.
 	Observations []signals.Observation
@@ -35,18 +35,18 @@ type PendingEvents struct {
 	Source string
 	// Counters are the kernel's counts of kills in containers that live.
 	Counters []signals.Counter
-	// Look: something else than samples came, or somebody asks for a look.
-	Look bool
+	// Requested: something else than samples came, or somebody asks for a step.
+	Requested bool
 	// Departed are the UIDs of the workloads to which pods belonged that are gone since, by the pods'.
 	Departed map[types.UID]types.UID
-	// Profile governed Last, a pod that is gone already. They are used when no pod is left to look at; nil otherwise.
+	// Profile governed Last, a pod that is gone already. They are used when no pod is left to read; nil otherwise.
 	Profile *profile.Named
 	Last    *corev1.Pod
 	// Past is what the workload used before memfit saw it; nil: nobody asked. It does not come through the Inbox.
 	Past *Past
 }
 
-// empty: nothing happened. That somebody asks for a look is nothing that must not be lost.
+// empty: nothing happened. That somebody asks for a step is nothing that must not be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds what came in later.
@@ -56,7 +56,7 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	}
 	e.AddSamples(newer.Samples...)
 	e.AddCounters(newer.Counters...)
-	e.Look = e.Look || newer.Look
+	e.Requested = e.Requested || newer.Requested
 	e.Source = cmp.Or(newer.Source, e.Source)
 	for pod, owner := range newer.Departed {
 		if e.Departed == nil {
@@ -91,7 +91,7 @@ func (e *PendingEvents) AddObservation(o *signals.Observation) {
 		return
 	}
 	if count >= MaxObservations {
-		// Keep the first look, which may be the only one that still shows the oldest kill, and drop the one after it.
+		// Keep the first observation, which may be the only one that still shows the oldest kill, and drop the one after it.
 		for i := first + 1; i < len(e.Observations); i++ {
 			if e.Observations[i].Container == o.Container {
 				e.Observations = append(e.Observations[:i], e.Observations[i+1:]...)
@@ -122,5 +122,5 @@ func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(
 
 // onlySamples: nothing came but samples.
 func (e *PendingEvents) OnlySamples() bool {
-	return !e.Look && len(e.Samples) > 0 && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
+	return !e.Requested && len(e.Samples) > 0 && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// urgentPercent of its limit is where the readings of an instance are looked at one by one: below, the history is early enough.
+	// urgentPercent of its limit is where the readings of an instance are examined one by one: below, the history is early enough.
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too.
 	urgentSpan = 5 * time.Minute

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// judgedPart of what a shape rests on must be new before it is looked for again, and judgedMost is the longest it stands. Finding it
-	// compares all pairs of a few hundred points and was nine tenths of a look; what two hours show, the next minute does not change.
+	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is the longest it stands. Finding it
+	// compares all pairs of a few hundred points and was nine tenths of a step; what two hours show, the next minute does not change.
 	shapePart = 24
 	shapeMost = 5 * time.Minute
 )
@@ -27,7 +27,7 @@ type shapeCache struct {
 }
 
 // youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
-// looked at with every sample.
+// examined with every sample.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
 	for _, h := range st.containers {

@@ -64,7 +64,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	}
 }
 
-// Snapshot is everything about a workload that a decision looks at, besides what is remembered. Pods belong to the cache: read only.
+// Snapshot is everything about a workload that a step depends on, besides the state and the time. Pods belong to the cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
 	// presence says whether the workload exists.

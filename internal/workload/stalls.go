@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// stallChanges are the stalls that began and ended at this look.
+// stallChanges are the stalls that began and ended at this step.
 type stallChanges struct{ began, ended []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
@@ -160,8 +160,8 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	}
 	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), "+
 		"so not raised again; %s", s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
-	const look = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"
-	c.Advice = head(append([]string{look}, c.Advice...), maxAdvice)
+	const advice = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"
+	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 
 // maxAdvice is what the API takes.
