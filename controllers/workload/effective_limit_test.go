@@ -188,7 +188,7 @@ var _ = Describe("A limit that is not in force", func() {
 			highest = max(highest, memory.FromQuantity(resource.MustParse(k.limitOf(0))))
 		}
 		Expect(highest).To(BeNumerically("<=", 3*305*memory.MiB), highest.String())
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, "NotInForce",
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, "NotEffective",
 			And(ContainSubstring("held to 32Mi"), ContainSubstring("kubectl -n "+w.namespace+" delete pod web-0"))))
 		Expect(asked).To(BeNumerically("<=", 3))
 	})

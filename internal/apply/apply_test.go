@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -193,7 +194,7 @@ func (c *cluster) do(a Action, s *State) {
 	}
 	c.log = append(c.log, fmt.Sprintf("resize %s %s", a.Pod, a.Why))
 	if c.refuse != nil && c.refuse(a) {
-		s.Refused(a, ReasonRefused, "the API server refuses it", c.in.Now)
+		s.Refused(a, v1alpha1.ReasonRefused, "the API server refuses it", c.in.Now)
 		return
 	}
 	for i := range pod.Containers {
@@ -259,13 +260,13 @@ func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 	c.wants(big, true)
 	c.look()
 	c.expectLimits("256Mi 100Mi 100Mi")
-	c.expectReason(ReasonApplying, "web-1", "100Mi to 256Mi", "0 of 3 pods have the recommended size")
+	c.expectReason(v1alpha1.ReasonApplying, "web-1", "100Mi to 256Mi", "0 of 3 pods have the recommended size")
 	for range 3 {
 		c.passes(2 * time.Second)
 		c.look()
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
-	if c.expectReason(ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
+	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
 		t.Errorf("not at rest: %+v", c.last)
 	}
 	if !c.told("Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for") {
@@ -280,7 +281,7 @@ func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c.passes(5 * time.Second)
 	c.look()
 	c.expectLimits("100Mi 256Mi 256Mi")
-	c.expectReason(ReasonWatching, "web-1, the first of 3", "1 of 3 pods have the recommended size")
+	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3", "1 of 3 pods have the recommended size")
 	c.passes(9 * time.Minute)
 	c.look()
 	c.expectLimits("100Mi 256Mi 256Mi")
@@ -294,10 +295,10 @@ func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	if c.look(); !c.last.UpToDate {
 		t.Errorf("all have it: %s %s", c.last.Reason, c.last.Message)
 	}
-	c.expectReason(ReasonWatching)
+	c.expectReason(v1alpha1.ReasonWatching)
 	c.passes(11 * time.Minute)
 	c.look()
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
@@ -364,7 +365,7 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c.wants(small, false)
 	c.look()
 	c.expectLimits("256Mi")
-	c.expectReason(ReasonStarting, "started at 2026-03-02 07:58:00Z", "10 min")
+	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02 07:58:00Z", "10 min")
 	c.passes(9 * time.Minute)
 	c.look()
 	c.expectLimits("100Mi")
@@ -410,9 +411,9 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 		after  time.Duration
 		reason string
 	}{
-		"infeasible":          {Resize{Infeasible: true, Message: "Node didn't have enough capacity"}, time.Second, ReasonInfeasible},
-		"fails for long":      {Resize{InProgress: true, Failed: true, Message: "attempting to set a memory limit below current usage"}, 6 * time.Minute, ReasonFailed},
-		"nothing is answered": {Resize{}, 6 * time.Minute, ReasonNotActuated},
+		"infeasible":          {Resize{Infeasible: true, Message: "Node didn't have enough capacity"}, time.Second, v1alpha1.ReasonInfeasible},
+		"fails for long":      {Resize{InProgress: true, Failed: true, Message: "attempting to set a memory limit below current usage"}, 6 * time.Minute, v1alpha1.ReasonResizeFailed},
+		"nothing is answered": {Resize{}, 6 * time.Minute, v1alpha1.ReasonNotActuated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 2, small)
@@ -449,11 +450,11 @@ func TestADeferredResizeWaitsForRoom(t *testing.T) {
 	c.look()
 	c.passes(time.Hour)
 	c.look()
-	c.expectReason(ReasonDeferred, "Node didn't have enough resource")
+	c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
 	c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Resize = big, Resize{}
 	c.passes(time.Minute)
 	c.look()
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 func TestADeferredResizeEndsInAnEvictionWhereThatIsAllowed(t *testing.T) {
@@ -486,13 +487,13 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c.in.Policy.Evict = true
 	c.evict = func(Action) string {
 		if budget {
-			return ReasonBudget
+			return v1alpha1.ReasonBudget
 		}
 		return ""
 	}
 	c.look()
 	c.look()
-	c.expectReason(ReasonBudget, "web-1 is not evicted", "allows no disruption")
+	c.expectReason(v1alpha1.ReasonBudget, "web-1 is not evicted", "allows no disruption")
 	if c.told("evicted") {
 		t.Error(c.log)
 	}
@@ -502,7 +503,7 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c.passes(time.Minute)
 	c.look()
 	c.expectLimits("100Mi 256Mi")
-	c.expectReason(ReasonWatching, "web-3, the first of 2")
+	c.expectReason(v1alpha1.ReasonWatching, "web-3, the first of 2")
 	c.passes(11 * time.Minute)
 	c.look()
 	c.expectLimits("100Mi 100Mi")
@@ -528,7 +529,7 @@ func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c.wants(small, false)
 	c.look()
 	c.expectLimits("256Mi")
-	c.expectReason(ReasonOnlyRaise, "a run of a Job")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a run of a Job")
 	c.wants(recommend.Size{Request: 200 * mib, Limit: 512 * mib}, true)
 	c.look()
 	c.expectLimits("512Mi")
@@ -567,7 +568,7 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 		c.look()
 	}
 	c.expectLimits("180Mi 100Mi")
-	c.expectReason(ReasonConflict, "field manager vpa-updater", "180Mi")
+	c.expectReason(v1alpha1.ReasonConflict, "field manager vpa-updater", "180Mi")
 }
 
 func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -46,7 +47,7 @@ func TestARestartWaitsForTheCanary(t *testing.T) {
 	c.look()
 	c.passes(5 * time.Second)
 	c.look()
-	c.expectReason(ReasonWatching)
+	c.expectReason(v1alpha1.ReasonWatching)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3"}
 	c.look()
 	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "maxUnavailable is 1") {

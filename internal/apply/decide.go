@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -219,7 +220,7 @@ func (d *decider) change(pod *Pod) {
 }
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
-var barred = []string{"FrozenHeapCap", "QoSClass", "NodeTooSmall", "NodeFull"}
+var barred = []string{v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall, v1alpha1.ReasonNodeFull}
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
 func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {
@@ -269,7 +270,7 @@ func (d *decider) harmless(c Container, to recommend.Size) bool {
 func (d *decider) affordable(pod *Pod, c Container, to recommend.Size) (reason, message string, refused bool) {
 	if !d.harmless(c, to) {
 		if why := d.overBudget(pod); why != "" && !d.watchedAlready(to, c) {
-			return ReasonBudget, why, true
+			return v1alpha1.ReasonBudget, why, true
 		}
 	}
 	return "", "", false
@@ -325,11 +326,11 @@ func (d *decider) outdated(st Step) bool {
 func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 	if why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise); why != "" {
 		d.reason, d.message = "", ""
-		d.refused(ReasonNoPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		d.refused(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
 		return nil
 	}
 	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
-	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == ReasonBudget) }); i >= 0 {
+	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget) }); i >= 0 {
 		r := d.State.Refusals[i]
 		d.reason, d.message = "", ""
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
@@ -341,7 +342,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 	}
 	if why != "" {
 		d.reason, d.message = "", ""
-		d.refused(ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		d.refused(v1alpha1.ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
 		return nil
 	}
 	sizes := map[string]recommend.Size{}
@@ -375,10 +376,10 @@ func (d *decider) about(pod *Pod, c Container) string {
 
 func (d *decider) guards(in recommend.GuardInput) (reason, message string, refused bool) {
 	if d.State.ConflictingWriter != nil {
-		return ReasonConflict, d.State.ConflictingWriter.Why, true
+		return v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why, true
 	}
 	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
-		return ReasonOnlyRaise, d.Policy.OnlyRaise, true
+		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
 	}
 	return recommend.DefaultGuards().Refusal(in)
 }
@@ -391,11 +392,11 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 	}
 	least := cmp.Or(d.Policy.Watch, DefaultWatch)
 	if c.Started.IsZero() {
-		return ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(least)), true
 	}
 	if up := d.Now.Sub(c.Started); up < least {
 		d.lookIn(least - up)
-		return ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, clock(c.Started), recommend.Ago(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, clock(c.Started), recommend.Ago(least)), true
 	}
 	return "", "", false
 }
@@ -520,18 +521,18 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	e := d.State.Rollout
 	switch {
 	case d.running == 0:
-		return false, ReasonNoPods, "No pod runs; new pods get the recommended size"
+		return false, v1alpha1.ReasonWaitingForNewPods, "No pod runs; new pods get the recommended size"
 	case d.begun():
 		reason, message = d.underWay()
 		return false, reason, message
 	case e != nil && e.Decrease && len(e.Steps) > 0:
-		return len(d.wanting) == 0, ReasonWatching, d.watching()
-	case d.reason == "UpToDate" || len(d.wanting) == 0:
-		return true, ReasonUpToDate, "Every running pod has the recommended size"
+		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
+	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"
 	case d.reason != "":
 		return false, d.reason, d.others(d.message)
 	}
-	return false, ReasonApplying, d.others("waiting for its turn")
+	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
 }
 
 // clock is a time of day. Conditions are written when something changes, so "3 min ago" in them would be wrong most of the time.
@@ -547,7 +548,7 @@ func (d *decider) underWay() (reason, message string) {
 		if st.Evict {
 			how = "is evicted and replaced"
 		}
-		reason, message = ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), clock(st.At))
+		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), clock(st.At))
 		switch {
 		case st.Back:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
@@ -555,18 +556,18 @@ func (d *decider) underWay() (reason, message string) {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod != nil && !st.Evict && pod.waits(&st):
-			reason, message = ReasonDown, fmt.Sprintf("Pod %s: %s is asked for as soon as the container runs: a resize that comes before "+
+			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container runs: a resize that comes before "+
 				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
-			reason, message = ReasonApplying, message+"; the pod's own limit is still the old one, and it is asked for again when the container runs"
+			reason, message = v1alpha1.ReasonApplying, message+"; the pod's own limit is still the old one, and it is asked for again when the container runs"
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
-			reason, message = ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
+			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
-			reason, message = ReasonFailed, message+"; the kubelet reports: "+pod.Resize.Message
+			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message
 		}
 		return reason, d.others(message)
 	}
-	return ReasonApplying, d.others("")
+	return v1alpha1.ReasonApplying, d.others("")
 }
 
 // watching is about the pods that run with a lower limit.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -98,7 +99,7 @@ func (o *observation) unproven(st *Step, c Container) (done bool) {
 func (o *observation) notInForce(st *Step, c Container) {
 	why := o.whyNotInForce(st, c)
 	o.state.refuse(Refusal{
-		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: ReasonNotInForce, Why: why, Sizes: st.To,
+		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: v1alpha1.ReasonNotEffective, Why: why, Sizes: st.To,
 	})
 	o.found(NotResized, st, "%s", why)
 }

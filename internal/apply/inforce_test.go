@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -47,7 +48,7 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	if c.writes() > 0 {
 		t.Errorf("a resize was sent to a container that is down: %v", c.log)
 	}
-	c.expectReason(ReasonDown, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760")
+	c.expectReason(v1alpha1.ReasonWaitingForStart, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760")
 	c.runs(0)
 	c.look()
 	c.passes(time.Second)
@@ -55,7 +56,7 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	if got := c.inForce(0); got != 256*mib {
 		t.Errorf("%s in force, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
 	}
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 func TestASizeThatWaitsIsTheNewest(t *testing.T) {
@@ -85,7 +86,7 @@ func TestWhatWasWrittenDownWaitsToo(t *testing.T) {
 	if c.writes() > 0 {
 		t.Errorf("sent to a container that is down: %v", c.log)
 	}
-	c.expectReason(ReasonDown, "as soon as the container runs")
+	c.expectReason(v1alpha1.ReasonWaitingForStart, "as soon as the container runs")
 	c.runs(0)
 	c.look()
 	if c.writes() != 1 {
@@ -113,7 +114,7 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	}
 	c.passes(time.Second)
 	c.look()
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 	if !c.told("Resized web-1: limit of container app 100Mi to 257Mi") {
 		t.Error(c.log)
 	}
@@ -151,7 +152,7 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 		c.look()
 		c.passes(15 * time.Second)
 	}
-	c.expectReason(ReasonNotInForce, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1", "138760")
+	c.expectReason(v1alpha1.ReasonNotEffective, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1", "138760")
 	if most := 2; c.writes() > most {
 		t.Errorf("%d writes within 30 min, want at most %d: %v", c.writes(), most, c.log)
 	}
@@ -242,7 +243,7 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	}
 	c.look()
 	c.expectLimits("256Mi 256Mi 256Mi")
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 // Seen on a real node: two of three replicas were raised to 256Mi and then further, the third was down meanwhile. When it ran, the recommendation
@@ -375,7 +376,7 @@ func TestARefusalStandsForWhatWasRefused(t *testing.T) {
 		c.look()
 		c.passes(10 * time.Second)
 	}
-	if c.expectReason(ReasonRefused); c.writes() != 1 {
+	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 1 {
 		t.Errorf("asked for hot: %v", c.log)
 	}
 	c.wants(recommend.Size{Request: 100 * mib, Limit: 160 * mib}, true)
@@ -398,7 +399,7 @@ func TestAnAnswerThatWasLostIsRecognised(t *testing.T) {
 	if c.writes() != 2 {
 		t.Errorf("%d writes for two pods: %v", c.writes(), c.log)
 	}
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
@@ -435,5 +436,5 @@ func TestDecreaseNeverIsForEachPod(t *testing.T) {
 		c.passes(2 * time.Hour)
 	}
 	c.expectLimits("100Mi 256Mi")
-	c.expectReason(ReasonUpToDate)
+	c.expectReason(v1alpha1.ReasonUpToDate)
 }

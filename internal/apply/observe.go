@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -111,13 +112,13 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		}
 		return true, true
 	case r.Infeasible:
-		o.giveUp(st, ReasonInfeasible, "the node cannot hold it: "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
-		o.giveUp(st, ReasonFailed, "the kubelet has failed at it since "+clock(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+clock(st.At)+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
-		o.giveUp(st, ReasonDeferred, "the node has had no room since "+clock(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+clock(st.At)+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
-		o.giveUp(st, ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+clock(st.At))
+		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+clock(st.At))
 	}
 	return false, false
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -148,7 +149,7 @@ func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) reco
 // for an eviction that a PodDisruptionBudget does not allow now.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
-	if reason == ReasonBudget {
+	if reason == v1alpha1.ReasonBudget {
 		hold = budgetHold
 	}
 	if a.Restart {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -123,38 +124,6 @@ type Decision struct {
 	NextLook time.Duration
 }
 
-// Reasons of a decision, besides those of the guards.
-const (
-	// ReasonUpToDate: every running pod has the recommended size.
-	ReasonUpToDate = "UpToDate"
-	// ReasonApplying: a pod is being changed now.
-	ReasonApplying = "Applying"
-	// ReasonWatching: pods whose limit was lowered are watched.
-	ReasonWatching = "Watching"
-	// ReasonStarting: a container has not been up for as long as it will be watched, so what starting takes has not been seen.
-	ReasonStarting = "Starting"
-	// ReasonDeferred, ReasonInfeasible and ReasonFailed are the kubelet's answers to a resize.
-	ReasonDeferred   = "Deferred"
-	ReasonInfeasible = "Infeasible"
-	ReasonFailed     = "ResizeFailed"
-	// ReasonNotActuated: the kubelet says nothing at all.
-	ReasonNotActuated = "NotActuated"
-	// ReasonDown: a raise waits until the container runs, because one that meets it down may never be in force.
-	ReasonDown = "WaitingForStart"
-	// ReasonNotInForce: the container's status shows the new limit, and its pod does not let it have it.
-	ReasonNotInForce = "NotInForce"
-	// ReasonRefused: the API server took neither the resize nor the eviction.
-	ReasonRefused = "Refused"
-	// ReasonBudget is also the guard's: a PodDisruptionBudget does not allow an eviction now.
-	ReasonBudget = "Budget"
-	// ReasonConflict is also the guard's: somebody else resizes these pods.
-	ReasonConflict = "Conflict"
-	// ReasonNoPods: no pod runs that could be changed.
-	ReasonNoPods = "WaitingForNewPods"
-	// ReasonOnlyRaise: pods of this workload are never lowered or evicted.
-	ReasonOnlyRaise = "WaitingForNewPods"
-)
-
 // Finding is something that turned out since the last look, for an event.
 type Finding struct {
 	Kind FindingKind
@@ -170,12 +139,12 @@ type FindingKind string
 // The findings.
 const (
 	// Resized: the kubelet put the new size in force. Replaced: an evicted pod's successor runs with it.
-	Resized  FindingKind = "Resized"
-	Replaced FindingKind = "Replaced"
+	Resized  FindingKind = v1alpha1.EventResized
+	Replaced FindingKind = v1alpha1.EventReplaced
 	// NotResized: the resize was given up and is rolled back.
-	NotResized FindingKind = "NotResized"
+	NotResized FindingKind = v1alpha1.EventNotResized
 	// Reverted: a lower limit led to kills or restarts and is rolled back from every pod.
-	Reverted FindingKind = "Reverted"
+	Reverted FindingKind = v1alpha1.EventReverted
 	// Foreign: somebody else changed a size that memfit had set.
-	Foreign FindingKind = "ForeignWriter"
+	Foreign FindingKind = v1alpha1.EventForeignWriter
 )

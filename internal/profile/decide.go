@@ -36,6 +36,18 @@ const (
 	OptedOut Problem = "OptedOut"
 )
 
+// EventReason is the reason of the Event that tells the workload; "" where it was asked for, which is no news.
+func (p Problem) EventReason() string {
+	switch p {
+	case NotFound:
+		return v1alpha1.EventProfileNotFound
+	case Ambiguous:
+		return v1alpha1.EventProfileAmbiguous
+	default:
+		return ""
+	}
+}
+
 // Decision is the answer of [Index.Decide].
 type Decision struct {
 	// Profile governs the pod; nil when none does.

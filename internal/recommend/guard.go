@@ -6,6 +6,7 @@ package recommend
 import (
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -111,7 +112,7 @@ func (in GuardInput) urgent() bool {
 // NotPaused refuses everything while memfit.dev/pause or the global switch says so.
 func NotPaused(in GuardInput) (string, string, bool) {
 	if in.Paused != "" {
-		return refuse("Paused", "paused by %s", in.Paused)
+		return refuse(v1alpha1.ReasonPaused, "paused by %s", in.Paused)
 	}
 	return pass()
 }
@@ -119,7 +120,7 @@ func NotPaused(in GuardInput) (string, string, bool) {
 // NoConflict refuses when another controller owns this workload's memory.
 func NoConflict(in GuardInput) (string, string, bool) {
 	if in.Conflict != "" {
-		return refuse("Conflict", "recommend only: %s also steers this workload's memory; let only one of the two do it", in.Conflict)
+		return refuse(v1alpha1.ReasonConflict, "recommend only: %s also steers this workload's memory; let only one of the two do it", in.Conflict)
 	}
 	return pass()
 }
@@ -128,10 +129,10 @@ func NoConflict(in GuardInput) (string, string, bool) {
 func HasEvidence(in GuardInput) (string, string, bool) {
 	r := in.Recommendation
 	if r.Decision == Hold {
-		return refuse("NotEnoughEvidence", "%s", r.Summary)
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
 	}
 	if in.lowering() && r.Evidence.Window < day && !in.OwnersBound && !in.rollsBack() {
-		return refuse("NotEnoughEvidence", "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
 	}
 	return pass()
 }
@@ -139,7 +140,7 @@ func HasEvidence(in GuardInput) (string, string, bool) {
 // WorthIt refuses when nothing would change.
 func WorthIt(in GuardInput) (string, string, bool) {
 	if r := in.Recommendation; r.Decision == Keep || r.Size == in.Current {
-		return refuse("UpToDate", "limit %s and request %s are right as they are", orNone(in.Current.Limit), orNone(in.Current.Request))
+		return refuse(v1alpha1.ReasonUpToDate, "limit %s and request %s are right as they are", orNone(in.Current.Limit), orNone(in.Current.Request))
 	}
 	return pass()
 }
@@ -151,7 +152,7 @@ const revertHold = 7 * day
 func NotJustReverted(in GuardInput) (string, string, bool) {
 	since := in.Now.Sub(in.RevertedAt)
 	if !in.RevertedAt.IsZero() && since < revertHold && in.lowering() && in.Recommendation.Size.Limit <= in.RevertedFrom.Percent(110) {
-		return refuse("Reverted", "a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
+		return refuse(v1alpha1.ReasonReverted, "a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
 			in.RevertedAt.UTC().Format(time.RFC3339), in.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
 	}
 	return pass()
@@ -167,7 +168,7 @@ func CooledDown(in GuardInput) (string, string, bool) {
 		return pass()
 	}
 	if next := in.LastChange.Add(cooldown); !in.LastChange.IsZero() && in.Now.Before(next) && !in.urgent() {
-		return refuse("CoolingDown", "last change at %s; the next one waits until %s (cooldown %s)", at(in.LastChange, in.Now), at(next, in.Now), ago(cooldown))
+		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)", at(in.LastChange, in.Now), at(next, in.Now), ago(cooldown))
 	}
 	return pass()
 }
@@ -176,10 +177,10 @@ func CooledDown(in GuardInput) (string, string, bool) {
 func WithinBudget(in GuardInput) (string, string, bool) {
 	most := max(in.MaxUnavailable, 1)
 	if busy := in.Changing + in.Unavailable; busy >= most && (in.Changing > 0 || !in.urgent()) {
-		return refuse("Budget", "%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(in.Changing), "pod"), in.Unavailable, most)
+		return refuse(v1alpha1.ReasonBudget, "%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(in.Changing), "pod"), in.Unavailable, most)
 	}
 	if in.Restarts && in.Replicas == 1 && !in.SingleReplicaMayRestart && !in.urgent() {
-		return refuse("SingleReplica", "the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")
+		return refuse(v1alpha1.ReasonSingleReplica, "the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")
 	}
 	return pass()
 }
@@ -189,11 +190,11 @@ func KeepsQoS(in GuardInput) (string, string, bool) {
 	size := in.Recommendation.Size
 	switch {
 	case in.QoS == "Guaranteed" && size.Request != size.Limit:
-		return refuse("QoSClass", "the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
+		return refuse(v1alpha1.ReasonQoSClass, "the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
 	case in.QoS == "Burstable" && in.OthersGuaranteed && size.Request == size.Limit:
-		return refuse("QoSClass", "the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
+		return refuse(v1alpha1.ReasonQoSClass, "the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
 	case in.QoS == "BestEffort":
-		return refuse("QoSClass", "the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
+		return refuse(v1alpha1.ReasonQoSClass, "the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
 	}
 	return pass()
 }
@@ -201,7 +202,7 @@ func KeepsQoS(in GuardInput) (string, string, bool) {
 // WithinPod refuses a limit above that of the whole pod (spec.resources.limits.memory).
 func WithinPod(in GuardInput) (string, string, bool) {
 	if limit, most := in.Recommendation.Size.Limit, in.Policy.PodLimit; most > 0 && limit > most {
-		return refuse("PodLimit", "limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
+		return refuse(v1alpha1.ReasonPodLimit, "limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
 	}
 	return pass()
 }
@@ -211,11 +212,11 @@ func WithinRange(in GuardInput) (string, string, bool) {
 	limit := in.Recommendation.Size.Limit
 	switch {
 	case in.RangeMax > 0 && limit > in.RangeMax:
-		return refuse("LimitRange", "limit %s is above the maximum of %s in LimitRange %s", limit, in.RangeMax, in.RangeName)
+		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, in.RangeMax, in.RangeName)
 	case in.RangeMin > 0 && limit < in.RangeMin:
-		return refuse("LimitRange", "limit %s is below the minimum of %s in LimitRange %s", limit, in.RangeMin, in.RangeName)
+		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, in.RangeMin, in.RangeName)
 	case in.RangeRefusal != "":
-		return refuse("LimitRange", "%s", in.RangeRefusal)
+		return refuse(v1alpha1.ReasonLimitRange, "%s", in.RangeRefusal)
 	}
 	return pass()
 }
@@ -226,10 +227,10 @@ func WithinQuota(in GuardInput) (string, string, bool) {
 	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * replicas }
 	size := in.Recommendation.Size
 	if need := more(size.Limit, in.Current.Limit); in.QuotaLimits > 0 && need > in.QuotaLimits {
-		return refuse("ResourceQuota", "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaLimits))
+		return refuse(v1alpha1.ReasonResourceQuota, "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaLimits))
 	}
 	if need := more(size.Request, in.Current.Request); in.QuotaRequests > 0 && need > in.QuotaRequests {
-		return refuse("ResourceQuota", "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaRequests))
+		return refuse(v1alpha1.ReasonResourceQuota, "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaRequests))
 	}
 	return pass()
 }
@@ -249,10 +250,10 @@ func RoomToLower(in GuardInput) (string, string, bool) {
 		return pass()
 	}
 	if !holds(limit, in.RSS) {
-		return refuse("InUse", "RSS is %s right now: a limit of %s would kill it", in.RSS, limit)
+		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", in.RSS, limit)
 	}
 	if in.WindowPeak > limit {
-		return refuse("InUse", "use reached %s within the last day: a limit of %s would not hold it", in.WindowPeak, limit)
+		return refuse(v1alpha1.ReasonInUse, "use reached %s within the last day: a limit of %s would not hold it", in.WindowPeak, limit)
 	}
 	return pass()
 }
@@ -265,7 +266,7 @@ func HeapFits(in GuardInput) (string, string, bool) {
 		if in.NativeOverhead > 0 {
 			kept += " (and needs " + in.NativeOverhead.String() + " besides)"
 		}
-		return refuse("FrozenHeapCap", "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
+		return refuse(v1alpha1.ReasonFrozenHeapCap, "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
 	}
 	return pass()
 }
@@ -275,9 +276,9 @@ func FitsNode(in GuardInput) (string, string, bool) {
 	more := in.Recommendation.Size.Request.Minus(in.Current.Request)
 	switch {
 	case in.NodeSize > 0 && in.Recommendation.Size.Request > in.NodeSize:
-		return refuse("NodeTooSmall", "request %s is more than the node's %s", in.Recommendation.Size.Request, in.NodeSize)
+		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", in.Recommendation.Size.Request, in.NodeSize)
 	case in.NodeFree > 0 && more > in.NodeFree && !in.Restarts:
-		return refuse("NodeFull", "the node has %s left for requests and %s more are needed", in.NodeFree, more)
+		return refuse(v1alpha1.ReasonNodeFull, "the node has %s left for requests and %s more are needed", in.NodeFree, more)
 	}
 	return pass()
 }

@@ -99,7 +99,7 @@ func driftCondition(v *result) metav1.Condition {
 			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(v))
 		}
 		if Drifts(s) {
-			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, string(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
+			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
 		}
 	}
 	switch {
@@ -109,6 +109,14 @@ func driftCondition(v *result) metav1.Condition {
 		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
 	}
 	return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy, "Memory neither climbs nor stays high after load")
+}
+
+// driftReason is the reason of a shape of which [Drifts] is true.
+func driftReason(kind signals.ShapeKind) string {
+	if kind == signals.Climb {
+		return v1alpha1.ReasonClimb
+	}
+	return v1alpha1.ReasonStepRetention
 }
 
 // aboutRestart says what drift.action: Restart makes of it.

@@ -90,25 +90,25 @@ func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) Eve
 
 func recommendationChanged(o memory.Workload, container, summary string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "RecommendationChanged", Action: "Recommended",
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRecommendationChanged, Action: "Recommended",
 		Note: fmt.Sprintf("Container %s: %s", container, summary),
 	}
 }
 
 func injectionOutOfDate(o memory.Workload, message string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "InjectionOutOfDate", Action: "Compared",
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventInjectionOutOfDate, Action: "Compared",
 		Note: message + ". New pods get it: " + restartHint(o.Ref),
 	}
 }
 
 func driftDetected(o memory.Workload, message string) Event {
-	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "DriftDetected", Action: "Observed", Note: message}
+	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventDriftDetected, Action: "Observed", Note: message}
 }
 
 // outlierReplica is told on the pod; the workload's story is the condition's.
 func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
-	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "OutlierReplica", Action: "Compared", Note: sentence}
+	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonOutlierReplica, Action: "Compared", Note: sentence}
 }
 
 // podReference names a pod from the cache, which has no kind.
@@ -118,24 +118,24 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 
 func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "RestartedForMemory", Action: "Evicted",
+		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
 		Note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
 func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal, Reason: "RestartedForMemory", Action: "Evicted",
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
 		Note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
 // ChangedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
-	e := Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: "Resizing", Action: "Resized", Note: "Resizing in place: " + a.Why}
+	e := Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventResizing, Action: "Resized", Note: "Resizing in place: " + a.Why}
 	switch {
 	case a.Evict:
-		e.Reason, e.Action, e.Note = "EvictedForResize", "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
+		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
 	case a.Undo:
 		e.Note = "Taking back a resize that did not come about: " + a.Why
 	}
@@ -144,7 +144,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
 
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning, Reason: "ResizeRefused", Action: "Resized",
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventResizeRefused, Action: "Resized",
 		Note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
 	}
 }
@@ -169,7 +169,7 @@ func foundOnPod(o memory.Workload, f apply.Finding) Event {
 }
 
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
-	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: "Profile" + string(problem), Action: "Decided", Note: why}
+	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided", Note: why}
 }
 
 // conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.

@@ -6,6 +6,7 @@ package workload
 import (
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/apply"
 )
 
@@ -42,9 +43,9 @@ func (st *State) Note(a apply.Action, o Outcome, now time.Time) {
 	case OutcomeGone:
 		st.rollout.Gone(a.UID)
 	case OutcomeBudget:
-		st.refuse(a, apply.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
+		st.refuse(a, v1alpha1.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
 	case OutcomeRefused:
-		st.refuse(a, apply.ReasonRefused, o.Why, now.Add(afterForbidden), now)
+		st.refuse(a, v1alpha1.ReasonRefused, o.Why, now.Add(afterForbidden), now)
 	case outcomeNotAttempted:
 		if a.Restart {
 			st.rollout.Gone(a.UID)

@@ -171,7 +171,7 @@ const maxAdvice = 8
 func stallEvents(o memory.Workload, c stallChanges, summaries map[string]string) (all []Event) {
 	for i := range c.began {
 		s := &c.began[i]
-		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.ConditionMemoryStalled)
+		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.EventMemoryStalled)
 		all = append(all, e, onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
 	}
 	for i := range c.ended {

@@ -89,7 +89,7 @@ var _ = Describe("sizing running pods that die", func() {
 			bounded(live)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			if c := applied(rec); c.Reason == "NotInForce" { // does what it says
+			if c := applied(rec); c.Reason == "NotEffective" { // does what it says
 				g.Expect(c.Message).To(ContainSubstring("kubectl -n %s delete pod %s", *namespace, live[0].Name))
 				g.Expect(k8s.Delete(ctx, &live[0])).To(Succeed())
 			}

@@ -1,0 +1,205 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// reasonsFile has every reason of conditions and Events.
+const reasonsFile = "api/v1alpha1/reasons.go"
+
+// giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in internal/inject (why a
+// setting was left alone), in sentences for people.
+var giveReasons = []string{"controllers/", "internal/apply", "internal/conditions", "internal/recommend", "internal/workload"}
+
+// TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a comment that says what
+// it means, and something gives it.
+func TestReasonsAreDocumented(t *testing.T) {
+	var sources strings.Builder
+	for _, f := range goFiles(t) {
+		if shipped(f) && !strings.HasSuffix(f, "_test.go") {
+			sources.Write(read(t, f))
+		}
+	}
+	found := 0
+	for _, decl := range parsed(t, reasonsFile).Decls {
+		group, isGroup := decl.(*ast.GenDecl)
+		if !isGroup || group.Tok != token.CONST {
+			t.Errorf("%s has something other than constants", reasonsFile)
+			continue
+		}
+		for _, spec := range group.Specs {
+			constant, _ := spec.(*ast.ValueSpec)
+			name := constant.Names[0].Name
+			value, _ := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
+			found++
+			if doc := constant.Doc.Text(); !strings.HasPrefix(doc, name+": ") || len(strings.Fields(doc)) < 3 {
+				t.Errorf("%s: say what %s means, and what to do: %q", reasonsFile, name, doc)
+			}
+			if !strings.HasPrefix(name, "Reason") && !strings.HasPrefix(name, "Event") || value == "" || strings.ContainsAny(value, " -_.") {
+				t.Errorf("%s: %s = %q is no reason of a condition or an Event", reasonsFile, name, value)
+			}
+			if !strings.Contains(sources.String(), "v1alpha1."+name) {
+				t.Errorf("%s: nothing gives %s", reasonsFile, name)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("found %d reasons in %s: this test looks for the wrong thing", found, reasonsFile)
+	}
+}
+
+// TestReasonsComeFromTheAPI: no reason is written where it is given.
+func TestReasonsComeFromTheAPI(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") || !slices.ContainsFunc(giveReasons, func(p string) bool { return strings.HasPrefix(f, p) }) {
+			continue
+		}
+		for _, text := range reasonTexts(parsed(t, f)) {
+			t.Errorf("%s gives the reason %s: make it a constant of %s, with what it means and what to do", f, text, reasonsFile)
+		}
+	}
+	const source = `package p
+const ReasonA = "A"
+func refuse(kind int, reason, message string) {}
+func guard() (reason, message string, refused bool) { return "B", "b b", true }
+func all(e Event) {
+	refuse(1, "C", "c c")
+	e.Reason, e.Note = "D", "d d"
+	reason := "E"
+	use(Event{Reason: "F" + reason, Action: "Used"})
+	conditions.New(kind, status, "G", "g g")
+	if e.Reason == "H" { return }
+	return
+}`
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reasonTexts(file)
+	slices.Sort(got)
+	if want := []string{`"A"`, `"B"`, `"C"`, `"D"`, `"E"`, `"F"`, `"G"`, `"H"`}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, read(t, file), parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// reasonTexts are the texts in a file that stand where a reason is expected: in a field, variable, constant, parameter or result of that
+// name, or compared with one.
+func reasonTexts(file *ast.File) (found []string) {
+	parameters := map[string]int{"New": 2} // of conditions
+	for _, decl := range file.Decls {
+		if f, isFunc := decl.(*ast.FuncDecl); isFunc {
+			if at := reasonAt(f.Type.Params); at >= 0 {
+				parameters[f.Name.Name] = at
+			}
+			found = append(found, returnedReasons(f)...)
+		}
+	}
+	pair := func(names, values []ast.Expr) {
+		for i := range names {
+			if len(names) == len(values) && isReason(names[i]) {
+				found = append(found, textsIn(values[i])...)
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			pair([]ast.Expr{n.Key}, []ast.Expr{n.Value})
+		case *ast.AssignStmt:
+			pair(n.Lhs, n.Rhs)
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if i < len(n.Values) {
+					pair([]ast.Expr{name}, n.Values[i:i+1])
+				}
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				pair([]ast.Expr{n.X, n.Y}, []ast.Expr{n.Y, n.X})
+			}
+		case *ast.CallExpr:
+			if at, takesOne := parameters[nameOf(n.Fun)]; takesOne && at < len(n.Args) {
+				found = append(found, textsIn(n.Args[at])...)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// returnedReasons are the texts that a function returns as its result named reason.
+func returnedReasons(f *ast.FuncDecl) (found []string) {
+	at := reasonAt(f.Type.Results)
+	if at < 0 || f.Body == nil {
+		return nil
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if r, isReturn := n.(*ast.ReturnStmt); isReturn && at < len(r.Results) {
+			found = append(found, textsIn(r.Results[at])...)
+		}
+		return true
+	})
+	return found
+}
+
+// reasonAt is the place of the field named reason, -1 when there is none.
+func reasonAt(fields *ast.FieldList) int {
+	if fields == nil {
+		return -1
+	}
+	at := 0
+	for _, field := range fields.List {
+		for _, name := range field.Names {
+			if isReason(name) {
+				return at
+			}
+			at++
+		}
+	}
+	return -1
+}
+
+// isReason: Reason, reason, e.Reason, ReasonBudget, EventResized.
+func isReason(e ast.Expr) bool {
+	name := nameOf(e)
+	return name == "reason" || strings.HasPrefix(name, "Reason") && name != "Reasons" || strings.HasPrefix(name, "Event") && name != "Event"
+}
+
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// textsIn are the texts of an expression, but for the empty one.
+func textsIn(e ast.Expr) (found []string) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if text, isText := n.(*ast.BasicLit); isText && text.Kind == token.STRING && text.Value != `""` {
+			found = append(found, text.Value)
+		}
+		return true
+	})
+	return found
+}
