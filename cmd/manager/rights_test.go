@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,7 +87,14 @@ func TestRightsAreUsed(t *testing.T) {
 // scenario lets memfit do all that it can.
 func (c *cluster) scenario(t *testing.T, p *process) {
 	t.Helper()
-	_, _, _ = p.scrape(c.account(t, "stranger"), tls.VersionTLS13)
+	stranger := c.account(t, "stranger")
+	eventually(t, 2*time.Minute, func() error { // the port opens a moment after the manager is ready
+		code, _, err := p.scrape(stranger, tls.VersionTLS13)
+		if err == nil && code != http.StatusForbidden {
+			err = fmt.Errorf("a stranger's scrape was answered with %d, want %d", code, http.StatusForbidden)
+		}
+		return err
+	})
 	pod := c.workload(t)
 	profile := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
 	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
