@@ -102,7 +102,7 @@ func (e *evaluation) stopUnproven(limit memory.Bytes) memory.Bytes {
 		limit = most
 	}
 	if at := e.newest.Limit; e.grown.limit > 0 && (r.stopped(at) || at >= r.most()) {
-		e.alarm("killed at a limit of %s at %s, but use above %s was never seen: growth stops at %s. Either the raised limits did not come into force "+
+		e.alarm("killed at a limit of %s at %s, but use above %s was never seen: growth stops at %s. Either the raised limits did not become effective "+
 			"(compare the pod's status with memory.max inside the container, and replace the pod), or it takes its memory faster than it is measured: "+
 			"then set sizing.limit.min to what it needs", at, e.at(e.newest.Time), r.proven, limit.CeilTo(memory.MiB))
 	}

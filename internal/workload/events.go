@@ -137,7 +137,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
 	case a.Evict:
 		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
 	case a.Undo:
-		e.Note = "Taking back a resize that did not come about: " + a.Why
+		e.Note = "Rolling back a resize that did not come about: " + a.Why
 	}
 	return e
 }
