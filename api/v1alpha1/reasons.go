@@ -104,11 +104,11 @@ const (
 	ReasonFrozenSettings = "FrozenSettings"
 )
 
-// ReasonLookTimedOut is the reason of the condition Stalled.
+// ReasonReconcileTimedOut is the reason of the condition Stalled.
 const (
-	// ReasonLookTimedOut: a reconcile of the workload took too long and was given up. The message has the step, mostly
+	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was given up. The message has the step, mostly
 	// an API server that does not answer; memfit tries again, later each time. It is an Event, too.
-	ReasonLookTimedOut = "LookTimedOut"
+	ReasonReconcileTimedOut = "ReconcileTimedOut"
 )
 
 // Reasons of the condition Applied that the guards give: the first that refuses is the one that users see.

@@ -45,8 +45,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
 	}, []string{"namespace", "workload", "what"})
 	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "memfit_looks_given_up_total",
-		Help: "Looks at a workload that took longer than ten seconds and were given up.",
+		Name: "memfit_reconciles_given_up_total",
+		Help: "Reconciles of a workload that took longer than ten seconds and were given up.",
 	})
 	r.MustRegister(m.givenUp, m.kills, m.limit, m.changes)
 	m.registerShapes(r)

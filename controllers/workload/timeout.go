@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why string, first bool) {
 	if first {
 		r.recordEvent(workload.Event{
-			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonLookTimedOut, Action: "Observed", Note: why,
+			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonReconcileTimedOut, Action: "Observed", Note: why,
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)
@@ -113,7 +113,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	err := r.Live.Get(ctx, key, &rec)
 	if err == nil {
 		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLookTimedOut, Message: why,
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReconcileTimedOut, Message: why,
 			LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 		})
 		err = r.Status().Update(ctx, &rec)
