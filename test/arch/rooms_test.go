@@ -123,6 +123,10 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "workloadkind", dir: "internal/workloadkind/...", noStd: pure, // the table of kinds that have pods
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
 		ours:    []string{"internal/memory"},
 		outside: cached,
@@ -254,19 +258,15 @@ var rooms = []room{
 		never:   []string{"sigs.k8s.io/controller-runtime/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/tools/cache/..."},
 	},
 	{
-		name: "kubectl-kinds", dir: "cmd/kubectl-memfit/internal/kinds", noStd: pure, // the table of kinds that have pods
-		never: slices.Concat(clients, kinds),
-	},
-	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
-		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/kinds", "internal/memory", "internal/profile"},
+		ours: []string{"api/v1alpha1", "internal/memory", "internal/profile", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
-		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/kinds", "cmd/kubectl-memfit/internal/report"},
+		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/runtime", "sigs.k8s.io/yaml",
@@ -276,7 +276,7 @@ var rooms = []room{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/history", "internal/inject", "internal/memory",
-			"internal/profile", "internal/recommend", "internal/signals",
+			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},
 		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json reads as the API server does.
 		outside: []string{"github.com/pmezard/go-difflib/difflib", "github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "k8s.io/...", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // asking are the resources in which people ask for a profile.
@@ -47,7 +47,7 @@ func asker(u *unstructured.Unstructured, onNamespace map[string]string) report.A
 	a := report.Asker{
 		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: u.GetAnnotations(), NamespaceAnnotations: onNamespace,
 	}
-	if kind, known := kinds.Of(u.GetAPIVersion(), u.GetKind()); known {
+	if kind, known := workloadkind.Of(u.GetAPIVersion(), u.GetKind()); known {
 		path := append(append([]string{}, kind.Template...), "metadata")
 		a.PodLabels, _, _ = unstructured.NestedStringMap(u.Object, append(path, "labels")...)
 		a.PodAnnotations, _, _ = unstructured.NestedStringMap(u.Object, append(path, "annotations")...)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Source is one workload: what is recommended, and the object as it was read.
@@ -27,7 +27,7 @@ type Source struct {
 // workload is a source taken apart.
 type workload struct {
 	rec  *v1alpha1.MemoryRecommendation
-	kind kinds.Kind
+	kind workloadkind.Kind
 	// sized are the containers to write, in the order of the template.
 	sized []container
 	// names are all containers of each list, in the order of the template.
@@ -60,7 +60,7 @@ func (w *workload) String() string {
 func take(s Source, f Format) workload {
 	ref := s.Recommendation.Spec.Workload
 	w := workload{rec: s.Recommendation}
-	kind, known := kinds.Of(ref.APIVersion, ref.Kind)
+	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	w.kind = kind
 	switch {
 	case known && len(kind.Template) == 0:
@@ -89,11 +89,11 @@ func take(s Source, f Format) workload {
 
 // HasTemplate tells whether the workload is of a kind whose live object is needed: one with a pod template.
 func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
-	kind, _ := kinds.Of(rec.Spec.Workload.APIVersion, rec.Spec.Workload.Kind)
+	kind, _ := workloadkind.Of(rec.Spec.Workload.APIVersion, rec.Spec.Workload.Kind)
 	return len(kind.Template) > 0
 }
 
-func templateOf(object *unstructured.Unstructured, kind kinds.Kind) (*corev1.PodTemplateSpec, error) {
+func templateOf(object *unstructured.Unstructured, kind workloadkind.Kind) (*corev1.PodTemplateSpec, error) {
 	path := strings.Join(kind.Template, ".")
 	tree, found, err := unstructured.NestedMap(object.Object, kind.Template...)
 	if err != nil || !found {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // workload is an object of a stream that has pods.
@@ -49,7 +49,7 @@ func objects(d *document) []*yaml.Node {
 
 // asWorkload reads an object that has pods; nil for every other kind.
 func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) {
-	kind, ok := kinds.Of(text(n, "apiVersion"), text(n, "kind"))
+	kind, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
 	if !ok {
 		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
 	}

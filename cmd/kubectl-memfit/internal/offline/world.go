@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // world is what the manifests say besides their workloads, and what the webhook would read from a cluster.
@@ -61,7 +61,7 @@ func (w *world) learn(d *document, onlyProfiles bool) error {
 			namespace = w.namespace
 		}
 		var err error
-		switch kind := kinds.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
+		switch kind := workloadkind.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
 		case kind == v1alpha1.Group+"/MemoryProfile":
 			var p v1alpha1.MemoryProfile
 			if err = into(n, &p); err == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Find returns the recommendation of the workload that somebody named as kubectl takes it ("web", "deploy/web", "deployment.apps/web"),
@@ -48,7 +48,7 @@ func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
 	if !typed {
 		return w.Name == asked
 	}
-	return w.Name == name && kinds.Called(w.APIVersion, w.Kind, kind)
+	return w.Name == name && workloadkind.Called(w.APIVersion, w.Kind, kind)
 }
 
 // namesListed is how many names an error lists before it only counts.

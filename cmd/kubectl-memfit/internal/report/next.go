@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/kinds"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they name the cause;
 // what is added are the commands.
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	var steps []string
-	kind, known := kinds.Of(rec.Spec.Workload.APIVersion, r.Kind)
+	kind, known := workloadkind.Of(rec.Spec.Workload.APIVersion, r.Kind)
 	if r.drifts() { // first: no limit is large enough for long
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
