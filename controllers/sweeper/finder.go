@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 func MetaOf(record client.Object) *metav1.ObjectMeta {
@@ -29,7 +30,7 @@ type Finder struct {
 // Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow pods yet. With an
 // error nothing is known.
 func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
-	if of.Kind == "Pod" && of.APIVersion == "v1" { // pods are cached whole
+	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod
 		if c.Cached.Get(ctx, workloadKey(of), &pod) == nil {
 			return presenceOf(&pod), nil
@@ -49,7 +50,7 @@ func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presen
 // Confirm asks the API server: nothing is deleted because a cache said so.
 func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	m, readable := owners.Metadata(of)
-	if of.Kind == "Pod" && of.APIVersion == "v1" {
+	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		m, readable = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}}, true
 	}
 	if !readable {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // maxName is the longest name the API server takes for a custom resource.
@@ -25,10 +26,7 @@ const maxName = 253
 // be too long end in a hash of the whole, so that two long names stay two; so do kinds of which another spelling has the same letters
 // ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference.
 func RecordName(w memory.WorkloadRef) string {
-	group, _, found := strings.Cut(w.APIVersion, "/")
-	if !found {
-		group = ""
-	}
+	group := workloadkind.Group(w.APIVersion)
 	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
 	if !ours && (!title(w.Kind) || !owners.ValidName(group) || strings.Contains(group, "-")) {
 		return hashedName(group, w)
@@ -98,9 +96,11 @@ const maxInverted = maxName - 40
 
 // recorded are the kinds of workload that memfit reads. They are asked for with every new pod.
 var recorded = sync.OnceValue(func() []schema.GroupVersionKind {
-	all := []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}
-	for i := range owners.Kinds {
-		all = append(all, owners.Kinds[i].GVK)
+	var all []schema.GroupVersionKind
+	for _, k := range workloadkind.All() {
+		if k.Watched || k.PodNames == workloadkind.SameName {
+			all = append(all, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name})
+		}
 	}
 	return all
 })

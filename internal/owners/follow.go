@@ -49,7 +49,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 		at.Annotations, at.ByReference = owner.Annotations, false
 		visited = append(visited, ref)
 		above := metav1.GetControllerOfNoCopy(owner)
-		if !k.Passes || above == nil || !plausible(above) || len(visited) == maxHops || circular(visited, above) {
+		if !k.Intermediate || above == nil || !plausible(above) || len(visited) == maxHops || circular(visited, above) {
 			return at, nil
 		}
 		ref = above

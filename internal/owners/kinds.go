@@ -4,7 +4,6 @@
 package owners
 
 import (
-	"strings"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,30 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Kind is a kind of owner whose metadata is cached.
+// Kind is a kind of owner whose metadata is cached, or is to be read.
 type Kind struct {
 	GVK schema.GroupVersionKind
-	// Resource is the plural, for RBAC: get, list, watch.
-	Resource string
-	// Passes is true for kinds that others create and nobody edits: their own controller, if they have one, is the workload.
-	// The rest carry the pod template that people edit, so the search ends there, also when an operator owns them:
-	// one Kafka resource has several StatefulSets, and their containers must not share a recommendation.
-	Passes bool
+	// Intermediate is the column of [workloadkind.Kind].
+	Intermediate bool
 
 	apiVersion string // GVK as an owner reference writes it
 }
 
-// Kinds is the table of owners that need a metadata-only cache. Everything else is known by reference only.
-var Kinds = []Kind{
-	kind("apps", "v1", "ReplicaSet", "replicasets", true), // owned by a Deployment, an Argo Rollout, ... or written by hand
-	kind("apps", "v1", "Deployment", "deployments", false),
-	kind("apps", "v1", "StatefulSet", "statefulsets", false),
-	kind("apps", "v1", "DaemonSet", "daemonsets", false),
-	kind("batch", "v1", "Job", "jobs", true), // owned by a CronJob, a JobSet, ... or written by hand
-	kind("batch", "v1", "CronJob", "cronjobs", false),
-	kind("", "v1", "ReplicationController", "replicationcontrollers", false), // DeploymentConfigs own theirs, but only OpenShift has them
+// Kinds are the owners that need a metadata-only cache. Everything else is known by reference only.
+var Kinds = watched()
+
+func watched() (kinds []Kind) {
+	for _, k := range workloadkind.All() {
+		if k.Watched {
+			kinds = append(kinds, kind(k.Group, k.Version, k.Name, k.Intermediate))
+		}
+	}
+	return kinds
 }
 
 // Objects returns one empty object per kind of the table, as a manager's cache wants them in ByObject.
@@ -94,9 +91,9 @@ func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	return k.object(), true
 }
 
-func kind(group, version, name, resource string, passes bool) Kind {
+func kind(group, version, name string, intermediate bool) Kind {
 	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
-	return Kind{GVK: gvk, Resource: resource, Passes: passes, apiVersion: gvk.GroupVersion().String()}
+	return Kind{GVK: gvk, Intermediate: intermediate, apiVersion: gvk.GroupVersion().String()}
 }
 
 // object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each time.
@@ -113,9 +110,5 @@ func (k *Kind) reset(m *metav1.PartialObjectMetadata) {
 
 // is tells whether an owner reference is of this kind; the version does not matter, the API server serves every object in each.
 func (k *Kind) is(apiVersion, kind string) bool {
-	group, _, grouped := strings.Cut(apiVersion, "/")
-	if !grouped {
-		group = ""
-	}
-	return k.GVK.Kind == kind && k.GVK.Group == group
+	return k.GVK.Kind == kind && k.GVK.Group == workloadkind.Group(apiVersion)
 }

@@ -82,7 +82,7 @@ func (r Resolver) kindOf(apiVersion, name string) *Kind {
 		}
 	}
 	for _, gvk := range r.Also {
-		if k := kind(gvk.Group, gvk.Version, gvk.Kind, "", false); k.is(apiVersion, name) {
+		if k := kind(gvk.Group, gvk.Version, gvk.Kind, false); k.is(apiVersion, name) {
 			return &k
 		}
 	}

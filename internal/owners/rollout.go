@@ -8,29 +8,24 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// hashes are the labels with which a controller marks the pods of its ReplicaSets, each named "<controller>-<hash>".
-// Deployments have done so since Kubernetes 1.2; Argo Rollouts has a label of its own, so the two are never mixed up.
-var hashes = []struct{ label, apiVersion, kind string }{
-	{"pod-template-hash", "apps/v1", "Deployment"},
-	{"rollouts-pod-template-hash", "argoproj.io/v1alpha1", "Rollout"},
-}
+	"github.com/memfit/memfit/internal/workloadkind"
+)
 
 // guessed names the owner of a ReplicaSet that is not in the cache yet: in the first moments of a rollout the webhook sees pods
 // before the watch has brought their ReplicaSet.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
-	if ref.Kind != "ReplicaSet" {
+	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
 	}
 	labels := pod.GetLabels()
-	for _, h := range hashes {
-		hash := labels[h.label]
+	for _, k := range workloadkind.All() {
+		hash := labels[k.HashLabel]
 		name, ok := strings.CutSuffix(ref.Name, "-"+hash)
-		if hash == "" || !ok || name == "" {
+		if k.HashLabel == "" || hash == "" || !ok || name == "" {
 			continue
 		}
-		above := metav1.OwnerReference{APIVersion: h.apiVersion, Kind: h.kind, Name: name}
+		above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
 		return byReference(nil, &above, pod.GetNamespace()), true
 	}
 	return Owner{}, false

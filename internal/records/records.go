@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // State says whether a workload exists.
@@ -80,7 +81,7 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 // is not known, as in the first moments of a rollout, contradicts nothing. A pod that is its own workload is only being created, and
 // what was written for one of its name before was about another program.
 func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
-	if of.Kind == "Pod" && of.APIVersion == "v1" {
+	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
 	}
 	owner, owned := OwnerUID(refs, of)

@@ -170,7 +170,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 // nextBegins is what is true of a workload of which no pod runs, as of a CronJob between its runs.
 func nextBegins(s *Snapshot, v *result) string {
 	next := "pod"
-	if s.Owner.Ref.Kind == "CronJob" || s.Owner.Ref.Kind == "Job" {
+	if kindOf(s.Owner.Ref).Completes {
 		next = "run"
 	}
 	if limit := limitColumn(v.status.Containers); limit != "" {

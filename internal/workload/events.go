@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Event is one event, built by the functions below and written by tell. The note never is a format.
@@ -187,21 +188,20 @@ func ledgerIsFull(o memory.Workload, message string) Event {
 
 // restartHint is how the workload's pods are replaced, where something does.
 func restartHint(w memory.WorkloadRef) string {
-	switch w.Kind {
-	case "Deployment", "StatefulSet", "DaemonSet":
-		return fmt.Sprintf("restart the workload when it suits you (kubectl -n %s rollout restart %s/%s)", w.Namespace, kindArg(w.Kind), w.Name)
-	case "Job", "CronJob":
+	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {
+		return fmt.Sprintf("restart the workload when it suits you (kubectl -n %s rollout restart %s)", w.Namespace, workloadkind.Typed(w.Kind, w.Name))
+	}
+	switch k := kindOf(w); {
+	case k.Completes:
 		return "the next run has it"
-	case "Pod":
+	case !k.Recreates:
 		return "nothing replaces a bare Pod, so delete it and create it again when it suits you"
 	default:
 		return "delete its pods one by one when it suits you"
 	}
 }
 
-func kindArg(kind string) string {
-	return map[string]string{"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}[kind]
-}
+func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }
 
 // killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up 4m10s): OOMKilled, exit 137, restart 4".
 func killSentence(k *memory.OOMKill) string {

@@ -66,9 +66,9 @@ func notRestarted(s *Snapshot, st *State, now time.Time) string {
 	switch {
 	case s.paused != "":
 		return "paused by " + s.paused
-	case s.Owner.Ref.Kind == "Pod" || s.Owner.Ref.Kind == "Node":
+	case !kindOf(s.Owner.Ref).Recreates:
 		return "nobody would start it again"
-	case s.Owner.Ref.Kind == "Job" || s.Owner.Ref.Kind == "CronJob":
+	case kindOf(s.Owner.Ref).Completes:
 		return "a Job's pod would lose its work"
 	case now.Before(st.restartRefused.until):
 		return st.restartRefused.why

@@ -48,10 +48,10 @@ func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Ti
 func applyPolicy(s *Snapshot) apply.Policy {
 	sizing := s.Profile.Spec.Sizing
 	p := apply.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
-	switch s.Owner.Ref.Kind {
-	case "Job", "CronJob":
+	switch kind := kindOf(s.Owner.Ref); {
+	case kind.Completes:
 		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
-	case "Pod":
+	case !kind.Recreates:
 		p.NoEvict = "nobody would start it again"
 	}
 	if d := sizing.Disruption; d != nil {

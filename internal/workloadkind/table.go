@@ -10,38 +10,156 @@ import (
 
 // Kind is a kind that has pods.
 type Kind struct {
+	// Group, Version and Name are those of the API, Resource is its plural, as clients and RBAC have it.
+	Group, Version, Name, Resource string
 	// Template is the path to the template of its pods; empty for a Pod, which is its own.
 	Template []string
 	// Restarts: kubectl rollout restart replaces its pods.
 	Restarts bool
-	// ByName: the API server and kustomize merge its containers by name. The schema of a custom resource says nothing of the sort, so
-	// that a merged list of containers would replace the whole list.
-	ByName bool
+	// Recreates: something starts a new pod in place of one that is gone.
+	Recreates bool
+	// Completes: its pods run to completion. One that is evicted loses its work, and what is changed is for the next
+	// run.
+	Completes bool
+	// Watched: memfit keeps the metadata of all objects of this kind, to find who owns a pod.
+	Watched bool
+	// Intermediate: others create such objects, and nobody edits them: their own controller, if they have one, is the
+	// workload. The rest carry the pod template that people edit, so the search for the owner ends there, also when an
+	// operator owns them: one Kafka resource has several StatefulSets, and their containers must not share a
+	// recommendation.
+	Intermediate bool
+	// Asks: people annotate objects of this kind with the profile they want.
+	Asks bool
+	// PodNames is how its pods are called.
+	PodNames PodNames
+	// HashLabel is the label with which it marks the pods of its ReplicaSets, which are called "<name>-<hash>".
+	HashLabel string
+	// HasHash: objects of this kind are what HashLabel is about.
+	HasHash bool
+	// MergedByName: the API server and kustomize merge its containers by name. The schema of a custom resource says
+	// nothing of the sort, so that a merged list of containers would replace the whole list.
+	MergedByName bool
 	// Frozen: the template of an object that exists cannot be changed.
 	Frozen bool
 
 	short string
 }
 
-var table = map[string]Kind{
-	"/Pod":                   {ByName: true, short: "po"},
-	"/PodTemplate":           {ByName: true, Template: []string{"template"}},
-	"/ReplicationController": {ByName: true, Template: template, short: "rc"},
-	"apps/Deployment":        {ByName: true, Template: template, Restarts: true, short: "deploy"},
-	"apps/StatefulSet":       {ByName: true, Template: template, Restarts: true, short: "sts"},
-	"apps/DaemonSet":         {ByName: true, Template: template, Restarts: true, short: "ds"},
-	"apps/ReplicaSet":        {ByName: true, Template: template, short: "rs"},
-	"batch/Job":              {ByName: true, Template: template, Frozen: true},
-	"batch/CronJob":          {ByName: true, Template: []string{"spec", "jobTemplate", "spec", "template"}, short: "cj"},
-	"argoproj.io/Rollout":    {Template: template, short: "ro"},
+// PodNames says how the pods of a workload are called after it.
+type PodNames int
+
+const (
+	// UnknownNames: nothing is known.
+	UnknownNames PodNames = iota
+	// SameName: the workload is the pod.
+	SameName
+	// Ordinal: "<name>-0".
+	Ordinal
+	// Generated: "<name>-x7x2p".
+	Generated
+	// GeneratedWithHash: "<name>-6d4cf56db6-x7x2p", by way of a ReplicaSet.
+	GeneratedWithHash
+	// GeneratedWithIndex: "<name>-x7x2p", or "<name>-3-x7x2p" for an indexed Job.
+	GeneratedWithIndex
+	// GeneratedWithTime: the same, of a Job that is called "<name>-29384120", after minutes since 1970.
+	GeneratedWithTime
+)
+
+var inSpec = []string{"spec", "template"}
+
+// table has the kinds that memfit looks for most often first: owners are looked up with every new pod.
+var table = []Kind{
+	{
+		Group: "apps", Version: "v1", Name: "ReplicaSet", Resource: "replicasets", short: "rs",
+		Template: inSpec, MergedByName: true,
+		Recreates: true, PodNames: Generated,
+		Watched: true, Intermediate: true, HasHash: true, // owned by a Deployment, an Argo Rollout, ... or written by hand
+	},
+	{
+		Group: "apps", Version: "v1", Name: "Deployment", Resource: "deployments", short: "deploy",
+		Template: inSpec, MergedByName: true,
+		Recreates: true, Restarts: true, PodNames: GeneratedWithHash, Watched: true, Asks: true,
+		HashLabel: "pod-template-hash", // since Kubernetes 1.2
+	},
+	{
+		Group: "apps", Version: "v1", Name: "StatefulSet", Resource: "statefulsets", short: "sts",
+		Template: inSpec, MergedByName: true,
+		Recreates: true, Restarts: true, PodNames: Ordinal, Watched: true, Asks: true,
+	},
+	{
+		Group: "apps", Version: "v1", Name: "DaemonSet", Resource: "daemonsets", short: "ds",
+		Template: inSpec, MergedByName: true,
+		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, Asks: true,
+	},
+	{
+		Group: "batch", Version: "v1", Name: "Job", Resource: "jobs",
+		Template: inSpec, Frozen: true, MergedByName: true,
+		Recreates: true, Completes: true, PodNames: GeneratedWithIndex, Asks: true,
+		Watched: true, Intermediate: true, // owned by a CronJob, a JobSet, ... or written by hand
+	},
+	{
+		Group: "batch", Version: "v1", Name: "CronJob", Resource: "cronjobs", short: "cj",
+		MergedByName: true, Template: []string{"spec", "jobTemplate", "spec", "template"},
+		Recreates: true, Completes: true, PodNames: GeneratedWithTime, Watched: true, Asks: true,
+	},
+	{
+		Version: "v1", Name: "ReplicationController", Resource: "replicationcontrollers", short: "rc",
+		Template: inSpec, MergedByName: true,
+		Recreates: true, PodNames: Generated,
+		Watched: true, // DeploymentConfigs own theirs, but only OpenShift has them
+	},
+	{Version: "v1", Name: "Pod", Resource: "pods", short: "po", MergedByName: true, PodNames: SameName},
+	{Version: "v1", Name: "PodTemplate", Resource: "podtemplates", Template: []string{"template"}, MergedByName: true},
+	{
+		Group: "argoproj.io", Version: "v1alpha1", Name: "Rollout", Resource: "rollouts", short: "ro",
+		Template:  inSpec,
+		Recreates: true, PodNames: GeneratedWithHash,
+		HashLabel: "rollouts-pod-template-hash", // another label than a Deployment's, so that the two are never mixed up
+	},
 }
 
-var template = []string{"spec", "template"}
+// All is the table. It is not to be changed.
+func All() []Kind { return table }
 
-// Of finds a kind. False: memfit does not know where objects of this kind keep the template of their pods.
+// Of finds a kind, whatever version of it is meant. False: memfit does not know where objects of this kind keep the
+// template of their pods.
 func Of(apiVersion, kind string) (Kind, bool) {
-	k, ok := table[Group(apiVersion)+"/"+kind]
-	return k, ok
+	group := Group(apiVersion)
+	for i := range table {
+		if table[i].Name == kind && table[i].Group == group {
+			return table[i], true
+		}
+	}
+	return Kind{}, false
+}
+
+// Like is how workloads of a kind behave: as the table says, or as the kind of that name where another group has one,
+// too. Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both keep
+// their templates elsewhere. Of any other kind something is taken to start its pods again, since it is what made them.
+func Like(apiVersion, kind string) Kind {
+	if k, found := Of(apiVersion, kind); found {
+		return k
+	}
+	behavior := Kind{Recreates: true}
+	if i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == kind }); i >= 0 {
+		behavior.Recreates, behavior.Completes = table[i].Recreates, table[i].Completes
+		behavior.PodNames, behavior.HasHash = table[i].PodNames, table[i].HasHash
+	}
+	return behavior
+}
+
+// IsPod: a pod that nothing owns is its own workload.
+func IsPod(apiVersion, kind string) bool {
+	k, found := Of(apiVersion, kind)
+	return found && k.PodNames == SameName
+}
+
+// APIVersion is group and version as manifests and references have them.
+func (k *Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
 }
 
 // Group is the API group of an apiVersion, empty for the core group.
@@ -53,8 +171,8 @@ func Group(apiVersion string) string {
 	return group
 }
 
-// Called tells whether people mean this kind when they type a name as kubectl takes it: "Deployment", "deployments", "deploy",
-// "deployment.apps".
+// Called tells whether people mean this kind when they type a name as kubectl takes it: "Deployment", "deployments",
+// "deploy", "deployment.apps".
 func Called(apiVersion, kind, typed string) bool {
 	name, group, grouped := strings.Cut(strings.ToLower(typed), ".")
 	if grouped && group != Group(apiVersion) && !strings.HasSuffix(group, "."+Group(apiVersion)) {
@@ -67,3 +185,6 @@ func Called(apiVersion, kind, typed string) bool {
 	}
 	return slices.Contains(names, name)
 }
+
+// Typed is a workload as kubectl takes it: "deployment/web".
+func Typed(kind, name string) string { return strings.ToLower(kind) + "/" + name }

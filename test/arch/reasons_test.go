@@ -16,12 +16,12 @@ import (
 // reasonsFile has every reason of conditions and Events.
 const reasonsFile = "api/v1alpha1/reasons.go"
 
-// giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in internal/inject (why a
-// setting was left alone), in sentences for people.
+// giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in
+// internal/inject (why a setting was left alone), in sentences for people.
 var giveReasons = []string{"controllers/", "internal/apply", "internal/conditions", "internal/recommend", "internal/workload"}
 
-// TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a comment that says what
-// it means, and something gives it.
+// TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a
+// comment that says what it means, and something gives it.
 func TestReasonsAreDocumented(t *testing.T) {
 	var sources strings.Builder
 	for _, f := range goFiles(t) {
@@ -100,8 +100,8 @@ func parsed(t *testing.T, file string) *ast.File {
 	return f
 }
 
-// reasonTexts are the texts in a file that stand where a reason is expected: in a field, variable, constant, parameter or result of that
-// name, or compared with one.
+// reasonTexts are the texts in a file that stand where a reason is expected: in a field, variable, constant, parameter
+// or result of that name, or compared with one.
 func reasonTexts(file *ast.File) (found []string) {
 	parameters := map[string]int{"New": 2} // of conditions
 	for _, decl := range file.Decls {

@@ -110,7 +110,7 @@ var rooms = []room{
 	},
 	{
 		name: "usage-sources", dir: "internal/usage/...", noStd: ownsNoProcess,
-		ours: []string{"internal/memory", "internal/usage"},
+		ours: []string{"internal/memory", "internal/usage", "internal/workloadkind"},
 		outside: []string{
 			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...", "github.com/prometheus/common/...",
 			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1", "k8s.io/metrics/...",
@@ -128,7 +128,7 @@ var rooms = []room{
 	},
 	{
 		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
-		ours:    []string{"internal/memory"},
+		ours:    []string{"internal/memory", "internal/workloadkind"},
 		outside: cached,
 	},
 	{
@@ -138,12 +138,12 @@ var rooms = []room{
 	},
 	{
 		name: "govern", dir: "internal/govern/...", noStd: ownsNoProcess, // reads caches, for the edges
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile"},
+		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile", "internal/workloadkind"},
 		outside: cached,
 	},
 	{
 		name: "records", dir: "internal/records/...", noStd: pure, // whose a stored record is
-		ours:    []string{"internal/memory"},
+		ours:    []string{"internal/memory", "internal/workloadkind"},
 		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
@@ -164,6 +164,7 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "internal/apply", "internal/conditions", "internal/drift", "internal/format", "internal/history", "internal/inject",
 			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/signals",
+			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/runtime",
@@ -214,7 +215,7 @@ var rooms = []room{
 	},
 	{
 		name: "controllers-sweeper", dir: "controllers/sweeper", noStd: ownsNoProcess,
-		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records"},
+		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind"},
 		outside: edge,
 	},
 	{

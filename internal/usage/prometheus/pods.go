@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They leave out vowels and
@@ -20,21 +21,22 @@ const longestBase = 58
 // references: what Prometheus remembers is long gone from the cluster. The pods of a workload whose name is that of another
 // with a hash-like ending ("web" and "web-2b4c6d") can be mixed up.
 func podPattern(w memory.WorkloadRef) string {
-	switch w.Kind {
-	case "Pod":
+	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
+	case workloadkind.SameName:
 		return regexp.QuoteMeta(w.Name)
-	case "StatefulSet":
+	case workloadkind.Ordinal:
 		return regexp.QuoteMeta(w.Name) + "-[0-9]+"
-	case "DaemonSet", "ReplicaSet", "ReplicationController":
+	case workloadkind.Generated:
 		return pattern(w.Name, "", 0)
-	case "Job":
+	case workloadkind.GeneratedWithIndex:
 		return pattern(w.Name, "(-[0-9]+)?", 6) // indexed Jobs have the index in between
-	case "CronJob":
+	case workloadkind.GeneratedWithTime:
 		return pattern(w.Name, "-[0-9]{8,}(-[0-9]+)?", 15) // minutes since 1970 in between
-	case "Deployment", "Rollout":
+	case workloadkind.GeneratedWithHash:
 		return pattern(w.Name, "-"+generated+"{1,10}", 11) // the ReplicaSet's hash in between
+	default:
+		return pattern(w.Name, "(-"+generated+"{1,10})?", 11)
 	}
-	return pattern(w.Name, "(-"+generated+"{1,10})?", 11)
 }
 
 // pattern is name, what comes in between - of at most room characters, but for indexes that nobody has - and five generated characters.

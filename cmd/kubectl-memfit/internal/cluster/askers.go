@@ -17,12 +17,13 @@ import (
 )
 
 // asking are the resources in which people ask for a profile.
-var asking = []schema.GroupVersionResource{
-	{Group: "apps", Version: "v1", Resource: "deployments"},
-	{Group: "apps", Version: "v1", Resource: "statefulsets"},
-	{Group: "apps", Version: "v1", Resource: "daemonsets"},
-	{Group: "batch", Version: "v1", Resource: "cronjobs"},
-	{Group: "batch", Version: "v1", Resource: "jobs"},
+func asking() (all []schema.GroupVersionResource) {
+	for _, k := range workloadkind.All() {
+		if k.Asks {
+			all = append(all, schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource})
+		}
+	}
+	return all
 }
 
 // Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left out: the
@@ -30,7 +31,7 @@ var asking = []schema.GroupVersionResource{
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 	spaces := c.namespaceAnnotations(ctx, namespace)
 	var all []report.Asker
-	for _, resource := range asking {
+	for _, resource := range asking() {
 		client := c.client.Resource(resource).Namespace(namespace)
 		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
 		_ = pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {

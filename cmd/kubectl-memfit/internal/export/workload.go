@@ -69,7 +69,7 @@ func take(s Source, f Format) workload {
 		w.refused = fmt.Sprintf("memfit does not know where a %s (%s) keeps its pod template; set the size there by hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
 	case s.Object == nil:
 		w.refused = s.Missing
-	case f.merges() && !kind.ByName:
+	case f.merges() && !kind.MergedByName:
 		w.refused = fmt.Sprintf("the containers of a %s are not merged by name, so this patch would replace them all; use -o json6902", ref.Kind)
 	}
 	if w.refused != "" {

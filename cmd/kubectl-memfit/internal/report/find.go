@@ -88,7 +88,5 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 
 // Typed is a recommendation's workload as kubectl takes it: "deployment/web".
 func Typed(rec *v1alpha1.MemoryRecommendation) string {
-	return typed(rec.Spec.Workload.Kind, rec.Spec.Workload.Name)
+	return workloadkind.Typed(rec.Spec.Workload.Kind, rec.Spec.Workload.Name)
 }
-
-func typed(kind, name string) string { return strings.ToLower(kind) + "/" + name }

@@ -61,4 +61,4 @@ func unready(rec *v1alpha1.MemoryRecommendation) string {
 }
 
 // typed is the workload as kubectl takes it: "deployment/web".
-func (r *Row) typed() string { return typed(r.Kind, r.Name) }
+func (r *Row) typed() string { return workloadkind.Typed(r.Kind, r.Name) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Asker is a workload as it is in the cluster: what may ask for a profile.
@@ -65,7 +66,7 @@ func (s *Status) WriteUnserved(w io.Writer, t Table) error {
 	text.WriteString("\n" + t.Colours.paint(bold, "Workloads that get no profile") + "\n")
 	for i := range s.Unserved {
 		u := &s.Unserved[i]
-		name := typed(u.Kind, u.Name)
+		name := workloadkind.Typed(u.Kind, u.Name)
 		if t.Namespaces {
 			name = u.Namespace + " " + name
 		}
