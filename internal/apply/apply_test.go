@@ -84,7 +84,7 @@ func (c *cluster) actuates(pod *Pod) {
 }
 
 func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
-	c := &cluster{t: t, in: Input{Now: start, Desired: map[string]recommend.GuardInput{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
+	c := &cluster{t: t, in: Input{Now: start, Desired: map[string]Desired{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))
 	}
@@ -101,9 +101,11 @@ func (c *cluster) pod(size recommend.Size) Pod {
 
 // wants recommends a size on nine days of evidence.
 func (c *cluster) wants(size recommend.Size, urgent bool) {
-	c.in.Desired["app"] = recommend.GuardInput{
-		Recommendation: recommend.Recommendation{Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
-		WindowPeak:     60 * mib,
+	c.in.Desired["app"] = Desired{
+		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{
+			Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour},
+		}},
+		Surroundings: recommend.Surroundings{WindowPeak: 60 * mib},
 	}
 }
 
@@ -129,10 +131,10 @@ func (c *cluster) lookAndDie(after int) {
 		c.log = append(c.log, fmt.Sprintf("%s %s: %s", f.Kind, f.Pod, f.Message))
 	}
 	in.State = observed
-	in.Desired = map[string]recommend.GuardInput{}
+	in.Desired = map[string]Desired{}
 	for name, wish := range c.in.Desired {
 		if r, stands := observed.Standing(name, in.Now); stands {
-			wish.Recommendation = r.Override(wish.Recommendation, wish.Current)
+			wish.Recommendation = r.Override(wish.Recommendation, recommend.Size{})
 		}
 		in.Desired[name] = wish
 	}

@@ -355,7 +355,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		if !pod.serves() {
 			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
 		}
-		in.Restarts, in.QoS, in.NodeSize = true, "", d.Desired[c.Name].NodeSize // a new pod has a class of its own, and may go to the largest node
+		in.Restarts, in.QoS, in.NodeSize = true, "", in.LargestNode // a new pod has a class of its own, and may go to the largest node
 		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
 		if reason, message, no := d.guards(in); no {
 			d.reason, d.message = "", ""
@@ -381,7 +381,8 @@ func (d *decider) guards(in recommend.GuardInput) (reason, message string, refus
 	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
 		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
 	}
-	return recommend.DefaultGuards().Refusal(in)
+	r := recommend.Guard(in)
+	return r.Reason, r.Message, r != recommend.Refusal{}
 }
 
 // settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the start, needs what
@@ -403,20 +404,22 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 
 // guarded is what the guards look at for one container of one pod.
 func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.GuardInput {
-	in, now := d.Desired[c.Name], have(c)
-	bound := outOfBounds(now, in.Policy) && !outOfBounds(to, in.Policy)
-	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
-	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes that.
-	if in.Recommendation.Decision != recommend.Hold || !lowers || bound {
-		in.Recommendation.Size = to
-		in.Recommendation.Decision = recommend.Raise
-		if lowers {
-			in.Recommendation.Decision = recommend.Lower
-		}
+	want, now := d.Desired[c.Name], have(c)
+	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
+	in := recommend.GuardInput{
+		Proposal: proposed(want.Proposal, now, to, bound), Surroundings: want.Surroundings,
+		Running: recommend.Running{
+			Current: now, RSS: c.RSS, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
+			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
+		},
+		Progress: recommend.Progress{
+			Now: d.Now, LastChange: d.State.LastChange,
+			Changing: d.changing(), Unavailable: d.unavailable(),
+			Replicas:       int32(d.running), //nolint:gosec // a count of pods
+			MaxUnavailable: max(d.Policy.MaxUnavailable, 1), SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
+		},
 	}
-	in.Current, in.Now = now, d.Now
-	in.LastChange = d.State.LastChange
-	if in.OwnersBound = bound; bound {
+	if bound {
 		in.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
 	}
 	if _, under := d.underWayTo(c.Name); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
@@ -428,13 +431,21 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 		in.LastChange = time.Time{} // giving back what was taken away waits for nothing
 		in.Recommendation.Urgent = true
 	}
-	in.Changing, in.Unavailable = d.changing(), d.unavailable()
-	in.Replicas = int32(d.running) //nolint:gosec // a count of pods
-	in.MaxUnavailable = max(d.Policy.MaxUnavailable, 1)
-	in.SingleReplicaMayRestart = d.Policy.SingleReplicaMayRestart
-	in.RSS, in.FrozenHeap, in.NativeOverhead = c.RSS, c.FrozenHeap, c.Overhead
-	in.QoS, in.NodeSize = pod.QoS, cmp.Or(pod.NodeSize, in.NodeSize)
 	return in
+}
+
+// proposed is what is recommended for every pod, for one that has another size: it is raised or lowered, or held.
+func proposed(p recommend.Proposal, now, to recommend.Size, bound bool) recommend.Proposal {
+	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
+	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes that.
+	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
+		return p
+	}
+	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Raise
+	if lowers {
+		p.Recommendation.Decision = recommend.Lower
+	}
+	return p
 }
 
 // begun: the change of a pod is not confirmed.

@@ -142,7 +142,7 @@ func (d *decider) another(container string, size recommend.Size) recommend.Size 
 	wish := d.Desired[container]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
-	if outOfBounds(recommend.Size{Limit: more}, wish.Policy) || wish.RangeMax > 0 && more > wish.RangeMax {
+	if outOfBounds(recommend.Size{Limit: more}, wish.Policy) || wish.Range.Max > 0 && more > wish.Range.Max {
 		more = size.Limit.Minus(anotherNumber)
 	}
 	size.Limit, size.Request = more, min(size.Request, more)

@@ -80,14 +80,20 @@ type Policy struct {
 	Watch time.Duration
 }
 
+// Desired is what is recommended for a container of every pod, and what its surroundings say about that.
+type Desired struct {
+	recommend.Proposal
+	recommend.Surroundings
+}
+
 // Input is everything a decision depends on.
 type Input struct {
 	Now    time.Time
 	Policy Policy
 	// Pods are the workload's governed pods that have not ended.
 	Pods []Pod
-	// Desired are, by container, the recommendation with what guards know of the container besides its pods. Decide fills in the rest.
-	Desired map[string]recommend.GuardInput
+	// Desired are the recommendations, by container.
+	Desired map[string]Desired
 	State   State
 	// Restart is a pod that should make room for a fresh one; nil: none.
 	Restart *Candidate

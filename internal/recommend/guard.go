@@ -4,143 +4,177 @@
 package recommend
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Guard says whether a recommendation may be applied to running pods now. reason is one CamelCase word for a condition, message a
-// sentence with numbers; both are empty when the guard lets it pass.
-type Guard func(in GuardInput) (reason, message string, refused bool)
-
-// Guards are asked in order; the first refusal is the one users see.
-type Guards []Guard
-
-// GuardInput is what guards look at. A zero field means "not known" or "no such bound", and then its guard lets pass.
+// GuardInput is what guards look at when a recommendation is to be applied to one container of one pod. It is put
+// together in one place, internal/apply, from what each part knows. A zero field means "not known" or "no such bound",
+// and then its guard lets pass.
 type GuardInput struct {
-	Recommendation Recommendation
-	Current        Size
-	Policy         Policy
-	Now            time.Time
+	Proposal
+	Surroundings
+	Running
+	Progress
+}
 
+// Proposal is the recommendation for a container, and what its owner allows.
+type Proposal struct {
+	Recommendation Recommendation
+	Policy         Policy
+}
+
+// Surroundings are what others say about the workload and its namespace, whichever pod it is.
+type Surroundings struct {
 	// Paused names the object that carries memfit.dev/pause, or the kill switch; "" when nothing pauses.
 	Paused string
-	// Conflict names the other object that writes or steers this workload's memory: a VPA that controls memory, an HPA on memory.
+	// Conflict names the other object that writes or steers this workload's memory: a VPA that controls memory, an HPA
+	// on memory.
 	Conflict string
+	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
+	WindowPeak memory.Bytes
+	Range      LimitRange
+	Quota      Quota
+	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
+	LargestNode memory.Bytes
+}
+
+// LimitRange is what the LimitRanges of the namespace allow a container.
+type LimitRange struct {
+	Name string
+	// Min and Max are for a container's limit.
+	Min, Max memory.Bytes
+	// Refusal is why they would not admit the pod as a whole with the new size: its sum, or a ratio of limit to
+	// request.
+	Refusal string
+}
+
+// Quota is what a ResourceQuota leaves for this workload, for all replicas together: one byte when it leaves nothing.
+type Quota struct {
+	Name             string
+	Limits, Requests memory.Bytes
+}
+
+// Running is the container as it runs, with its pod and its node.
+type Running struct {
+	Current Size
+	// RSS is use right now; a limit is not lowered onto it.
+	RSS memory.Bytes
+	// FrozenHeap is the heap cap the process was started with and keeps until it restarts; NativeOverhead what it
+	// needs on top.
+	FrozenHeap, NativeOverhead memory.Bytes
+	// QoS is the pod's class; OthersGuaranteed: but for this container's memory the pod would be Guaranteed.
+	QoS              string
+	OthersGuaranteed bool
+	// NodeFree is the request the node can still take; NodeSize is its allocatable memory.
+	NodeFree, NodeSize memory.Bytes
+	// Restarts: applying it here restarts the container (eviction, or resizePolicy RestartContainer).
+	Restarts bool
+	// OwnersBound: the owner's bounds ask for it, whatever the evidence says.
+	OwnersBound bool
+}
+
+// Progress is what memfit has changed on the workload's pods and is changing now, and what its owner allows of that.
+type Progress struct {
+	Now time.Time
 	// LastChange is when memfit last changed this workload.
 	LastChange time.Time
 	// RevertedAt and RevertedFrom tell of the last change that was rolled back because it led to kills or restarts.
 	RevertedAt   time.Time
 	RevertedFrom memory.Bytes
-	// Changing is the number of pods of the workload with a change under way or being watched, Unavailable those not ready.
+	// Changing is the number of pods of the workload with a change under way or being watched, Unavailable those not
+	// ready.
 	Changing, Unavailable int32
 	Replicas              int32
 	MaxUnavailable        int32 // 0: 1
-	// OwnersBound: the owner's bounds ask for it, whatever the evidence says.
-	OwnersBound bool
-	// Restarts: applying it here restarts the container (eviction, or resizePolicy RestartContainer).
-	Restarts bool
 	// SingleReplicaMayRestart: the owner allows a workload of one replica to be restarted.
 	SingleReplicaMayRestart bool
-
-	// RSS is use right now, WindowPeak the highest of the last day; a limit is not lowered onto either.
-	RSS, WindowPeak memory.Bytes
-	// FrozenHeap is the heap cap the process was started with and keeps until it restarts; NativeOverhead what it needs on top.
-	FrozenHeap, NativeOverhead memory.Bytes
-
-	// QoS is the pod's class; OthersGuaranteed: but for this container's memory the pod would be Guaranteed.
-	QoS              string
-	OthersGuaranteed bool
-
-	// RangeMin and RangeMax are the LimitRange's for a container's limit; RangeName names it.
-	RangeName          string
-	RangeMin, RangeMax memory.Bytes
-	// RangeRefusal is why the LimitRanges would not admit the pod as a whole with the new size: its sum, or a ratio of limit to request.
-	RangeRefusal string
-	// QuotaName names a ResourceQuota; QuotaLimits and QuotaRequests are what it leaves for this workload, for all replicas together:
-	// one byte when it leaves nothing.
-	QuotaName                  string
-	QuotaLimits, QuotaRequests memory.Bytes
-	// NodeFree is the request the node can still take; NodeSize is its allocatable memory.
-	NodeFree, NodeSize memory.Bytes
 }
 
-// DefaultGuards decide whether a recommendation may be applied now. Order matters: the first refusal is the one users see.
-func DefaultGuards() Guards {
-	return Guards{
-		NotPaused,       // the owner's hand on the switch
-		NoConflict,      // two writers make an eviction loop
-		HasEvidence,     // a young container teaches nothing
-		WorthIt,         // a small gain does not pay for a disruption
-		NotJustReverted, // what has just failed fails again
-		CooledDown,      // one change at a time; a kill does not wait
-		WithinBudget,    // enough replicas stay up
-		KeepsQoS,        // the API server refuses a resize that changes the class
-		WithinPod,       // and a limit above that of the whole pod
-		WithinRange,     // so does admission with a LimitRange
-		WithinQuota,     // or a ResourceQuota
-		RoomToLower,     // a lower limit must hold what is used now
-		HeapFits,        // and the heap cap the process started with
-		FitsNode,        // a request beyond the node is never actuated
-	}
-}
+// Refusal is a guard's: a reason for a condition, and a sentence with numbers. The zero Refusal lets the
+// recommendation pass.
+type Refusal struct{ Reason, Message string }
 
-// Refusal asks the guards in order. refused is false when all let the recommendation pass.
-func (g Guards) Refusal(in GuardInput) (reason, message string, refused bool) {
-	for _, guard := range g {
-		if reason, message, refused := guard(in); refused {
-			return reason, message, true
-		}
-	}
-	return "", "", false
+// Guard says whether a recommendation may be applied to a running pod now. Order matters: the first refusal is the one
+// users see.
+func Guard(in GuardInput) Refusal {
+	c := change{in.Proposal, in.Running}
+	return cmp.Or(
+		notPaused(in.Paused),                 // the owner's hand on the switch
+		noConflict(in.Conflict),              // two writers make an eviction loop
+		c.hasEvidence(),                      // a young container teaches nothing
+		c.worthIt(),                          // a small gain does not pay for a disruption
+		c.notJustReverted(in.Progress),       // what has just failed fails again
+		c.cooledDown(in.Progress),            // one change at a time; a kill does not wait
+		c.withinBudget(in.Progress),          // enough replicas stay up
+		c.keepsQoS(),                         // the API server refuses a resize that changes the class
+		c.withinPod(),                        // and a limit above that of the whole pod
+		c.withinRange(in.Range),              // so does admission with a LimitRange
+		c.withinQuota(in.Quota, in.Replicas), // or a ResourceQuota
+		c.roomToLower(in.WindowPeak),         // a lower limit must hold what is used now
+		c.heapFits(),                         // and the heap cap the process started with
+		c.fitsNode(),                         // a request beyond the node is never actuated
+	)
 }
 
 // refuse is a refusal with its sentence.
-func refuse(reason, format string, args ...any) (string, string, bool) {
-	return reason, sprintf(format, args...), true
+func refuse(reason, format string, args ...any) Refusal {
+	return Refusal{Reason: reason, Message: sprintf(format, args...)}
 }
 
-func pass() (string, string, bool) { return "", "", false }
+func pass() Refusal { return Refusal{} }
+
+// change is a proposal for a container as it runs: what most guards look at.
+type change struct {
+	Proposal
+	Running
+}
 
 // lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
-func (in GuardInput) lowering() bool { return in.Recommendation.Size.Limit < in.Current.Limit }
-func (in GuardInput) urgent() bool {
-	return in.Recommendation.Decision == Raise && in.Recommendation.Urgent
+func (c *change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
+func (c *change) urgent() bool {
+	return c.Recommendation.Decision == Raise && c.Recommendation.Urgent
 }
 
-// NotPaused refuses everything while memfit.dev/pause or the global switch says so.
-func NotPaused(in GuardInput) (string, string, bool) {
-	if in.Paused != "" {
-		return refuse(v1alpha1.ReasonPaused, "paused by %s", in.Paused)
+// notPaused refuses everything while memfit.dev/pause or the global switch says so.
+func notPaused(by string) Refusal {
+	if by != "" {
+		return refuse(v1alpha1.ReasonPaused, "paused by %s", by)
 	}
 	return pass()
 }
 
-// NoConflict refuses when another controller owns this workload's memory.
-func NoConflict(in GuardInput) (string, string, bool) {
-	if in.Conflict != "" {
-		return refuse(v1alpha1.ReasonConflict, "recommend only: %s also steers this workload's memory; let only one of the two do it", in.Conflict)
+// noConflict refuses when another controller owns this workload's memory.
+func noConflict(with string) Refusal {
+	if with != "" {
+		return refuse(v1alpha1.ReasonConflict,
+			"recommend only: %s also steers this workload's memory; let only one of the two do it", with)
 	}
 	return pass()
 }
 
-// HasEvidence refuses a recommendation that holds, and one that lowers on less than a day of use: most demand has a daily rhythm.
-func HasEvidence(in GuardInput) (string, string, bool) {
-	r := in.Recommendation
+// hasEvidence refuses a recommendation that holds, and one that lowers on less than a day of use: most demand has a
+// daily rhythm.
+func (c *change) hasEvidence() Refusal {
+	r := c.Recommendation
 	if r.Decision == Hold {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
 	}
-	if in.lowering() && r.Evidence.Window < day && !in.OwnersBound && !in.rollsBack() {
-		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
+	if c.lowering() && r.Evidence.Window < day && !c.OwnersBound && !c.rollsBack() {
+		return refuse(v1alpha1.ReasonNotEnoughEvidence,
+			"%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
 	}
 	return pass()
 }
 
-// WorthIt refuses when nothing would change.
-func WorthIt(in GuardInput) (string, string, bool) {
-	if r := in.Recommendation; r.Decision == Keep || r.Size == in.Current {
-		return refuse(v1alpha1.ReasonUpToDate, "limit %s and request %s are right as they are", orNone(in.Current.Limit), orNone(in.Current.Request))
+// worthIt refuses when nothing would change.
+func (c *change) worthIt() Refusal {
+	if r := c.Recommendation; r.Decision == Keep || r.Size == c.Current {
+		return refuse(v1alpha1.ReasonUpToDate,
+			"limit %s and request %s are right as they are", orNone(c.Current.Limit), orNone(c.Current.Request))
 	}
 	return pass()
 }
@@ -148,89 +182,104 @@ func WorthIt(in GuardInput) (string, string, bool) {
 // revertHold is how long a size that led to kills is not tried again.
 const revertHold = 7 * day
 
-// NotJustReverted refuses to go back to a size that was rolled back within the last week.
-func NotJustReverted(in GuardInput) (string, string, bool) {
-	since := in.Now.Sub(in.RevertedAt)
-	if !in.RevertedAt.IsZero() && since < revertHold && in.lowering() && in.Recommendation.Size.Limit <= in.RevertedFrom.Percent(110) {
-		return refuse(v1alpha1.ReasonReverted, "a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", in.RevertedFrom,
-			in.RevertedAt.UTC().Format(time.RFC3339), in.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
+// notJustReverted refuses to go back to a size that was rolled back within the last week.
+func (c *change) notJustReverted(p Progress) Refusal {
+	since := p.Now.Sub(p.RevertedAt)
+	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() && c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
+		return refuse(v1alpha1.ReasonReverted,
+			"a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", p.RevertedFrom,
+			p.RevertedAt.UTC().Format(time.RFC3339), p.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
 	}
 	return pass()
 }
 
-// CooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is in use.
-func CooledDown(in GuardInput) (string, string, bool) {
-	cooldown := in.Policy.withDefaults().Cooldown
-	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does not.
-	to := in.Recommendation.Size
-	here := in.RSS > in.Current.Request && to.Request > in.Current.Request && to.Limit == in.Current.Limit
-	if (in.Recommendation.UseAboveRequest || here || in.rollsBack()) && !in.Restarts {
+// cooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is
+// in use.
+func (c *change) cooledDown(p Progress) Refusal {
+	cooldown := c.Policy.withDefaults().Cooldown
+	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does
+	// not.
+	to := c.Recommendation.Size
+	here := c.RSS > c.Current.Request && to.Request > c.Current.Request && to.Limit == c.Current.Limit
+	if (c.Recommendation.UseAboveRequest || here || c.rollsBack()) && !c.Restarts {
 		return pass()
 	}
-	if next := in.LastChange.Add(cooldown); !in.LastChange.IsZero() && in.Now.Before(next) && !in.urgent() {
-		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)", at(in.LastChange, in.Now), at(next, in.Now), ago(cooldown))
+	if next := p.LastChange.Add(cooldown); !p.LastChange.IsZero() && p.Now.Before(next) && !c.urgent() {
+		return refuse(v1alpha1.ReasonCoolingDown,
+			"last change at %s; the next one waits until %s (cooldown %s)", at(p.LastChange, p.Now), at(next, p.Now), ago(cooldown))
 	}
 	return pass()
 }
 
-// WithinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one would restart.
-func WithinBudget(in GuardInput) (string, string, bool) {
-	most := max(in.MaxUnavailable, 1)
-	if busy := in.Changing + in.Unavailable; busy >= most && (in.Changing > 0 || !in.urgent()) {
-		return refuse(v1alpha1.ReasonBudget, "%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(in.Changing), "pod"), in.Unavailable, most)
+// withinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one
+// would restart.
+func (c *change) withinBudget(p Progress) Refusal {
+	most := max(p.MaxUnavailable, 1)
+	if busy := p.Changing + p.Unavailable; busy >= most && (p.Changing > 0 || !c.urgent()) {
+		return refuse(v1alpha1.ReasonBudget,
+			"%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(p.Changing), "pod"), p.Unavailable, most)
 	}
-	if in.Restarts && in.Replicas == 1 && !in.SingleReplicaMayRestart && !in.urgent() {
-		return refuse(v1alpha1.ReasonSingleReplica, "the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")
+	if c.Restarts && p.Replicas == 1 && !p.SingleReplicaMayRestart && !c.urgent() {
+		return refuse(v1alpha1.ReasonSingleReplica,
+			"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")
 	}
 	return pass()
 }
 
-// KeepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take.
-func KeepsQoS(in GuardInput) (string, string, bool) {
-	size := in.Recommendation.Size
+// keepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take.
+func (c *change) keepsQoS() Refusal {
+	size := c.Recommendation.Size
 	switch {
-	case in.QoS == "Guaranteed" && size.Request != size.Limit:
-		return refuse(v1alpha1.ReasonQoSClass, "the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
-	case in.QoS == "Burstable" && in.OthersGuaranteed && size.Request == size.Limit:
-		return refuse(v1alpha1.ReasonQoSClass, "the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
-	case in.QoS == "BestEffort":
-		return refuse(v1alpha1.ReasonQoSClass, "the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
+	case c.QoS == "Guaranteed" && size.Request != size.Limit:
+		return refuse(v1alpha1.ReasonQoSClass,
+			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
+	case c.QoS == "Burstable" && c.OthersGuaranteed && size.Request == size.Limit:
+		return refuse(v1alpha1.ReasonQoSClass,
+			"the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
+	case c.QoS == "BestEffort":
+		return refuse(v1alpha1.ReasonQoSClass,
+			"the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
 	}
 	return pass()
 }
 
-// WithinPod refuses a limit above that of the whole pod (spec.resources.limits.memory).
-func WithinPod(in GuardInput) (string, string, bool) {
-	if limit, most := in.Recommendation.Size.Limit, in.Policy.PodLimit; most > 0 && limit > most {
-		return refuse(v1alpha1.ReasonPodLimit, "limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
+// withinPod refuses a limit above that of the whole pod (spec.resources.limits.memory).
+func (c *change) withinPod() Refusal {
+	if limit, most := c.Recommendation.Size.Limit, c.Policy.PodLimit; most > 0 && limit > most {
+		return refuse(v1alpha1.ReasonPodLimit,
+			"limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
 	}
 	return pass()
 }
 
-// WithinRange refuses a limit that the namespace's LimitRange does not allow.
-func WithinRange(in GuardInput) (string, string, bool) {
-	limit := in.Recommendation.Size.Limit
+// withinRange refuses a limit that the namespace's LimitRange does not allow.
+func (c *change) withinRange(r LimitRange) Refusal {
+	limit := c.Recommendation.Size.Limit
 	switch {
-	case in.RangeMax > 0 && limit > in.RangeMax:
-		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, in.RangeMax, in.RangeName)
-	case in.RangeMin > 0 && limit < in.RangeMin:
-		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, in.RangeMin, in.RangeName)
-	case in.RangeRefusal != "":
-		return refuse(v1alpha1.ReasonLimitRange, "%s", in.RangeRefusal)
+	case r.Max > 0 && limit > r.Max:
+		return refuse(v1alpha1.ReasonLimitRange,
+			"limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
+	case r.Min > 0 && limit < r.Min:
+		return refuse(v1alpha1.ReasonLimitRange,
+			"limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
+	case r.Refusal != "":
+		return refuse(v1alpha1.ReasonLimitRange, "%s", r.Refusal)
 	}
 	return pass()
 }
 
-// WithinQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
-func WithinQuota(in GuardInput) (string, string, bool) {
-	replicas := memory.Bytes(max(in.Replicas, 1))
-	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * replicas }
-	size := in.Recommendation.Size
-	if need := more(size.Limit, in.Current.Limit); in.QuotaLimits > 0 && need > in.QuotaLimits {
-		return refuse(v1alpha1.ReasonResourceQuota, "%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaLimits))
+// withinQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
+func (c *change) withinQuota(q Quota, replicas int32) Refusal {
+	pods := memory.Bytes(max(replicas, 1))
+	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * pods }
+	size := c.Recommendation.Size
+	if need := more(size.Limit, c.Current.Limit); q.Limits > 0 && need > q.Limits {
+		return refuse(v1alpha1.ReasonResourceQuota,
+			"%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(pods), "replica"), q.Name, orNothing(q.Limits))
 	}
-	if need := more(size.Request, in.Current.Request); in.QuotaRequests > 0 && need > in.QuotaRequests {
-		return refuse(v1alpha1.ReasonResourceQuota, "%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(replicas), "replica"), in.QuotaName, orNothing(in.QuotaRequests))
+	if need := more(size.Request, c.Current.Request); q.Requests > 0 && need > q.Requests {
+		return refuse(v1alpha1.ReasonResourceQuota,
+			"%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(pods), "replica"), q.Name, orNothing(q.Requests))
 	}
 	return pass()
 }
@@ -243,42 +292,46 @@ func orNothing(left memory.Bytes) string {
 	return left.String()
 }
 
-// RoomToLower refuses to lower a limit onto what is used now or was used within the last day.
-func RoomToLower(in GuardInput) (string, string, bool) {
-	limit := in.Recommendation.Size.Limit
-	if !in.lowering() {
+// roomToLower refuses to lower a limit onto what is used now or was used within the last day.
+func (c *change) roomToLower(dayPeak memory.Bytes) Refusal {
+	limit := c.Recommendation.Size.Limit
+	if !c.lowering() {
 		return pass()
 	}
-	if !holds(limit, in.RSS) {
-		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", in.RSS, limit)
+	if !holds(limit, c.RSS) {
+		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", c.RSS, limit)
 	}
-	if in.WindowPeak > limit {
-		return refuse(v1alpha1.ReasonInUse, "use reached %s within the last day: a limit of %s would not hold it", in.WindowPeak, limit)
+	if dayPeak > limit {
+		return refuse(v1alpha1.ReasonInUse,
+			"use reached %s within the last day: a limit of %s would not hold it", dayPeak, limit)
 	}
 	return pass()
 }
 
-// HeapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.
-func HeapFits(in GuardInput) (string, string, bool) {
-	limit := in.Recommendation.Size.Limit
-	if need := in.FrozenHeap.Plus(in.NativeOverhead); in.lowering() && in.FrozenHeap > 0 && need > limit && !in.Restarts {
-		kept := in.FrozenHeap.String()
-		if in.NativeOverhead > 0 {
-			kept += " (and needs " + in.NativeOverhead.String() + " besides)"
+// heapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.
+func (c *change) heapFits() Refusal {
+	limit := c.Recommendation.Size.Limit
+	if need := c.FrozenHeap.Plus(c.NativeOverhead); c.lowering() && c.FrozenHeap > 0 && need > limit && !c.Restarts {
+		kept := c.FrozenHeap.String()
+		if c.NativeOverhead > 0 {
+			kept += " (and needs " + c.NativeOverhead.String() + " besides)"
 		}
-		return refuse(v1alpha1.ReasonFrozenHeapCap, "the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
+		return refuse(v1alpha1.ReasonFrozenHeapCap,
+			"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
 	}
 	return pass()
 }
 
-// FitsNode refuses a request the node cannot take.
-func FitsNode(in GuardInput) (string, string, bool) {
-	more := in.Recommendation.Size.Request.Minus(in.Current.Request)
+// fitsNode refuses a request the node cannot take.
+func (c *change) fitsNode() Refusal {
+	more := c.Recommendation.Size.Request.Minus(c.Current.Request)
 	switch {
-	case in.NodeSize > 0 && in.Recommendation.Size.Request > in.NodeSize:
-		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", in.Recommendation.Size.Request, in.NodeSize)
-	case in.NodeFree > 0 && more > in.NodeFree && !in.Restarts:
-		return refuse(v1alpha1.ReasonNodeFull, "the node has %s left for requests and %s more are needed", in.NodeFree, more)
+	case c.NodeSize > 0 && c.Recommendation.Size.Request > c.NodeSize:
+		return refuse(v1alpha1.ReasonNodeTooSmall,
+			"request %s is more than the node's %s", c.Recommendation.Size.Request, c.NodeSize)
+	case c.NodeFree > 0 && more > c.NodeFree && !c.Restarts:
+		return refuse(v1alpha1.ReasonNodeFull,
+			"the node has %s left for requests and %s more are needed", c.NodeFree, more)
 	}
 	return pass()
 }

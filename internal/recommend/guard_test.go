@@ -14,15 +14,24 @@ import (
 // lower and raise are the recommendations guards see most.
 func lower() GuardInput {
 	return GuardInput{
-		Recommendation: Recommendation{Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day}},
-		Current:        Size{800 * mib, gib}, Now: start, Replicas: 3, RSS: 200 * mib, WindowPeak: 350 * mib, QoS: "Burstable",
+		Proposal: Proposal{
+			Recommendation: Recommendation{Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day}},
+		},
+		Surroundings: Surroundings{WindowPeak: 350 * mib},
+		Running:      Running{Current: Size{800 * mib, gib}, RSS: 200 * mib, QoS: "Burstable"},
+		Progress:     Progress{Now: start, Replicas: 3},
 	}
 }
 
 func raise(urgent bool) GuardInput {
 	return GuardInput{
-		Recommendation: Recommendation{Decision: Raise, Size: Size{700 * mib, gib}, Evidence: Evidence{Window: 9 * day}, Urgent: urgent},
-		Current:        Size{300 * mib, 512 * mib}, Now: start, Replicas: 3, RSS: 500 * mib, QoS: "Burstable",
+		Proposal: Proposal{
+			Recommendation: Recommendation{
+				Decision: Raise, Size: Size{700 * mib, gib}, Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
+			},
+		},
+		Running:  Running{Current: Size{300 * mib, 512 * mib}, RSS: 500 * mib, QoS: "Burstable"},
+		Progress: Progress{Now: start, Replicas: 3},
 	}
 }
 
@@ -61,14 +70,14 @@ func TestGuards(t *testing.T) {
 		"guaranteed":               {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
 		"would become guaranteed":  {lower(), func(in *GuardInput) { in.OthersGuaranteed, in.Recommendation.Size.Request = true, 400*mib }, "QoSClass", "Guaranteed"},
 		"best effort":              {raise(true), func(in *GuardInput) { in.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
-		"above the LimitRange":     {raise(false), func(in *GuardInput) { in.RangeMax, in.RangeName = 800*mib, "team" }, "LimitRange", "800Mi in LimitRange team"},
-		"below the LimitRange":     {lower(), func(in *GuardInput) { in.RangeMin, in.RangeName = 500*mib, "team" }, "LimitRange", "minimum of 500Mi"},
-		"quota of limits":          {raise(false), func(in *GuardInput) { in.QuotaLimits, in.QuotaName = gib, "q" }, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
-		"quota of requests":        {raise(false), func(in *GuardInput) { in.QuotaRequests, in.QuotaName = gib, "q" }, "ResourceQuota", "requests.memory"},
-		"quota leaves nothing":     {raise(false), func(in *GuardInput) { in.QuotaLimits, in.QuotaName = 1, "q" }, "ResourceQuota", "quota q leaves nothing"},
-		"the pod's sum":            {raise(false), func(in *GuardInput) { in.RangeRefusal = "all containers together" }, "LimitRange", "all containers together"},
+		"above the LimitRange":     {raise(false), func(in *GuardInput) { in.Range.Max, in.Range.Name = 800*mib, "team" }, "LimitRange", "800Mi in LimitRange team"},
+		"below the LimitRange":     {lower(), func(in *GuardInput) { in.Range.Min, in.Range.Name = 500*mib, "team" }, "LimitRange", "minimum of 500Mi"},
+		"quota of limits":          {raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = gib, "q" }, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
+		"quota of requests":        {raise(false), func(in *GuardInput) { in.Quota.Requests, in.Quota.Name = gib, "q" }, "ResourceQuota", "requests.memory"},
+		"quota leaves nothing":     {raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = 1, "q" }, "ResourceQuota", "quota q leaves nothing"},
+		"the pod's sum":            {raise(false), func(in *GuardInput) { in.Range.Refusal = "all containers together" }, "LimitRange", "all containers together"},
 		"above the whole pod":      {raise(false), func(in *GuardInput) { in.Policy.PodLimit = 900 * mib }, "PodLimit", "raise spec.resources.limits.memory, which is 900Mi"},
-		"quota never stops less":   {lower(), func(in *GuardInput) { in.QuotaLimits, in.QuotaRequests = 1, 1 }, "", ""},
+		"quota never stops less":   {lower(), func(in *GuardInput) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
 		"used right now":           {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
 		"used today":               {lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day"},
 		"frozen heap":              {lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi"},
@@ -79,9 +88,9 @@ func TestGuards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := c.in
 			c.change(&in)
-			reason, message, refused := DefaultGuards().Refusal(in)
-			if reason != c.want || refused != (c.want != "") || !strings.Contains(message, c.says) || refused && message == "" {
-				t.Errorf("got %q %q, want %q with %q", reason, message, c.want, c.says)
+			got := Guard(in)
+			if got.Reason != c.want || !strings.Contains(got.Message, c.says) || (got.Message == "") != (c.want == "") {
+				t.Errorf("got %q %q, want %q with %q", got.Reason, got.Message, c.want, c.says)
 			}
 		})
 	}
@@ -90,11 +99,11 @@ func TestGuards(t *testing.T) {
 func TestTheFirstRefusalIsTheOneSeen(t *testing.T) {
 	in := lower()
 	in.Paused, in.Conflict, in.RSS = "the kill switch", "HPA shop/web", 2*memory.GiB
-	if reason, _, _ := DefaultGuards().Refusal(in); reason != "Paused" {
+	if reason := Guard(in).Reason; reason != "Paused" {
 		t.Errorf("first refusal %q, want Paused", reason)
 	}
 	in.Paused = ""
-	if reason, _, _ := DefaultGuards().Refusal(in); reason != "Conflict" {
+	if reason := Guard(in).Reason; reason != "Conflict" {
 		t.Errorf("second refusal %q, want Conflict", reason)
 	}
 }

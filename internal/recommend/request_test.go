@@ -109,14 +109,17 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 // TestUseAboveTheRequestDoesNotWait for a cool-down, but nothing is restarted for it.
 func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
 	in := GuardInput{
-		Recommendation: Recommendation{Decision: Raise, Size: Size{812 * mib, 1332 * mib}, UseAboveRequest: true},
-		Current:        Size{95 * mib, 1332 * mib}, LastChange: start.Add(-time.Minute), Now: start, Replicas: 2,
+		Proposal: Proposal{
+			Recommendation: Recommendation{Decision: Raise, Size: Size{812 * mib, 1332 * mib}, UseAboveRequest: true},
+		},
+		Running:  Running{Current: Size{95 * mib, 1332 * mib}},
+		Progress: Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2},
 	}
-	if reason, message, refused := DefaultGuards().Refusal(in); refused {
-		t.Errorf("refused: %s %s", reason, message)
+	if got := Guard(in); got != (Refusal{}) {
+		t.Errorf("refused: %s %s", got.Reason, got.Message)
 	}
 	in.Restarts = true
-	if reason, _, _ := DefaultGuards().Refusal(in); reason != "CoolingDown" {
+	if reason := Guard(in).Reason; reason != "CoolingDown" {
 		t.Errorf("with a restart: %q, want CoolingDown", reason)
 	}
 }

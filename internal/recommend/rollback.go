@@ -29,7 +29,7 @@ func (e *evaluation) rollBack() memory.Bytes {
 func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
 
 // rollsBack: the size lowered to is no lower than before a raise that did not help.
-func (in GuardInput) rollsBack() bool {
-	to := in.Recommendation.RollBackTo
-	return to > 0 && in.lowering() && in.Recommendation.Size.Limit >= to
+func (c *change) rollsBack() bool {
+	to := c.Recommendation.RollBackTo
+	return to > 0 && c.lowering() && c.Recommendation.Size.Limit >= to
 }

@@ -77,17 +77,19 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 	rec := Recommendation{Decision: Lower, Size: Size{250 * mib, 256 * mib}, RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute}}
 	in := GuardInput{
-		Recommendation: rec, Current: Size{250 * mib, 512 * mib}, Now: start.Add(10 * time.Minute), LastChange: start, RSS: 235 * mib, Replicas: 2,
+		Proposal: Proposal{Recommendation: rec},
+		Running:  Running{Current: Size{250 * mib, 512 * mib}, RSS: 235 * mib},
+		Progress: Progress{Now: start.Add(10 * time.Minute), LastChange: start, Replicas: 2},
 	}
-	if reason, message, refused := DefaultGuards().Refusal(in); refused {
-		t.Errorf("refused: %s: %s", reason, message)
+	if got := Guard(in); got != (Refusal{}) {
+		t.Errorf("refused: %s: %s", got.Reason, got.Message)
 	}
 	in.RSS = 250 * mib
-	if reason, _, _ := DefaultGuards().Refusal(in); reason != "InUse" {
+	if reason := Guard(in).Reason; reason != "InUse" {
 		t.Errorf("lowered onto what is in use: %q", reason)
 	}
 	in.RSS, in.Recommendation.Size.Limit = 100*mib, 128*mib
-	if reason, _, _ := DefaultGuards().Refusal(in); reason != "NotEnoughEvidence" {
+	if reason := Guard(in).Reason; reason != "NotEnoughEvidence" {
 		t.Errorf("lowered beyond what was before on 8 minutes of use: %q", reason)
 	}
 }

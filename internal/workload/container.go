@@ -21,14 +21,19 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// wish is what guards know of a container besides its pods.
-func (q *containerInput) wish(s *Snapshot, rec recommend.Recommendation) recommend.GuardInput {
-	return recommend.GuardInput{
-		Recommendation: rec, Current: q.container.current, Policy: q.container.sizePolicy(), Now: q.now,
-		Paused: s.paused, Conflict: s.Facts.Conflict, WindowPeak: lastDay(q.history),
-		RangeName: s.Facts.Range.Name, RangeMin: s.Facts.Range.Min, RangeMax: s.Facts.Range.Max,
-		RangeRefusal: s.Facts.Refusal(s.Template, map[string]neighbours.Size{q.container.Name: neighbours.Size(rec.Size)}),
-		NodeSize:     s.Facts.LargestNode, QuotaName: s.Facts.Quota.Name, QuotaLimits: s.Facts.Quota.Limits, QuotaRequests: s.Facts.Quota.Requests,
+// desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
+func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) apply.Desired {
+	facts := &s.Facts
+	size := map[string]neighbours.Size{q.container.Name: neighbours.Size(rec.Size)}
+	return apply.Desired{
+		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.sizePolicy()},
+		Surroundings: recommend.Surroundings{
+			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
+			Range: recommend.LimitRange{
+				Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
+			},
+			Quota: recommend.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
+		},
 	}
 }
 

@@ -126,7 +126,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = *size
 		if resizes(d.s.Profile.Spec.Sizing.Mode) {
-			d.rollout.Desired[name] = in.wish(d.s, r.recommendation)
+			d.rollout.Desired[name] = in.desired(d.s, r.recommendation)
 		}
 		if !near(*size, st.standing[name]) {
 			v.changed = append(v.changed, name)

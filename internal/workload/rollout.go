@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -30,7 +29,7 @@ func resizes(mode v1alpha1.SizingMode) bool {
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]recommend.GuardInput{}}
+	in := apply.Input{Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]apply.Desired{}}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
