@@ -34,7 +34,7 @@ func TestWhoMayReadMetrics(t *testing.T) {
 	})
 	eventually(t, 30*time.Second, func() error { // the API server's authorizer learns of the binding a moment later
 		if code, body, err := p.scrape(reader, tls.VersionTLS12); err != nil || code != http.StatusOK || !strings.Contains(body, "memfit_") {
-			return fmt.Errorf("who may read gets %d, %v and %d bytes", code, err, len(body))
+			return fmt.Errorf("who may read gets %d and %d bytes: %w", code, len(body), err)
 		}
 		return nil
 	})

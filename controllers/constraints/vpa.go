@@ -29,7 +29,7 @@ import (
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
 
 const (
-	// verticalEvery is how often memfit asks whether the kind has come or gone. It is one small request.
+	// VPAInterval is how often memfit asks whether the kind has come or gone. It is one small request.
 	VPAInterval = 2 * time.Minute
 	// vpaPatience is how long the start waits for the first list: without it, workloads are decided about as if there were no
 	// VerticalPodAutoscaler, and again when there is one.
@@ -86,7 +86,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	return all, nil
 }
 
-// watchesVertical: the API server serves VerticalPodAutoscalers, and they are watched.
+// WatchesVPAs says whether the API server serves VerticalPodAutoscalers, which are watched then.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.informer.Load() != nil }
 
 // keepChecking checks every few minutes until ctx ends.

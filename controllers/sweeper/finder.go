@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
+// MetaOf is what says whose a record is.
 func MetaOf(record client.Object) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp()}
 }

@@ -290,11 +290,3 @@ func (r *Reconciler) Flush(ctx context.Context) {
 		return ctx.Err() == nil
 	})
 }
-
-func or[T comparable](first, second T) T {
-	var zero T
-	if first != zero {
-		return first
-	}
-	return second
-}

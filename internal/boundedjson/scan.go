@@ -177,6 +177,7 @@ func (c *Scanner) Bool() bool {
 	return false
 }
 
+// Skip passes over one value.
 func (c *Scanner) Skip() {
 	if c.Unsupported || c.at >= len(c.text) {
 		c.Unsupported = true

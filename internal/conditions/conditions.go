@@ -14,6 +14,7 @@ import (
 // maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but nobody reads that.
 const maxMessage = 4096
 
+// New makes a condition whose message is cut to what a screen holds. Its generation and time come with [Settle].
 func New(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
 }

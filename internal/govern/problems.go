@@ -25,6 +25,7 @@ type problem struct {
 	claims []ProfileKey
 }
 
+// KeyOf is a profile's key.
 func KeyOf(n *profile.Named) ProfileKey {
 	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
 }

@@ -90,6 +90,7 @@ var stripManagedFields = cache.TransformStripManagedFields()
 // VPAKind is read without VPA's Go module: a few fields matter, and the kind may not be there.
 var VPAKind = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 
+// NewVPA is an empty VerticalPodAutoscaler.
 func NewVPA() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(VPAKind)

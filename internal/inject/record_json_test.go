@@ -52,8 +52,8 @@ func fill(rng *rand.Rand, v reflect.Value, texts []string) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(rng, v.Elem(), texts)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(rng, v.Field(i), texts)
+		for _, field := range v.Fields() {
+			fill(rng, field, texts)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), rng.IntN(4), 4))

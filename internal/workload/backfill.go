@@ -13,7 +13,7 @@ import (
 // youngHistory: a history that is longer does not need another past.
 const youngHistory = time.Hour
 
-// past is what a workload used before memfit saw it.
+// Past is what a workload used before memfit saw it.
 type Past struct {
 	// source is where it comes from: "prometheus".
 	Source string
@@ -39,7 +39,7 @@ func (b *backfill) note(samples []memory.Sample) {
 	}
 }
 
-// WantsPast: no past is known, and what memfit saw itself does not reach back as far as one would.
+// WantsPast says whether no past is known and what memfit saw itself does not reach back as far as one would.
 func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false
@@ -84,5 +84,5 @@ func (st *State) limitOf(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// KnowsPast: what the workload used before memfit saw it was taken over, as far as anybody knows it.
+// KnowsPast says whether what the workload used before memfit saw it was taken over, as far as anybody knows it.
 func (st *State) KnowsPast() bool { return st.pastKnown }

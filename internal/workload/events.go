@@ -117,6 +117,7 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
+// RestartedPod is told on a pod that was evicted for its memory.
 func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
@@ -124,6 +125,7 @@ func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
 	}
 }
 
+// RestartedWorkload is told on the workload of such a pod.
 func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
@@ -143,6 +145,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
 	return e
 }
 
+// RefusedPod is told on the workload when the API server does not allow a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventResizeRefused, Action: "Resized",
@@ -169,6 +172,7 @@ func foundOnPod(o memory.Workload, f apply.Finding) Event {
 	}
 }
 
+// ProfileProblem is told on a workload that asks for a profile it cannot have.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
 	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided", Note: why}
 }

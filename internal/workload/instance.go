@@ -82,7 +82,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		in.lows.Add(s, in.started)
 		st.History(s.Container.Container).Add(s, in.limit)
 	}
-	st.backfill.note(samples)
+	st.note(samples)
 }
 
 // peak is the highest RSS seen in the instance of a container that runs or has just ended.

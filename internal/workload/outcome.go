@@ -20,15 +20,15 @@ type Outcome struct {
 type outcomeKind int
 
 const (
-	// outcomeUnknown: it was done, or nobody knows; the next step sees what there is.
+	// outcomeUnknown means that it was done, or nobody knows; the next step sees what there is.
 	outcomeUnknown outcomeKind = iota
-	// outcomeGone: the pod does not exist any more, or another has its name.
+	// OutcomeGone means that the pod does not exist any more, or another has its name.
 	OutcomeGone
-	// outcomeBudget: a PodDisruptionBudget does not allow it now.
+	// OutcomeBudget means that a PodDisruptionBudget does not allow it now.
 	OutcomeBudget
-	// outcomeRefused: the API server does not allow it.
+	// OutcomeRefused means that the API server does not allow it.
 	OutcomeRefused
-	// outcomeNotAttempted: it was not sent.
+	// outcomeNotAttempted means that it was not sent.
 	outcomeNotAttempted
 )
 

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// maxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest observation
+	// MaxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest observation
 	// carries the sum, and only the details of kills in between are lost.
 	MaxObservations = 8
-	// maxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
+	// MaxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
 )
 
@@ -46,7 +46,7 @@ type PendingEvents struct {
 	Past *Past
 }
 
-// empty: nothing happened. That somebody asks for a step is nothing that must not be lost.
+// Empty says whether nothing happened. That somebody asks for a step is nothing that must not be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds what came in later.
@@ -120,7 +120,7 @@ func (e *PendingEvents) AddCounters(counters ...signals.Counter) {
 
 func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(a, b) }
 
-// onlySamples: nothing came but samples.
+// OnlySamples says whether nothing came but samples.
 func (e *PendingEvents) OnlySamples() bool {
 	return !e.Requested && len(e.Samples) > 0 && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

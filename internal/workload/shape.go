@@ -84,7 +84,7 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	return all
 }
 
-// drifts: memory climbs or stays high, and that is more than a guess.
+// Drifts says whether memory climbs or stays high, and that is more than a guess.
 func Drifts(s signals.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
+// Pod is the governed pod of that UID; nil: there is none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.Governed {
 		if pod.UID == uid {

@@ -110,7 +110,7 @@ func (st *State) clone() *State {
 		of.stalls = in.stalls.Clone()
 		c.instances[ref] = of
 	}
-	c.backfill.since = slices.Clone(st.backfill.since)
+	c.since = slices.Clone(st.since)
 	return &c
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -81,9 +82,7 @@ func TestAClaimThatIsLostIsNamed(t *testing.T) {
 	vpa := map[string]trade{"vpa": {4, 4}, "vpa-wide": {8, 1}}
 	with := func(balanced, cautious trade) Verdict {
 		trades := map[string]trade{"memfit": balanced, "memfit-cautious": cautious}
-		for policy, at := range vpa {
-			trades[policy] = at
-		}
+		maps.Copy(trades, vpa)
 		return verdict("s", trades)
 	}
 	good, narrow, bad := with(trade{3, 3}, trade{7, 0}), with(trade{3, 3}, trade{5, 2}), with(trade{3, 3}, trade{9, 2})
@@ -161,8 +160,8 @@ func TestEveryConstantIsWeighed(t *testing.T) {
 		}
 	}
 	model := reflect.TypeFor[recommend.Model]()
-	for i := range model.NumField() {
-		if name := model.Field(i).Name; !changed[name] && name != "Frugal" && name != "Cautious" {
+	for field := range model.Fields() {
+		if name := field.Name; !changed[name] && name != "Frugal" && name != "Cautious" {
 			t.Errorf("nothing weighs %s", name)
 		}
 	}
