@@ -26,6 +26,8 @@ type Scanner struct {
 	at    int
 	fresh bool // an object or array has just begun, so no comma comes first
 	left  int  // bytes of memory that the text may still become, see [MinDecoded]
+
+	strings *stringSpace // shared by copies of the scanner
 }
 
 // Pay takes memory for something that is read.
@@ -142,7 +144,15 @@ func (c *Scanner) ASCII() string {
 		c.Unsupported = true
 		return ""
 	}
-	return string(inner)
+	return c.String(inner)
+}
+
+// String is a string of those bytes of the text, which shares memory with others that the scanner made.
+func (c *Scanner) String(text []byte) string {
+	if c.strings == nil {
+		c.strings = &stringSpace{}
+	}
+	return c.strings.copyOf(text)
 }
 
 // Text is any string.
@@ -152,7 +162,7 @@ func (c *Scanner) Text() string {
 		return ""
 	}
 	if inner, ok := quoted(value); ok {
-		return string(inner)
+		return c.String(inner)
 	}
 	return c.unescaped(value)
 }

@@ -162,7 +162,7 @@ func pairs(c *boundedjson.Scanner) map[string]string {
 	for key, more := c.Member(); more; key, more = c.Member() {
 		c.Pay(sizeOfPair)
 		known := len(out)
-		out[string(key)] = c.Text()
+		out[c.String(key)] = c.Text()
 		c.Unsupported = c.Unsupported || len(out) == known // it came twice
 	}
 	return out

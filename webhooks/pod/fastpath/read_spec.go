@@ -289,7 +289,7 @@ func quantities(c *boundedjson.Scanner) corev1.ResourceList {
 			return nil
 		}
 		c.Pay(sizeOfPair + int(unsafe.Sizeof(q)))
-		out[corev1.ResourceName(key)] = q
+		out[corev1.ResourceName(c.String(key))] = q
 		c.Unsupported = c.Unsupported || len(out) == known // it came twice
 	}
 	return out
