@@ -211,9 +211,9 @@ func (p *patch) containers(path string, list []corev1.Container, outline []Resou
 			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, policies)
 		}
 		if e.Memory != nil {
-			have := outline[i]
-			p.memory(at+"/resources", "/limits", c.Resources.Limits, e.Memory.Limit, have.Limits, &have)
-			p.memory(at+"/resources", "/requests", c.Resources.Requests, e.Memory.Request, have.Requests, &have)
+			have, at := outline[i], at+"/resources"
+			p.memory(at, "/limits", c.Resources.Limits, e.Memory.Limit, have.Limits, &have)
+			p.memory(at, "/requests", c.Resources.Requests, e.Memory.Request, have.Requests, &have)
 		}
 	}
 	return nil

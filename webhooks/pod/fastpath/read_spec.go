@@ -185,12 +185,12 @@ func variables(c *boundedjson.Scanner) []corev1.EnvVar {
 	c.Array()
 	for c.Item() {
 		c.Pay(int(unsafe.Sizeof(corev1.EnvVar{})))
-		v, before := corev1.EnvVar{}, *c
-		if !pair(c, &v) {
-			*c, v = before, corev1.EnvVar{}
-			c.Decode(&v)
+		before := *c
+		out = append(doubled(out), corev1.EnvVar{})
+		if v := &out[len(out)-1]; !pair(c, v) {
+			*c, *v = before, corev1.EnvVar{}
+			c.Decode(v)
 		}
-		out = append(doubled(out), v)
 	}
 	return out
 }
@@ -280,9 +280,10 @@ func quantities(c *boundedjson.Scanner) corev1.ResourceList {
 		return nil
 	}
 	out := make(corev1.ResourceList, 2)
+	var q resource.Quantity // one for all: it goes where it costs an allocation
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
-		var q resource.Quantity
+		q = resource.Quantity{}
 		value, known := c.Raw(), len(out)
 		if c.Unsupported || memory.CheckQuantity(value) != nil || q.UnmarshalJSON(value) != nil {
 			c.Unsupported = true
