@@ -148,22 +148,24 @@ func (w *working) assigned(name string) bool {
 
 // sign says where a sign was found that the setting yields to; empty when nowhere, or where the profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
-	why := sign.Why
-	if why == "" {
-		why = "and the user's value wins" + s.instead()
+	why := func() string {
+		if sign.Why == "" {
+			return "and the user's value wins" + s.instead()
+		}
+		return sign.Why
 	}
 	switch sign.In {
 	case runtimes.AsVariable:
 		for i := range w.env {
 			if name := w.env[i].Name; !w.env[i].absent && named(sign.Text, name) && name != s.knob.Env {
-				return fmt.Sprintf("the pod sets %s, %s", name, why)
+				return fmt.Sprintf("the pod sets %s, %s", name, why())
 			}
 		}
 	case runtimes.InCommand:
 		for _, text := range w.commands {
 			for word := range strings.FieldsFuncSeq(text, betweenWords) {
 				if path.Base(word) == sign.Text {
-					return fmt.Sprintf("the command runs %s, %s", short(word), why)
+					return fmt.Sprintf("the command runs %s, %s", short(word), why())
 				}
 			}
 		}
@@ -174,7 +176,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 				text = withoutFlag(text, s.knob.Name)
 			}
 			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
-				return fmt.Sprintf("%s says %s, %s", src.title, short(wordAt(src.text, i)), why)
+				return fmt.Sprintf("%s says %s, %s", src.title, short(wordAt(src.text, i)), why())
 			}
 		}
 	}

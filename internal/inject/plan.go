@@ -200,7 +200,10 @@ func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
 		Ask: ask(t.policy.Tuning),
 	}
 	if d.declared {
-		f.Version, f.Variant = runtimes.ParseVersion(spec.Version), string(spec.Variant)
+		f.Variant = string(spec.Variant)
+		if spec.Version != "" {
+			f.Version = runtimes.ParseVersion(spec.Version)
+		}
 	}
 	switch {
 	case spec.Libc == v1alpha1.LibcMusl:

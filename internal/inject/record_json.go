@@ -6,7 +6,6 @@ package inject
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -20,7 +19,8 @@ func (r *record) encode() string {
 	if r.Generation != 0 {
 		out = strconv.AppendInt(append(out, `,"generation":`...), r.Generation, 10)
 	}
-	for i, name := range slices.Sorted(maps.Keys(r.Containers)) {
+	room := [8]string{}
+	for i, name := range sortedKeys(room[:0], r.Containers) {
 		if i == 0 {
 			out = append(out, `,"containers":{`...)
 		} else {
@@ -99,16 +99,21 @@ func (o *object) strings(name string, values map[string]string) {
 		return
 	}
 	o.key(name)
-	keys := make([]string, 0, 8)
-	for key := range values {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for i, key := range keys {
+	room := [8]string{}
+	for i, key := range sortedKeys(room[:0], values) {
 		o.text = appendString(append(o.text, "{,"[min(i, 1)]), key)
 		o.text = appendString(append(o.text, ':'), values[key])
 	}
 	o.text = append(o.text, '}')
+}
+
+// sortedKeys are the keys of a map in order, in the memory of out as far as it reaches.
+func sortedKeys[V any](out []string, values map[string]V) []string {
+	for key := range values {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // appendString appends a JSON string.

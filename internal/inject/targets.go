@@ -59,8 +59,8 @@ type decision struct {
 func decide(t target) decision {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
 		r := runtimes.Lookup(string(spec.Type))
-		title := strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
-		return decision{runtime: r, declared: true, certain: true, text: title + " (declared by " + t.policy.RuntimeDeclaredBy + ")"}
+		text := title(r, spec) + " (declared by " + t.policy.RuntimeDeclaredBy + ")"
+		return decision{runtime: r, declared: true, certain: true, text: text}
 	}
 	if name := program(t.container.Command); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
@@ -68,6 +68,14 @@ func decide(t target) decision {
 		}
 	}
 	return decision{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), text: "unknown (nobody declared it, and the command does not tell)"}
+}
+
+// title is what people call a declared runtime: "Java OpenJ9 17".
+func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
+	if spec.Variant == "" && spec.Version == "" {
+		return r.Title
+	}
+	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
 // program is the program that command starts, looking through the small init programs that only pass signals on; empty when it
