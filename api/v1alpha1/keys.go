@@ -11,9 +11,11 @@ const (
 	ProfileAnnotation = Group + "/profile"
 	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts out, whatever selects the pod.
 	InjectAnnotation = Group + "/inject"
-	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") when the profile says Auto.
+	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") when the profile says
+	// Auto.
 	RuntimeAnnotation = Group + "/runtime"
-	// PauseAnnotation set to "true" on a workload or Namespace stops every change memfit would make there; it keeps watching.
+	// PauseAnnotation set to "true" on a workload or Namespace stops every change memfit would make there; it keeps
+	// watching.
 	PauseAnnotation = Group + "/pause"
 )
 
@@ -25,13 +27,16 @@ const (
 
 // Condition types of MemoryProfile and ClusterMemoryProfile.
 const (
-	// ConditionReady is True when the profile is valid and in force. MemoryRecommendation has it too: True when a number stands.
+	// ConditionReady is True when the profile is valid and in force. MemoryRecommendation has it too: True when a number
+	// stands.
 	ConditionReady = "Ready"
-	// ConditionInjectionUpToDate is False while governed pods run without what the profile would set; the message counts them and says why.
+	// ConditionInjectionUpToDate is False while governed pods run without what the profile would set; the message counts
+	// them and says why.
 	ConditionInjectionUpToDate = "InjectionUpToDate"
 	// ConditionUsageAvailable is False when memory usage cannot be read, with the nodes and the error.
 	ConditionUsageAvailable = "UsageAvailable"
-	// ConditionConflicted is True when something else sizes the same workload, or two profiles claim one pod; the message names both.
+	// ConditionConflicted is True when something else sizes the same workload, or two profiles claim one pod; the message
+	// names both.
 	ConditionConflicted = "Conflicted"
 )
 
@@ -39,14 +44,15 @@ const (
 const (
 	// ConditionOOMObserved is True when an OOM kill was seen within the drift window (24h by default).
 	ConditionOOMObserved = "OOMObserved"
-	// ConditionMemoryStalled is True while a container stands still just below its limit, without being killed: anonymous memory leaves no room
-	// for its own program and files, which are read back from the disk over and over.
+	// ConditionMemoryStalled is True while a container stands still just below its limit, without being killed: anonymous
+	// memory leaves no room for its own program and files, which are read back from the disk over and over.
 	ConditionMemoryStalled = "MemoryStalled"
 	// ConditionDriftDetected is True when memory climbs or was retained after load.
 	ConditionDriftDetected = "DriftDetected"
 	// ConditionSettingsMatchLimit is False when a running container's frozen settings no longer fit its limit.
 	ConditionSettingsMatchLimit = "SettingsMatchLimit"
-	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused otherwise.
+	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused
+	// otherwise.
 	ConditionApplied = "Applied"
 	// ConditionStalled is True while looks at the workload take too long and are given up; it is absent otherwise.
 	ConditionStalled = "Stalled"

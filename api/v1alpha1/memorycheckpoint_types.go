@@ -15,8 +15,8 @@ type CheckpointContainer struct {
 	Name string `json:"name"`
 }
 
-// MemoryCheckpointStatus is memfit's memory of one workload. It is the truth: MemoryRecommendation status is derived from it,
-// so that a kill is counted in one write and never twice.
+// MemoryCheckpointStatus is memfit's memory of one workload. It is the truth: MemoryRecommendation status is derived
+// from it, so that a kill is counted in one write and never twice.
 type MemoryCheckpointStatus struct {
 	// containers holds one packed history per container name.
 	// +listType=map

@@ -22,15 +22,15 @@ const (
 // RuntimeSpec declares what a container runs.
 // +kubebuilder:validation:XValidation:rule="!has(self.variant) || self.type == 'JVM'",message="variant is only known for type JVM: remove variant or set type: JVM"
 type RuntimeSpec struct {
-	// type is the language runtime. Default: Auto, which injects only what cannot stop a process until the runtime is certain.
-	// Example: NodeJS.
+	// type is the language runtime. Default: Auto, which injects only what cannot stop a process until the runtime is
+	// certain. Example: NodeJS.
 	// +kubebuilder:default=Auto
 	// +optional
 	Type RuntimeType `json:"type,omitempty"`
 
-	// version is the runtime's own version as far as it is known, most significant part first ("20", "17.0.9", "1.22").
-	// It unlocks settings that older versions refuse, and version advisories. Default: unknown, which limits injection to what
-	// every supported version accepts. Example: "20".
+	// version is the runtime's own version as far as it is known, most significant part first ("20", "17.0.9", "1.22"). It
+	// unlocks settings that older versions refuse, and version advisories. Default: unknown, which limits injection to
+	// what every supported version accepts. Example: "20".
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
 	// +optional
@@ -41,7 +41,8 @@ type RuntimeSpec struct {
 	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 
-	// libc is the C library of the image. Default: Auto. Set Musl for Alpine images: MALLOC_* settings are then left out as useless.
+	// libc is the C library of the image. Default: Auto. Set Musl for Alpine images: MALLOC_* settings are then left out
+	// as useless.
 	// +kubebuilder:default=Auto
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
@@ -79,29 +80,30 @@ const (
 	ResizeKeep             MemoryResizePolicy = "Keep"
 )
 
-// TuningSpec says which runtime settings to inject. Only the settings named here exist: a profile cannot carry free-form
-// environment variables, so writing a profile is not a way to run code in other people's pods.
+// TuningSpec says which runtime settings to inject. Only the settings named here exist: a profile cannot carry
+// free-form environment variables, so writing a profile is not a way to run code in other people's pods.
 //
-// No field has a default in the schema: in spec.containers the API server would fill it in where the author said nothing, and
-// overrule what the profile says for all containers.
+// No field has a default in the schema: in spec.containers the API server would fill it in where the author said
+// nothing, and overrule what the profile says for all containers.
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
-	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing) or "Off", in
-	// quotes: without them YAML reads the boolean false.
+	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing)
+	// or "Off", in quotes: without them YAML reads the boolean false.
 	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the container's effective memory limit given to the managed heap, in percent (10-100).
-	// Default by runtime (docs/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25 % stays).
-	// For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
+	// Default by runtime (docs/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25
+	// % stays). For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	HeapPercent *int32 `json:"heapPercent,omitempty"`
 
-	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go: GOMEMLIMIT.
-	// JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit. Example: 256Mi.
+	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
+	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
+	// Example: 256Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
@@ -109,8 +111,8 @@ type TuningSpec struct {
 	// +optional
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
 
-	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas (1-64). 0 leaves it alone. Default: 2 for Ruby, elsewhere
-	// only suggested: measured results go both ways. Example: 2.
+	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas (1-64). 0 leaves it alone. Default: 2 for Ruby,
+	// elsewhere only suggested: measured results go both ways. Example: 2.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	// +optional
@@ -131,24 +133,25 @@ type TuningSpec struct {
 	// +optional
 	TrimInterval *metav1.Duration `json:"trimInterval,omitempty"`
 
-	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the settings
-	// named in replace and no others.
+	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the
+	// settings named in replace and no others.
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// replace names settings that memfit may overwrite with its own value when conflictPolicy is Replace: names of environment
-	// variables or flags that memfit can set. Values from valueFrom and envFrom are never replaced.
-	// Example: [GOMEMLIMIT, --max-old-space-size].
+	// replace names settings that memfit may overwrite with its own value when conflictPolicy is Replace: names of
+	// environment variables or flags that memfit can set. Values from valueFrom and envFrom are never replaced. Example:
+	// [GOMEMLIMIT, --max-old-space-size].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	// +optional
 	Replace []Setting `json:"replace,omitempty"`
 
-	// resizePolicy is the memory resizePolicy given to containers whose injected settings are a share of the limit, which the runtime reads
-	// when it starts (the JVM's MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized container starts
-	// again and fits), NotRequired, or Keep (leave the pod's own). Settings that are numbers (GOMEMLIMIT, --max-old-space-size) do not change
-	// with a restart, only with a new pod, so they add no policy.
-	// A policy the pod already has always wins; with restartPolicy: Never it stays NotRequired, because the API server refuses the rest.
+	// resizePolicy is the memory resizePolicy given to containers whose injected settings are a share of the limit, which
+	// the runtime reads when it starts (the JVM's MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer
+	// (default: a resized container starts again and fits), NotRequired, or Keep (leave the pod's own). Settings that are
+	// numbers (GOMEMLIMIT, --max-old-space-size) do not change with a restart, only with a new pod, so they add no policy.
+	// A policy the pod already has always wins; with restartPolicy: Never it stays NotRequired, because the API server
+	// refuses the rest.
 	// +optional
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
 
@@ -171,20 +174,21 @@ type TuningSpec struct {
 
 // GoTuning holds settings only Go understands.
 type GoTuning struct {
-	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs that link the automemlimit library: it follows an
-	// in-place resize, and GOMEMLIMIT would switch it off.
+	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs that link the automemlimit library: it follows
+	// an in-place resize, and GOMEMLIMIT would switch it off.
 	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
 	// +optional
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
-	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only when GOMEMLIMIT is near. An opt-in that is
-	// answered with an admission warning: a live heap above the limit turns into a severe slowdown instead of an OOM kill.
+	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only when GOMEMLIMIT is near. An opt-in
+	// that is answered with an admission warning: a live heap above the limit turns into a severe slowdown instead of an
+	// OOM kill.
 	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
 	// +optional
 	GC string `json:"gc,omitempty"`
 
-	// cgo is Used when the program links C code, whose memory the Go runtime cannot see: GOMEMLIMIT then defaults to 80 % of the
-	// limit instead of 90 %. Default: Unused.
+	// cgo is Used when the program links C code, whose memory the Go runtime cannot see: GOMEMLIMIT then defaults to 80 %
+	// of the limit instead of 90 %. Default: Unused.
 	// +kubebuilder:validation:Enum=Used;Unused
 	// +optional
 	Cgo string `json:"cgo,omitempty"`
@@ -192,8 +196,8 @@ type GoTuning struct {
 
 // JVMTuning holds settings only the JVM understands.
 type JVMTuning struct {
-	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. No effect with -Xms equal to -Xmx or
-	// another collector. Default: not set. Example: 5m.
+	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. No effect with -Xms equal to
+	// -Xmx or another collector. Default: not set. Example: 5m.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="g1PeriodicGCInterval must be between 10s and 1h, for example 5m"
 	// +optional
 	G1PeriodicGCInterval *metav1.Duration `json:"g1PeriodicGCInterval,omitempty"`
@@ -201,8 +205,8 @@ type JVMTuning struct {
 
 // NodeJSTuning holds settings only Node.js understands.
 type NodeJSTuning struct {
-	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older releases
-	// do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
+	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older
+	// releases do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
@@ -214,8 +218,8 @@ type NodeJSTuning struct {
 
 // DotNetTuning holds settings only .NET understands.
 type DotNetTuning struct {
-	// conserveMemory is DOTNET_GCConserveMemory (0-9): how hard the collector works to keep the large object heap compact. Default:
-	// not set. Example: 5.
+	// conserveMemory is DOTNET_GCConserveMemory (0-9): how hard the collector works to keep the large object heap compact.
+	// Default: not set. Example: 5.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	// +optional
@@ -276,8 +280,9 @@ type Bounds struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
-	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but without limit.max a
-	// limit grows to at most half of the largest node's allocatable memory (8Gi where no node is known). Example: 4Gi.
+	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but
+	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
+	// known). Example: 4Gi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
@@ -289,9 +294,9 @@ type Bounds struct {
 // SizingSpec says how to size requests and limits.
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 type SizingSpec struct {
-	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change nothing),
-	// OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or InPlaceOrEvict (evict,
-	// within PodDisruptionBudgets, what cannot be resized).
+	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change
+	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
+	// InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
 	// +kubebuilder:default=Recommend
 	// +optional
 	Mode SizingMode `json:"mode,omitempty"`
@@ -338,8 +343,8 @@ type SizingSpec struct {
 
 // OOMSpec says how the limit grows after an OOM kill.
 type OOMSpec struct {
-	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly double it
-	// instead. Default: 150.
+	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly
+	// double it instead. Default: 150.
 	// +kubebuilder:default=150
 	// +kubebuilder:validation:Minimum=110
 	// +kubebuilder:validation:Maximum=400
@@ -370,8 +375,8 @@ type DisruptionSpec struct {
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
-	// watch is how long a pod whose limit was lowered is watched for OOM kills and restarts before other pods follow: at least 10s.
-	// Default: 10m. Example: 30m for applications that take long to show what they need.
+	// watch is how long a pod whose limit was lowered is watched for OOM kills and restarts before other pods follow: at
+	// least 10s. Default: 10m. Example: 30m for applications that take long to show what they need.
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="watch must be at least 10s, for example 10m"
 	// +optional
@@ -431,8 +436,8 @@ type DriftSpec struct {
 // ContainerPolicy overrides the profile for one container.
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type ContainerPolicy struct {
-	// name is the container's name, or "*" for every container that no other entry names. Naming an init container opts it in:
-	// init containers that are not named are left alone, unless they are native sidecars.
+	// name is the container's name, or "*" for every container that no other entry names. Naming an init container opts it
+	// in: init containers that are not named are left alone, unless they are native sidecars.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -463,9 +468,9 @@ type ContainerPolicy struct {
 // MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
-	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted in by the
-	// memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every pod.
-	// Example: {matchLabels: {app: websocket}}.
+	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted
+	// in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every
+	// pod. Example: {matchLabels: {app: websocket}}.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -503,7 +508,8 @@ type Coverage struct {
 	Governed int32 `json:"governed"`
 	// injected is the number of them that run with what the profile would set today.
 	Injected int32 `json:"injected"`
-	// missed is the number created without passing through memfit: before the profile existed or while the webhook was away.
+	// missed is the number created without passing through memfit: before the profile existed or while the webhook was
+	// away.
 	Missed int32 `json:"missed"`
 	// stale is the number that were injected, but would get other settings today.
 	Stale int32 `json:"stale"`
@@ -513,7 +519,8 @@ type Coverage struct {
 
 // WorkloadSummary is one line about one workload. kubectl describe sorts fields by name, so the name comes first.
 type WorkloadSummary struct {
-	// name is "Namespace/Name" for a ClusterMemoryProfile and the workload's name otherwise, with its kind: "Deployment web".
+	// name is "Namespace/Name" for a ClusterMemoryProfile and the workload's name otherwise, with its kind: "Deployment
+	// web".
 	Name string `json:"name"`
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills"`

@@ -50,8 +50,8 @@ type Evidence struct {
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
 	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
-	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours each. No heap cap is
-	// set that leaves no room above it. Only for runtimes whose heap can be capped.
+	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours each.
+	// No heap cap is set that leaves no room above it. Only for runtimes whose heap can be capped.
 	// +optional
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
@@ -102,8 +102,8 @@ type Shape struct {
 	TimeToLimit string `json:"timeToLimit,omitempty"`
 }
 
-// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items without
-// a separator, so container comes first and summary says it all.
+// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items
+// without a separator, so container comes first and summary says it all.
 type ContainerRecommendation struct {
 	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
@@ -145,13 +145,14 @@ type ContainerRecommendation struct {
 	// shape is what memory does over time.
 	// +optional
 	Shape *Shape `json:"shape,omitempty"`
-	// stalls is the number of times this container stood still just below its limit without being killed. They are not among oomKills.
+	// stalls is the number of times this container stood still just below its limit without being killed. They are not
+	// among oomKills.
 	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
-	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set where the source
-	// knows nothing else. It is written when it has changed by an eighth or so.
+	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set
+	// where the source knows nothing else. It is written when it has changed by an eighth or so.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
 	// useSeen is when that replica was read last before use was written.
@@ -212,7 +213,8 @@ type StallRecord struct {
 
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
-	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be ready read it.
+	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be
+	// ready read it.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -272,7 +274,8 @@ type MemoryRecommendationStatus struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the workload owns it.
+// MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
+// workload owns it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -106,8 +106,8 @@ const (
 
 // ReasonReconcileTimedOut is the reason of the condition Stalled.
 const (
-	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was given up. The message has the step, mostly
-	// an API server that does not answer; memfit tries again, later each time. It is an Event, too.
+	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was given up. The message has the step,
+	// mostly an API server that does not answer; memfit tries again, later each time. It is an Event, too.
 	ReasonReconcileTimedOut = "ReconcileTimedOut"
 )
 

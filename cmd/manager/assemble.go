@@ -64,7 +64,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 }
 
 // control adds what runs on the leader.
-func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, feed *workloadctl.PodSource, o options) error {
+func control(
+	mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, feed *workloadctl.PodSource, o options,
+) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
@@ -76,21 +78,29 @@ func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, f
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
 	}
 	around := &constraintsctl.Watcher{
-		Cache: mgr.GetCache(), ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())), Clock: clock.RealClock{},
+		Cache:      mgr.GetCache(),
+		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())),
+		Clock:      clock.RealClock{},
 	}
 	feed.Constraints = around
-	profiles := &profilectl.Reconciler{Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[govern.ProfileKey]{}, Watchdog: watchdog, Clock: clock.RealClock{}}
+	profiles := &profilectl.Reconciler{
+		Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[govern.ProfileKey]{}, Watchdog: watchdog,
+		Clock: clock.RealClock{},
+	}
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: events, PodSource: feed,
-		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{}, CheckpointEvery: o.checkpointInterval,
-		StepInterval: samplesPerStep * o.usageInterval,
-		Unmeasured:   o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
-		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()), Constraints: around,
-		Watchdog: watchdog,
+		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
+		CheckpointEvery: o.checkpointInterval,
+		StepInterval:    samplesPerStep * o.usageInterval,
+		Unmeasured:      o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
+		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
+		Constraints: around,
+		Watchdog:    watchdog,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &usagectl.Collector{
-			Reader: mgr.GetClient(), Inbox: events, Queue: feed, Metrics: usagectl.NewMetrics(metrics.Registry), Interval: o.usageInterval, Clock: clock.RealClock{},
+			Reader: mgr.GetClient(), Inbox: events, Queue: feed, Metrics: usagectl.NewMetrics(metrics.Registry),
+			Interval: o.usageInterval, Clock: clock.RealClock{},
 			OnGaps: profiles.EnqueueAll,
 		}, o)
 		if err != nil {
@@ -121,7 +131,8 @@ func control(mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, f
 	}))
 }
 
-// samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a minute.
+// samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a
+// minute.
 const samplesPerStep = 4
 
 // flushTimeout is well below the 30 s of graceful termination.
@@ -137,8 +148,13 @@ func atEnd(f func()) manager.Runnable {
 }
 
 // serve adds the webhooks. They start when their certificate is there.
-func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, reader client.Reader, o options) error {
-	if err := mgr.AddReadyzCheck("webhook", func(r *http.Request) error { return server.StartedChecker()(r) }); err != nil {
+func serve(
+	ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, reader client.Reader,
+	o options,
+) error {
+	if err := mgr.AddReadyzCheck(
+		"webhook", func(r *http.Request) error { return server.StartedChecker()(r) },
+	); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
 	room := &constraints.Index{}
@@ -148,7 +164,10 @@ func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governo
 	if err := mgr.AddReadyzCheck("constraints", room.Ready); err != nil {
 		return fmt.Errorf("adding the readiness check of what bounds new pods: %w", err)
 	}
-	injector := &podwebhook.Injector{Governor: governor, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &podwebhook.Injector{
+		Governor: governor, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
+		Clock: clock.RealClock{},
+	}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
 			return fmt.Errorf("preparing the cache for ConfigMaps: %w", err)
@@ -156,7 +175,8 @@ func serve(ctx context.Context, mgr ctrl.Manager, server webhook.Server, governo
 		injector.ConfigMaps = mgr.GetCache()
 	}
 	register := func() error {
-		mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector)) // asking for the server is what makes the manager start it
+		// asking for the server is what makes the manager start it
+		mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
 		return profilewebhook.SetupValidators(mgr)
 	}
 	if o.certMode == selfManaged {

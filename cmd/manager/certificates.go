@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// whenCertified lets memfit make, renew and publish its own certificate, and calls register once it is mounted. Without a
-// certificate the webhook server would end the process.
+// whenCertified lets memfit make, renew and publish its own certificate, and calls register once it is mounted. Without
+// a certificate the webhook server would end the process.
 func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
 	ready := make(chan struct{})
 	err := rotator.AddRotator(mgr, &rotator.CertRotator{
@@ -32,8 +32,8 @@ func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
 		FieldOwner: "memfit-certificates",
 		// Every replica needs the files, and writes of the same Secret are settled by its resource version.
 		RequireLeaderElection: false,
-		// The CA is published once the certificate is mounted. Without this, the two halves of the rotator fill an empty Secret at
-		// the same moment, and the slower one complains in the log.
+		// The CA is published once the certificate is mounted. Without this, the two halves of the rotator fill an empty
+		// Secret at the same moment, and the slower one complains in the log.
 		EnableReadinessCheck: true,
 	})
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/test/build"
 )
 
-// TestSelfManagedCertificates: without cert-manager, the manager fills the Secret, serves with what the kubelet then mounts, and
-// writes the CA where the API server looks for it. Until the files are there it waits, and is not ready.
+// TestSelfManagedCertificates: without cert-manager, the manager fills the Secret, serves with what the kubelet then
+// mounts, and writes the CA where the API server looks for it. Until the files are there it waits, and is not ready.
 func TestSelfManagedCertificates(t *testing.T) {
 	c := newCluster(t)
 	c.create(t, build.Namespace("memfit-system"))
@@ -58,10 +58,13 @@ func TestSelfManagedCertificates(t *testing.T) {
 			return err
 		}
 		var profiles admissionregistrationv1.ValidatingWebhookConfiguration
-		if err := c.client.Get(t.Context(), client.ObjectKey{Name: "validating-webhook-configuration"}, &profiles); err != nil {
+		if err := c.client.Get(
+			t.Context(), client.ObjectKey{Name: "validating-webhook-configuration"}, &profiles,
+		); err != nil {
 			return err
 		}
-		if !bytes.Equal(pods.Webhooks[0].ClientConfig.CABundle, secret.Data["ca.crt"]) || !bytes.Equal(profiles.Webhooks[0].ClientConfig.CABundle, secret.Data["ca.crt"]) {
+		if !bytes.Equal(pods.Webhooks[0].ClientConfig.CABundle, secret.Data["ca.crt"]) ||
+			!bytes.Equal(profiles.Webhooks[0].ClientConfig.CABundle, secret.Data["ca.crt"]) {
 			return errors.New("the webhook configurations trust another CA")
 		}
 		return nil

@@ -33,8 +33,8 @@ import (
 // host is the name of memfit's Service, and of its user in the API server's files.
 const host = "memfit-webhook-service.memfit-system.svc"
 
-// TestOnlyTheAPIServer: an API server that is set up as docs/install.md says shows its certificate, and pods are injected. Whoever has
-// none, or another one, is turned away with a reason and counted.
+// TestOnlyTheAPIServer: an API server that is set up as docs/install.md says shows its certificate, and pods are
+// injected. Whoever has none, or another one, is turned away with a reason and counted.
 func TestOnlyTheAPIServer(t *testing.T) {
 	dir, ca := t.TempDir(), authority.New(t)
 	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), ca.PEM, 0o600); err != nil {
@@ -53,7 +53,9 @@ func TestOnlyTheAPIServer(t *testing.T) {
 		e.ControlPlane.GetAPIServer().Configure().Set(flag, admission)
 	})
 	c.serviceFor(t, port, ca.PEM)
-	p := c.start(t, "--webhook-cert-path="+dir, "--client-ca="+filepath.Join(dir, "ca.crt"), "--client-names=kube-apiserver-webhooks")
+	p := c.start(
+		t, "--webhook-cert-path="+dir, "--client-ca="+filepath.Join(dir, "ca.crt"), "--client-names=kube-apiserver-webhooks",
+	)
 	p.ready(t)
 	if pod := c.workload(t); pod.Annotations[v1alpha1.InjectedAnnotation] == "" {
 		t.Errorf("the pod was not injected: %v", pod.Annotations)
@@ -66,7 +68,8 @@ func TestOnlyTheAPIServer(t *testing.T) {
 	stranger, roots := authority.New(t), x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.PEM)
 	for name, by := range map[string]*authority.Authority{
-		"certificate required": nil, "unknown certificate authority": stranger, "bad certificate": ca, // the right authority, and another name
+		// the right authority, and another name
+		"certificate required": nil, "unknown certificate authority": stranger, "bad certificate": ca,
 	} {
 		config := &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS13}
 		if by != nil {
@@ -78,7 +81,10 @@ func TestOnlyTheAPIServer(t *testing.T) {
 		}
 		direct := http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 		review := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"shop","object":{"metadata":{},"spec":{}}}}`
-		answer, err := direct.Post("https://"+net.JoinHostPort("127.0.0.1", text)+"/mutate--v1-pod", "application/json", bytes.NewReader([]byte(review)))
+		answer, err := direct.Post(
+			"https://"+net.JoinHostPort("127.0.0.1", text)+"/mutate--v1-pod", "application/json",
+			bytes.NewReader([]byte(review)),
+		)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
@@ -98,8 +104,8 @@ func TestOnlyTheAPIServer(t *testing.T) {
 	}
 }
 
-// filesOfThePage writes what docs/install.md tells an API server's administrator, and returns the flag that names it. What differs is where
-// files are, and that memfit's Service has the port of this test behind its name.
+// filesOfThePage writes what docs/install.md tells an API server's administrator, and returns the flag that names it.
+// What differs is where files are, and that memfit's Service has the port of this test behind its name.
 func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(expect.Root(), "docs", "install.md"))
@@ -116,7 +122,9 @@ func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 		if name == nil || len(documents) != 2 {
 			t.Fatalf("docs/install.md shows %d files, and not for each its name:\n%s", len(documents), document)
 		}
-		document = strings.NewReplacer("/etc/kubernetes/pki/", dir+"/", "/etc/kubernetes/", dir+"/", host, fmt.Sprintf("%s:%d", host, port)).Replace(document)
+		document = strings.NewReplacer(
+			"/etc/kubernetes/pki/", dir+"/", "/etc/kubernetes/", dir+"/", host, fmt.Sprintf("%s:%d", host, port),
+		).Replace(document)
 		path := filepath.Join(dir, name[2])
 		if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
 			t.Fatal(err)
@@ -134,11 +142,15 @@ func (c *cluster) serviceFor(t *testing.T, port int, ca []byte) {
 	c.create(t, build.Namespace("memfit-system"))
 	c.create(t, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "memfit-system", Name: "memfit-webhook-service"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}},
+		},
 	})
 	at := func(config *admissionregistrationv1.WebhookClientConfig, path string) {
 		config.URL, config.CABundle = nil, ca
-		config.Service = &admissionregistrationv1.ServiceReference{Namespace: "memfit-system", Name: "memfit-webhook-service", Port: new(int32(port)), Path: &path}
+		config.Service = &admissionregistrationv1.ServiceReference{
+			Namespace: "memfit-system", Name: "memfit-webhook-service", Port: new(int32(port)), Path: &path,
+		}
 	}
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	if err := c.client.Get(t.Context(), client.ObjectKey{Name: "mutating-webhook-configuration"}, &mutating); err != nil {
@@ -148,8 +160,14 @@ func (c *cluster) serviceFor(t *testing.T, port int, ca []byte) {
 	if err := c.client.Update(t.Context(), &mutating); err != nil {
 		t.Fatal(err)
 	}
-	// Profiles go to the other configuration, at URLs, where the API server shows nothing: they are admitted unchecked, as its policy says.
-	if err := c.client.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "validating-webhook-configuration"}}); err != nil {
+	// Profiles go to the other configuration, at URLs, where the API server shows nothing: they are admitted unchecked, as
+	// its policy says.
+	if err := c.client.Delete(
+		t.Context(),
+		&admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "validating-webhook-configuration"},
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -30,7 +30,9 @@ func (c *cluster) applied(t *testing.T, d *appsv1.Deployment) {
 	}
 	manifest := &unstructured.Unstructured{Object: tree}
 	manifest.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	if err := c.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner(fromGit)); err != nil {
+	if err := c.client.Apply(
+		t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner(fromGit),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
@@ -38,8 +40,8 @@ func (c *cluster) applied(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
-// TestMemfitWritesNoWorkload: the profile allows all that memfit can do, it does it, and whoever applies the manifests from Git again
-// changes nothing: nothing drifted, and memfit owns no field of the workload.
+// TestMemfitWritesNoWorkload: the profile allows all that memfit can do, it does it, and whoever applies the manifests
+// from Git again changes nothing: nothing drifted, and memfit owns no field of the workload.
 func TestMemfitWritesNoWorkload(t *testing.T) {
 	c := newCluster(t)
 	p := c.start(t)
@@ -55,9 +57,12 @@ func TestMemfitWritesNoWorkload(t *testing.T) {
 	}
 
 	deployment := build.Deployment("shop", "web", v1alpha1.ProfileAnnotation, "web")
-	objects := map[string]client.Object{"Namespace": &corev1.Namespace{}, "ReplicaSet": &appsv1.ReplicaSet{}, "Deployment": &appsv1.Deployment{}}
+	objects := map[string]client.Object{
+		"Namespace": &corev1.Namespace{}, "ReplicaSet": &appsv1.ReplicaSet{}, "Deployment": &appsv1.Deployment{},
+	}
 	names := map[string]client.ObjectKey{
-		"Namespace": {Name: "shop"}, "ReplicaSet": {Namespace: "shop", Name: "web-5d4f8c7b9"}, "Deployment": client.ObjectKeyFromObject(deployment),
+		"Namespace": {Name: "shop"}, "ReplicaSet": {Namespace: "shop", Name: "web-5d4f8c7b9"},
+		"Deployment": client.ObjectKeyFromObject(deployment),
 	}
 	before := map[string]string{}
 	for kind, object := range objects {
@@ -85,7 +90,10 @@ func TestMemfitWritesNoWorkload(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := object.GetResourceVersion(); now != before[kind] {
-			t.Errorf("somebody wrote the %s: resourceVersion was %s and is %s; managed fields: %v", kind, before[kind], now, object.GetManagedFields())
+			t.Errorf(
+				"somebody wrote the %s: resourceVersion was %s and is %s; managed fields: %v", kind, before[kind], now,
+				object.GetManagedFields(),
+			)
 		}
 	}
 	for _, entry := range objects["Deployment"].GetManagedFields() {

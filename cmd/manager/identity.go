@@ -16,15 +16,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A kubelet sees the token of whoever asks it, and a compromised node keeps it. The manager's own token may evict and resize pods, so kubelets
-// get one of another ServiceAccount, which may read nodes/stats and nodes/metrics and nothing else. A pod has only one ServiceAccount, and a
-// projected volume only tokens of that one, so the manager asks the API server for tokens of the other (TokenRequest). The right for that is
-// limited to this one name in memfit's own namespace (config/rbac/usage_reader_token_role.yaml).
+// A kubelet sees the token of whoever asks it, and a compromised node keeps it. The manager's own token may evict and
+// resize pods, so kubelets get one of another ServiceAccount, which may read nodes/stats and nodes/metrics and nothing
+// else. A pod has only one ServiceAccount, and a projected volume only tokens of that one, so the manager asks the API
+// server for tokens of the other (TokenRequest). The right for that is limited to this one name in memfit's own
+// namespace (config/rbac/usage_reader_token_role.yaml).
 
 // defaultUsageAccount is the ServiceAccount that kubelets see.
 const defaultUsageAccount = "memfit-usage-reader"
 
-// tokenLife is what is asked for: short, because a token cannot be taken back. tokenSpare is how long before its end another is asked for.
+// tokenLife is what is asked for: short, because a token cannot be taken back. tokenSpare is how long before its end
+// another is asked for.
 const (
 	tokenLife  = time.Hour
 	tokenSpare = 15 * time.Minute
@@ -56,7 +58,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &life},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return "", time.Time{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s, which is all that kubelets may see: %w. It comes with config/rbac",
+			return "", time.Time{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s, which is all that kubelets may "+
+				"see: %w. It comes with config/rbac",
 				namespace, account, err)
 		}
 		return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
@@ -82,8 +85,8 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return t.token, nil
 }
 
-// asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets a token of the other
-// ServiceAccount. Requests without one are not sent.
+// asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets
+// a token of the other ServiceAccount. Requests without one are not sent.
 func asUsageReader(config *rest.Config, t *tokens) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })

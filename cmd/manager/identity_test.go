@@ -25,7 +25,8 @@ import (
 	"github.com/memfit/memfit/internal/usage/kubelet"
 )
 
-// TestKubeletsNeverSeeTheManagersToken reads a kubelet with everything a rest.Config can hold, and finds only the other account's token.
+// TestKubeletsNeverSeeTheManagersToken reads a kubelet with everything a rest.Config can hold, and finds only the other
+// account's token.
 func TestKubeletsNeverSeeTheManagersToken(t *testing.T) {
 	const own, others = "the-managers-own-token", "the-usage-readers-token"
 	var mu sync.Mutex
@@ -59,10 +60,11 @@ func TestKubeletsNeverSeeTheManagersToken(t *testing.T) {
 	} {
 		config.CAData = ca
 		given := 0
-		source, err := kubelet.New(asUsageReader(config, &tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
-			given++
-			return others, time.Now().Add(tokenLife), nil
-		}}), kubelet.Options{})
+		source, err := kubelet.New(asUsageReader(config,
+			&tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
+				given++
+				return others, time.Now().Add(tokenLife), nil
+			}}), kubelet.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +97,16 @@ func TestWithoutATokenNothingIsSent(t *testing.T) {
 	defer server.Close()
 	host, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "https://"))
 	number, _ := strconv.Atoi(port)
-	config := &rest.Config{BearerToken: "own", TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}}
-	source, err := kubelet.New(asUsageReader(config, &tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
-		return "", time.Time{}, errors.New("serviceaccounts/token is forbidden")
-	}}), kubelet.Options{})
+	config := &rest.Config{
+		BearerToken: "own",
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		},
+	}
+	source, err := kubelet.New(asUsageReader(config,
+		&tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
+			return "", time.Time{}, errors.New("serviceaccounts/token is forbidden")
+		}}), kubelet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +133,8 @@ func TestTokensAreRenewedInTime(t *testing.T) {
 		fail  error
 		want  string
 	}{
-		{0, nil, "1"}, {44 * time.Minute, nil, "1"}, {2 * time.Minute, nil, "2"}, {50 * time.Minute, refused, "2"}, {5 * time.Minute, refused, "2"},
+		{0, nil, "1"}, {44 * time.Minute, nil, "1"}, {2 * time.Minute, nil, "2"}, {50 * time.Minute, refused, "2"},
+		{5 * time.Minute, refused, "2"},
 		{6 * time.Minute, refused, ""}, {0, nil, "3"},
 	} {
 		now, fail = now.Add(step.after), step.fail

@@ -12,7 +12,8 @@ import (
 	"fmt"
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // roots of trust where the image has none: for --prometheus-url without --prometheus-ca-file
+	// roots of trust where the image has none: for --prometheus-url without --prometheus-ca-file
+	_ "golang.org/x/crypto/x509roots/fallback"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,13 +63,20 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
 	log.Info("Starting memfit", "version", version)
 	if o.kubeletInsecure {
-		log.Info("INSECURE: kubelets are not verified; the token that may read node statistics goes to whoever answers on a node's address")
+		log.Info(
+			"INSECURE: kubelets are not verified; the token that may read node statistics goes to whoever answers on a node's " +
+				"address",
+		)
 	}
 	if o.usageAccount == "" && o.usageInterval != 0 {
-		log.Info("INSECURE: kubelets see memfit's own identity, which may do much more than read statistics; see --usage-service-account")
+		log.Info(
+			"INSECURE: kubelets see memfit's own identity, which may do much more than read statistics; see " +
+				"--usage-service-account",
+		)
 	}
 	server := server.New(server.Options{
-		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(), TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},
+		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(),
+		TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},
 		Metrics: server.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	})
 	mgr, err := ctrl.NewManager(config, managerOptions(o, server))
@@ -100,7 +108,8 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 
 func metricsOptions(o options) metricsserver.Options {
 	m := metricsserver.Options{
-		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath, TLSOpts: []func(*tls.Config){withoutHTTP2, withoutOldTLS},
+		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath,
+		TLSOpts: []func(*tls.Config){withoutHTTP2, withoutOldTLS},
 	}
 	if o.metricsSecure {
 		m.FilterProvider = filters.WithAuthenticationAndAuthorization
@@ -108,20 +117,23 @@ func metricsOptions(o options) metricsserver.Options {
 	return m
 }
 
-// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just as well.
+// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just
+// as well.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // withoutOldTLS says what is Go's default today, and not for whoever sets GODEBUG=tls10server=1.
 func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-// inOnePiece sends an answer as one TLS record. By default a connection that was idle for a second begins with records of one network
-// packet, so that a browser can show the first of them early; the API server can do nothing with half a patch.
+// inOnePiece sends an answer as one TLS record. By default a connection that was idle for a second begins with records
+// of one network packet, so that a browser can show the first of them early; the API server can do nothing with half a
+// patch.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
 // scheme knows the kinds memfit handles, and no others.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, metav1.AddMetaToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme,
+		metav1.AddMetaToScheme} {
 		if err := add(s); err != nil {
 			panic(err) // two types under one name: a programming error
 		}

@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/test/build"
 )
 
-// workload creates a governed Deployment with one pod, through the webhook, and returns the pod. The Deployment comes from Git.
+// workload creates a governed Deployment with one pod, through the webhook, and returns the pod. The Deployment comes
+// from Git.
 func (c *cluster) workload(t *testing.T) *corev1.Pod {
 	t.Helper()
 	const namespace = "shop"
@@ -53,7 +54,10 @@ func (c *cluster) workload(t *testing.T) *corev1.Pod {
 
 func webPod() *build.PodWrapper {
 	return build.Pod("shop", "web-5d4f8c7b9-x7k2p").On("node-1").
-		Container("app", build.Limit("256Mi"), build.Request("128Mi"), build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour)))
+		Container(
+			"app", build.Limit("256Mi"), build.Request("128Mi"), build.Command("node", "server.js"),
+			build.Started(time.Now().Add(-time.Hour)),
+		)
 }
 
 func (c *cluster) create(t *testing.T, obj client.Object) {
@@ -89,8 +93,8 @@ func (c *cluster) kills(t *testing.T, want int64) error {
 	return nil
 }
 
-// TestTheLoop is the main job against a real API server: a pod is injected, killed, and answered with a recommendation, all of which
-// kubectl describe shows on the Deployment and the profile.
+// TestTheLoop is the main job against a real API server: a pod is injected, killed, and answered with a recommendation,
+// all of which kubectl describe shows on the Deployment and the profile.
 func TestTheLoop(t *testing.T) {
 	c := newCluster(t)
 	p := c.start(t)
@@ -149,12 +153,18 @@ func TestTheLoop(t *testing.T) {
 	}
 }
 
-// TestConfigMapKeysAreReadThroughTheCache: with --read-configmap-keys a pod that takes variables from a ConfigMap without NODE_OPTIONS gets them from memfit.
+// TestConfigMapKeysAreReadThroughTheCache: with --read-configmap-keys a pod that takes variables from a ConfigMap
+// without NODE_OPTIONS gets them from memfit.
 func TestConfigMapKeysAreReadThroughTheCache(t *testing.T) {
 	c := newCluster(t)
 	c.start(t, "--read-configmap-keys").ready(t)
 	c.workload(t)
-	c.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}, Data: map[string]string{"PORT": "80"}})
+	c.create(
+		t,
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}, Data: map[string]string{"PORT": "80"},
+		},
+	)
 	eventually(t, 30*time.Second, func() error { // the cache hears of the ConfigMap a moment later
 		pod := build.Pod("shop", "other").Annotate(v1alpha1.ProfileAnnotation, "web").
 			Container("app", build.Limit("256Mi"), build.Command("node", "server.js"), build.EnvFrom("settings")).Obj()
@@ -168,8 +178,8 @@ func TestConfigMapKeysAreReadThroughTheCache(t *testing.T) {
 	})
 }
 
-// TestKillsAreCountedThroughCrashes: the manager is killed with SIGKILL again and again, at no particular moment, while a container
-// is killed again and again. Not one kill is lost, and not one is counted twice.
+// TestKillsAreCountedThroughCrashes: the manager is killed with SIGKILL again and again, at no particular moment, while
+// a container is killed again and again. Not one kill is lost, and not one is counted twice.
 func TestKillsAreCountedThroughCrashes(t *testing.T) {
 	const kills, crashes = 40, 8
 	c := newCluster(t)

@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWhoMayReadMetrics: the port speaks TLS 1.2 or newer, whatever Go's default is, and answers only whom the API server knows and RBAC lets read.
+// TestWhoMayReadMetrics: the port speaks TLS 1.2 or newer, whatever Go's default is, and answers only whom the API
+// server knows and RBAC lets read.
 func TestWhoMayReadMetrics(t *testing.T) {
 	c := newCluster(t)
 	t.Setenv("GODEBUG", "tls10server=1") // Go's old default, so that what is seen is memfit's own minimum
@@ -26,14 +27,17 @@ func TestWhoMayReadMetrics(t *testing.T) {
 	p.ready(t)
 	stranger, reader := c.account(t, "stranger"), c.account(t, "reader")
 	c.create(t, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 	})
 	c.create(t, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"}},
 	})
 	eventually(t, 30*time.Second, func() error { // the API server's authorizer learns of the binding a moment later
-		if code, body, err := p.scrape(reader, tls.VersionTLS12); err != nil || code != http.StatusOK || !strings.Contains(body, "memfit_") {
+		if code, body, err := p.scrape(reader, tls.VersionTLS12); err != nil || code != http.StatusOK ||
+			!strings.Contains(body, "memfit_") {
 			return fmt.Errorf("who may read gets %d and %d bytes: %w", code, len(body), err)
 		}
 		return nil
@@ -42,8 +46,12 @@ func TestWhoMayReadMetrics(t *testing.T) {
 	for who, tc := range map[string]struct {
 		token string
 		want  int
-	}{"nobody": {"", http.StatusUnauthorized}, "a liar": {reader + "x", http.StatusInternalServerError}, "a stranger": {stranger, http.StatusForbidden}} {
-		if code, body, err := p.scrape(tc.token, tls.VersionTLS13); err != nil || code != tc.want || strings.Contains(body, "memfit_") {
+	}{
+		"nobody": {"", http.StatusUnauthorized}, "a liar": {reader + "x", http.StatusInternalServerError},
+		"a stranger": {stranger, http.StatusForbidden},
+	} {
+		if code, body, err := p.scrape(tc.token, tls.VersionTLS13); err != nil || code != tc.want ||
+			strings.Contains(body, "memfit_") {
 			t.Errorf("%s gets %d (%v) and %.80q, want %d", who, code, err, body, tc.want)
 		}
 	}
@@ -72,7 +80,9 @@ func (c *cluster) account(t *testing.T, name string) string {
 // scrape asks for the metrics with a token in exactly this version of TLS.
 func (p *process) scrape(token string, version uint16) (code int, body string, err error) {
 	config := &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version} //nolint:gosec // it signs its own, and old versions are the point
-	direct := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	direct := http.Client{
+		Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
+	}
 	request, err := http.NewRequest(http.MethodGet, "https://"+p.metrics+"/metrics", nil) //nolint:noctx // the client has a timeout
 	if err != nil {
 		return 0, "", err

@@ -48,34 +48,88 @@ type options struct {
 	log                          zap.Options
 }
 
-// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster), POD_NAMESPACE,
-// and READ_CONFIGMAP_KEYS, CLIENT_CA and CLIENT_NAMES, which kustomize components can set without repeating all flags.
+// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster),
+// POD_NAMESPACE, and READ_CONFIGMAP_KEYS, CLIENT_CA and CLIENT_NAMES, which kustomize components can set without
+// repeating all flags.
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
-	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers the API server lets read /metrics")
-	f.StringVar(&o.metricsCertPath, "metrics-cert-path", "", "directory with tls.crt and tls.key for metrics; empty: a certificate made in memory, which no scraper can verify")
+	f.BoolVar(
+		&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers the API server lets read /metrics",
+	)
+	f.StringVar(
+		&o.metricsCertPath, "metrics-cert-path", "",
+		"directory with tls.crt and tls.key for metrics; empty: a certificate made in memory, which no scraper can verify",
+	)
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
-	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs", "directory with tls.crt and tls.key of the webhook; followed when renewed")
-	f.StringVar(&o.clientCA, "client-ca", env("CLIENT_CA"), "PEM file with the authorities of the API server's client certificate, which is then required on the webhook's port; followed when renewed; empty: everybody who reaches the port is served")
-	f.StringVar(&o.clientNames, "client-names", env("CLIENT_NAMES"), "common names of client certificates that are served, separated by commas; empty: every one that --client-ca has signed")
-	mode := f.String("cert-mode", string(certManager), "who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed")
-	f.StringVar(&o.secretName, "cert-secret", "webhook-server-cert", "self-managed: the Secret of memfit's own namespace that holds the certificate")
-	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for")
-	f.StringVar(&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration", "self-managed: the configuration that gets the CA")
-	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration", "self-managed: the configuration that gets the CA")
-	f.BoolVar(&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true", "read which keys ConfigMaps have, so that envFrom holds back only the settings it names; needs the right of config/rbac/read-configmap-keys")
-	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas run the controllers; all of them serve the webhook")
-	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second, "time between two readings of the memory of governed containers; 0 turns them off")
-	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery, "how much history a crash may lose; kills are never lost")
-	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "", "PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
-	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false, "INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address")
+	f.StringVar(
+		&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs",
+		"directory with tls.crt and tls.key of the webhook; followed when renewed",
+	)
+	f.StringVar(
+		&o.clientCA, "client-ca", env("CLIENT_CA"),
+		"PEM file with the authorities of the API server's client certificate, which is then required on the webhook's "+
+			"port; followed when renewed; empty: everybody who reaches the port is served",
+	)
+	f.StringVar(
+		&o.clientNames, "client-names", env("CLIENT_NAMES"),
+		"common names of client certificates that are served, separated by commas; empty: every one that --client-ca has "+
+			"signed",
+	)
+	mode := f.String(
+		"cert-mode", string(certManager),
+		"who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed",
+	)
+	f.StringVar(
+		&o.secretName, "cert-secret", "webhook-server-cert",
+		"self-managed: the Secret of memfit's own namespace that holds the certificate",
+	)
+	f.StringVar(
+		&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for",
+	)
+	f.StringVar(
+		&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration",
+		"self-managed: the configuration that gets the CA",
+	)
+	f.StringVar(
+		&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration",
+		"self-managed: the configuration that gets the CA",
+	)
+	f.BoolVar(
+		&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true",
+		"read which keys ConfigMaps have, so that envFrom holds back only the settings it names; needs the right of "+
+			"config/rbac/read-configmap-keys",
+	)
+	f.BoolVar(
+		&o.leaderElect, "leader-elect", false,
+		"let one of several replicas run the controllers; all of them serve the webhook",
+	)
+	f.DurationVar(
+		&o.usageInterval, "usage-interval", 15*time.Second,
+		"time between two readings of the memory of governed containers; 0 turns them off",
+	)
+	f.DurationVar(
+		&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
+		"how much history a crash may lose; kills are never lost",
+	)
+	f.StringVar(
+		&o.kubeletCAFile, "kubelet-ca-file", "",
+		"PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA",
+	)
+	f.BoolVar(
+		&o.kubeletInsecure, "kubelet-insecure-skip-verify", false,
+		"INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address",
+	)
 	f.StringVar(&o.usageAccount, "usage-service-account", defaultUsageAccount,
-		"ServiceAccount of memfit's own namespace whose token kubelets see; empty: memfit shows them its own, which may do much more")
+		"ServiceAccount of memfit's own namespace whose token kubelets see; empty: memfit shows them its own, which may do "+
+			"much more")
 	o.sources.bind(f)
-	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded, "namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same")
+	f.StringVar(
+		&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
+		"namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same",
+	)
 	o.log.BindFlags(f)
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -108,13 +162,29 @@ func (o *options) validate() error {
 		errs = append(errs, fmt.Errorf("--cert-mode=%s: say cert-manager or self-managed", o.certMode))
 	}
 	if o.certMode == selfManaged && o.namespace == "" {
-		errs = append(errs, errors.New("--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace"))
+		errs = append(
+			errs,
+			errors.New(
+				"--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace",
+			),
+		)
 	}
 	if o.usageInterval != 0 && o.usageInterval < time.Second {
-		errs = append(errs, fmt.Errorf("--usage-interval=%s: the kubelet measures every 10s or so; say at least 1s, or 0 to turn usage off", o.usageInterval))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"--usage-interval=%s: the kubelet measures every 10s or so; say at least 1s, or 0 to turn usage off",
+				o.usageInterval,
+			),
+		)
 	}
 	if o.checkpointInterval < time.Second {
-		errs = append(errs, fmt.Errorf("--checkpoint-interval=%s: say at least 1s; every workload is written once per interval", o.checkpointInterval))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"--checkpoint-interval=%s: say at least 1s; every workload is written once per interval", o.checkpointInterval,
+			),
+		)
 	}
 	return errors.Join(append(errs, o.sources.validate()...)...)
 }

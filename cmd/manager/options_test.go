@@ -23,8 +23,10 @@ func TestOptions(t *testing.T) {
 		env  map[string]string
 		want string // part of the error; empty: accepted
 	}{
-		"defaults":                         {},
-		"self-managed, in a namespace":     {args: []string{"--cert-mode=self-managed"}, env: map[string]string{"POD_NAMESPACE": "memfit-system"}},
+		"defaults": {},
+		"self-managed, in a namespace": {
+			args: []string{"--cert-mode=self-managed"}, env: map[string]string{"POD_NAMESPACE": "memfit-system"},
+		},
 		"self-managed, nobody knows where": {args: []string{"--cert-mode=self-managed"}, want: "POD_NAMESPACE"},
 		"a mode nobody knows":              {args: []string{"--cert-mode=vault"}, want: "cert-manager or self-managed"},
 		"no usage at all":                  {args: []string{"--usage-interval=0"}},
@@ -48,8 +50,9 @@ func TestConfigMapsAreNotReadUnlessAsked(t *testing.T) {
 		env  string
 		want bool
 	}{
-		"defaults": {}, "by flag": {args: []string{"--read-configmap-keys"}, want: true}, "by the component": {env: "true", want: true},
-		"the flag wins": {args: []string{"--read-configmap-keys=false"}, env: "true"},
+		"defaults": {}, "by flag": {args: []string{"--read-configmap-keys"}, want: true},
+		"by the component": {env: "true", want: true},
+		"the flag wins":    {args: []string{"--read-configmap-keys=false"}, env: "true"},
 	} {
 		o, err := parse(tc.args, func(key string) string {
 			if key == "READ_CONFIGMAP_KEYS" {
@@ -70,7 +73,9 @@ func TestClientCertificatesByVariable(t *testing.T) {
 	if err != nil || o.clientCA != "/etc/ca.crt" || !slices.Equal(o.clients(), []string{"a", "b"}) {
 		t.Errorf("%q for %q (%v)", o.clientCA, o.clients(), err)
 	}
-	if o, err = parse([]string{"--client-ca=/other.crt", "--client-names="}, func(key string) string { return env[key] }); err != nil || o.clientCA != "/other.crt" || len(o.clients()) != 0 {
+	if o, err = parse(
+		[]string{"--client-ca=/other.crt", "--client-names="}, func(key string) string { return env[key] },
+	); err != nil || o.clientCA != "/other.crt" || len(o.clients()) != 0 {
 		t.Errorf("with flags %q for %q (%v)", o.clientCA, o.clients(), err)
 	}
 	if _, err = parse(nil, func(key string) string { return map[string]string{"CLIENT_NAMES": "a"}[key] }); err == nil {
@@ -78,8 +83,8 @@ func TestClientCertificatesByVariable(t *testing.T) {
 	}
 }
 
-// TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the webhook;
-// otherwise every pod there would be reported as missed.
+// TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the
+// webhook; otherwise every pod there would be reported as missed.
 func TestExcludedNamespaces(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(expect.Root(), "config", "webhook", "pod_webhook_patch.yaml"))
 	if err != nil {

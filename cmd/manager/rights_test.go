@@ -40,12 +40,15 @@ import (
 
 const managerAccount = "system:serviceaccount:memfit-system:memfit-controller-manager"
 
-// TestRightsAreUsed runs the manager as its own ServiceAccount, with the rights of the built manifests, beside an API server that notes who asks for
-// what: nothing is asked for that is not granted, and each right is used.
+// TestRightsAreUsed runs the manager as its own ServiceAccount, with the rights of the built manifests, beside an API
+// server that notes who asks for what: nothing is asked for that is not granted, and each right is used.
 func TestRightsAreUsed(t *testing.T) {
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, users: ["+managerAccount+"]}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		policy,
+		[]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, users: ["+managerAccount+"]}]\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	c := newCluster(t, func(e *envtest.Environment) {
@@ -68,7 +71,9 @@ func TestRightsAreUsed(t *testing.T) {
 	if err := c.client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	p := c.start(t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s", "--usage-sources=kubelet,metrics-api")
+	p := c.start(
+		t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s", "--usage-sources=kubelet,metrics-api",
+	)
 	p.ready(t)
 	c.scenario(t, p)
 	eventually(t, 3*time.Minute, func() error {
@@ -113,8 +118,12 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	set := build.ReplicaSet(api, "6d4f8c7b9")
 	c.create(t, set)
 	c.recorded(t, "shop", memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "api"})
-	second := build.Pod("shop", "api-6d4f8c7b9-x7k2p").On("node-1").Container("app", build.Limit("256Mi"), build.Request("128Mi"),
-		build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour))).OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+	second := build.Pod(
+		"shop", "api-6d4f8c7b9-x7k2p",
+	).On("node-1").Container("app", build.Limit("256Mi"), build.Request("128Mi"),
+		build.Command("node", "server.js"), build.Started(time.Now().Add(-time.Hour))).OwnedBy(
+		set, "apps/v1", "ReplicaSet",
+	).Obj()
 	status := second.Status
 	c.create(t, second)
 	second.Status = status
@@ -126,7 +135,8 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 			return client.IgnoreNotFound(err) // it was evicted already
 		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "Node didn't have enough capacity",
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
+			Message: "Node didn't have enough capacity",
 		})
 		build.OOMKilled(time.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
 		return c.client.Status().Update(t.Context(), pod)
@@ -153,7 +163,9 @@ const verticals = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomReso
 // grant applies what a tree says about rights, and returns those of the manager's account: verb, API group, resource.
 func (c *cluster) grant(t *testing.T, tree string) map[string]bool {
 	t.Helper()
-	build := exec.Command("go", "tool", "-modfile="+filepath.Join(expect.Root(), "hack/tools/go.mod"), "kustomize", "build", tree)
+	build := exec.Command(
+		"go", "tool", "-modfile="+filepath.Join(expect.Root(), "hack/tools/go.mod"), "kustomize", "build", tree,
+	)
 	build.Dir = expect.Root()
 	manifests, err := build.Output()
 	if err != nil {
@@ -184,7 +196,9 @@ func (c *cluster) grant(t *testing.T, tree string) map[string]bool {
 			c.createJSON(t, raw.Raw)
 		}
 		rules[object.Kind+"/"+object.Name] = object.Rules
-		if slices.ContainsFunc(object.Subjects, func(s rbacv1.Subject) bool { return s.Name == "memfit-controller-manager" }) {
+		if slices.ContainsFunc(
+			object.Subjects, func(s rbacv1.Subject) bool { return s.Name == "memfit-controller-manager" },
+		) {
 			bound[object.RoleRef.Kind+"/"+object.RoleRef.Name] = true
 		}
 	}
@@ -226,7 +240,9 @@ func right(verb, group, resource string) string {
 func (c *cluster) asManager(t *testing.T, dir string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "memfit-system", Name: "memfit-controller-manager"}}
+	account := &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "memfit-system", Name: "memfit-controller-manager"},
+	}
 	if err := c.client.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}

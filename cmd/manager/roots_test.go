@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestRootsOfTrustWithoutASystem: the image is one file, and a Prometheus outside of the cluster still has to prove who it is. Go reads the
-// system's roots once, when a process starts, so this test runs itself in a process that finds none.
+// TestRootsOfTrustWithoutASystem: the image is one file, and a Prometheus outside of the cluster still has to prove who
+// it is. Go reads the system's roots once, when a process starts, so this test runs itself in a process that finds
+// none.
 func TestRootsOfTrustWithoutASystem(t *testing.T) {
 	if os.Getenv("SSL_CERT_FILE") == os.DevNull {
 		pool, err := x509.SystemCertPool()

@@ -37,8 +37,8 @@ const (
 	fromMetricsAPI = "metrics-api"
 )
 
-// Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach kubelets.
-// The right is in config/rbac/read-metrics-api, a component for those who name it.
+// Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach
+// kubelets. The right is in config/rbac/read-metrics-api, a component for those who name it.
 
 // sources are the flags about where usage is read from.
 type sources struct {
@@ -54,16 +54,43 @@ type sources struct {
 }
 
 func (s *sources) bind(f *flag.FlagSet) {
-	f.StringVar(&s.names, "usage-sources", fromKubelet, "where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api (working set only)")
+	f.StringVar(
+		&s.names, "usage-sources", fromKubelet,
+		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
+			"(working set only)",
+	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
-		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC nodes/metrics); 0 turns them off")
-	f.StringVar(&s.prometheusURL, "prometheus-url", "", "base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: memfit starts from nothing")
-	f.StringVar(&s.prometheusToken, "prometheus-bearer-token-file", "", "file with the bearer token for --prometheus-url; read again as it rotates")
-	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "", "PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
-	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour, "how far back a workload's history is read at its first sight; 0 reads none")
-	f.DurationVar(&s.prometheusStep, "prometheus-step", 5*time.Minute, "resolution of that history: the highest and lowest of each step are read; at least 15s")
-	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE sent along, for example X-Scope-OrgID=tenant; may be repeated")
-	f.Var(&s.prometheusQueries, "prometheus-query", "NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Time, PeakRSS, PeakWorkingSet, LowRSS, LowWorkingSet); may be repeated")
+		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC "+
+			"nodes/metrics); 0 turns them off")
+	f.StringVar(
+		&s.prometheusURL, "prometheus-url", "",
+		"base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: "+
+			"memfit starts from nothing",
+	)
+	f.StringVar(
+		&s.prometheusToken, "prometheus-bearer-token-file", "",
+		"file with the bearer token for --prometheus-url; read again as it rotates",
+	)
+	f.StringVar(
+		&s.prometheusCA, "prometheus-ca-file", "",
+		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's",
+	)
+	f.DurationVar(
+		&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
+		"how far back a workload's history is read at its first sight; 0 reads none",
+	)
+	f.DurationVar(
+		&s.prometheusStep, "prometheus-step", 5*time.Minute,
+		"resolution of that history: the highest and lowest of each step are read; at least 15s",
+	)
+	f.Var(
+		&s.prometheusHeaders, "prometheus-header", "NAME=VALUE sent along, for example X-Scope-OrgID=tenant; may be repeated",
+	)
+	f.Var(
+		&s.prometheusQueries, "prometheus-query",
+		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Time, PeakRSS, PeakWorkingSet, LowRSS, "+
+			"LowWorkingSet); may be repeated",
+	)
 }
 
 func (s *sources) validate() []error {
@@ -77,10 +104,22 @@ func (s *sources) validate() []error {
 		}
 	}
 	if s.killCounters != 0 && s.killCounters < 10*time.Second {
-		errs = append(errs, fmt.Errorf("--kill-counters-interval=%s: the kubelet counts every 10s or so, and a reading is large; say at least 10s, or 0 to turn them off", s.killCounters))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"--kill-counters-interval=%s: the kubelet counts every 10s or so, and a reading is large; say at least 10s, or 0 "+
+					"to turn them off",
+				s.killCounters,
+			),
+		)
 	}
 	if s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour {
-		errs = append(errs, fmt.Errorf("--prometheus-history=%s: memfit keeps 35 days (840h); say at most that, or 0 to read none", s.prometheusSpan))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"--prometheus-history=%s: memfit keeps 35 days (840h); say at most that, or 0 to read none", s.prometheusSpan,
+			),
+		)
 	}
 	if s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour {
 		errs = append(errs, fmt.Errorf("--prometheus-step=%s: say 15s to 1h", s.prometheusStep))
@@ -101,15 +140,17 @@ func (s *sources) list() []string { return strings.Split(s.names, ",") }
 func (s *sources) prometheus() prometheus.Options {
 	queries, _ := s.queries() // validate said so already
 	return prometheus.Options{
-		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders, Queries: queries,
+		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
+		Queries: queries,
 	}
 }
 
 func (s *sources) queries() (prometheus.Queries, error) {
 	var q prometheus.Queries
 	known := map[string]*string{
-		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Time": &q.Time, "PeakRSS": &q.PeakRSS, "PeakWorkingSet": &q.PeakWorkingSet,
-		"LowRSS": &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
+		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Time": &q.Time, "PeakRSS": &q.PeakRSS,
+		"PeakWorkingSet": &q.PeakWorkingSet,
+		"LowRSS":         &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.prometheusQueries)) {
@@ -117,7 +158,13 @@ func (s *sources) queries() (prometheus.Queries, error) {
 			*into = s.prometheusQueries[name]
 			continue
 		}
-		errs = append(errs, fmt.Errorf("--prometheus-query=%s=...: there is no such query; say one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"--prometheus-query=%s=...: there is no such query; say one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "),
+			),
+		)
 	}
 	return q, errors.Join(errs...)
 }
@@ -146,7 +193,8 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	identity := mgr.GetConfig()
 	if o.usageAccount != "" {
 		if o.namespace == "" {
-			return nil, errors.New("--usage-service-account needs POD_NAMESPACE in the environment: the ServiceAccount is in memfit's own namespace. " +
+			return nil, errors.New("--usage-service-account needs POD_NAMESPACE in the environment: the ServiceAccount is in " +
+				"memfit's own namespace. " +
 				"Outside of a cluster, say --usage-service-account= to show kubelets your own identity")
 		}
 		t, err := requestTokens(mgr.GetConfig(), mgr.GetHTTPClient(), o.namespace, o.usageAccount)
@@ -155,7 +203,9 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 		}
 		identity = asUsageReader(mgr.GetConfig(), t)
 	}
-	kubelets, err := kubelet.New(identity, kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure})
+	kubelets, err := kubelet.New(
+		identity, kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}

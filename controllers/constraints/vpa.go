@@ -24,15 +24,15 @@ import (
 	"github.com/memfit/memfit/internal/neighbours"
 )
 
-// A VerticalPodAutoscaler that controls memory writes what memfit would write: memfit only recommends then, and names it. The kind need
-// not exist.
+// A VerticalPodAutoscaler that controls memory writes what memfit would write: memfit only recommends then, and names
+// it. The kind need not exist.
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
 
 const (
 	// VPAInterval is how often memfit asks whether the kind has come or gone. It is one small request.
 	VPAInterval = 2 * time.Minute
-	// vpaPatience is how long the start waits for the first list: without it, workloads are decided about as if there were no
-	// VerticalPodAutoscaler, and again when there is one.
+	// vpaPatience is how long the start waits for the first list: without it, workloads are decided about as if there were
+	// no VerticalPodAutoscaler, and again when there is one.
 	vpaPatience = 10 * time.Second
 )
 
@@ -41,8 +41,8 @@ type discoverer interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// ServesVPAs asks the API server itself whether it serves VerticalPodAutoscalers: a REST mapper would remember them after their
-// definition is gone.
+// ServesVPAs asks the API server itself whether it serves VerticalPodAutoscalers: a REST mapper would remember them
+// after their definition is gone.
 func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		list, err := d.ServerResourcesForGroupVersionWithContext(ctx, informers.VPAKind.GroupVersion().String())
@@ -52,7 +52,9 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("asking for the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
 		}
-		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind }), nil
+		return slices.ContainsFunc(
+			list.APIResources, func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind },
+		), nil
 	}
 }
 
@@ -103,7 +105,8 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	}
 }
 
-// check begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they are.
+// check begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they
+// are.
 func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 	served, err := n.ServesVPAs(ctx)
 	watched := v.informer.Load() != nil
@@ -118,7 +121,9 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 		v.trouble = ""
 	} else if err.Error() != v.trouble && ctx.Err() == nil {
 		v.trouble = err.Error()
-		logf.FromContext(ctx).Error(err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes")
+		logf.FromContext(ctx).Error(
+			err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes",
+		)
 	}
 }
 

@@ -24,11 +24,12 @@ import (
 
 // An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
-// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not tried, nor given to a new pod.
+// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not
+// tried, nor given to a new pod.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
-// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on the
-// leader, before the first pod is read.
+// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on
+// the leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
 	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].
@@ -46,13 +47,17 @@ const targetIndex = "memfit.target"
 func targetKey(kind, name string) string { return kind + "/" + name }
 
 // Facts are what the neighbours mean for a workload, of which the managed containers and the newest pod are given.
-func (n *Watcher) Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error) {
+func (n *Watcher) Facts(
+	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
+) (neighbours.Facts, error) {
 	var horizontal autoscalingv2.HorizontalPodAutoscalerList
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList
 	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
 	vertical, err := n.vpas.list(ctx, n.Cache, near, about)
-	err = errors.Join(err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near))
+	err = errors.Join(
+		err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
+	)
 	if err != nil {
 		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
 	}
@@ -64,9 +69,11 @@ func (n *Watcher) Facts(ctx context.Context, w memory.WorkloadRef, containers []
 	return neighbours.About(w, containers, pod, o), nil
 }
 
-// Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are those that have pods.
-// It returns when all are known that existed.
-func (n *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error {
+// Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are
+// those that have pods. It returns when all are known that existed.
+func (n *Watcher) Follow(
+	ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
+) error {
 	f := audience{queue, known}
 	byTarget := func(obj client.Object) []string {
 		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -111,7 +118,9 @@ type audience struct {
 }
 
 // onNews queues the workloads that an object concerns when it appears, goes, or says something new.
-func onNews[T client.Object](f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef) toolscache.ResourceEventHandler {
+func onNews[T client.Object](
+	f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef,
+) toolscache.ResourceEventHandler {
 	tell := func(obj any) {
 		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = tombstone.Obj
@@ -142,7 +151,8 @@ func sameLimits(a, b *corev1.LimitRange) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room is stepped again with the next sample.
+// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room is stepped again with the
+// next sample.
 func sameBounds(a, b *corev1.ResourceQuota) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
 }
@@ -151,8 +161,8 @@ func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef 
 	return targets(h.Namespace, neighbours.ReadHorizontal(h).Target)
 }
 
-// targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one that does not
-// exist costs nothing.
+// targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one
+// that does not exist costs nothing.
 func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
 	versions := []string{t.APIVersion}
 	if t.APIVersion == "" {

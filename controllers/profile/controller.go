@@ -63,7 +63,8 @@ const (
 	timeout = 10 * time.Second
 )
 
-// summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a person.
+// summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a
+// person.
 const summaryDelay = time.Second
 
 // Setup starts the reconciler with the manager.
@@ -73,8 +74,14 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	}
 	return builder.TypedControllerManagedBy[govern.ProfileKey](mgr).
 		Named("profile").
-		Watches(&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(
+			&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
+		).
+		Watches(
+			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
+		).
 		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
 		WatchesRawSource(r.Trigger).
 		WithOptions(controller.TypedOptions[govern.ProfileKey]{MaxConcurrentReconciles: 2}).
@@ -104,21 +111,32 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 }
 
 // debounce queues what f maps to after a moment, so that the news of many workloads become one write.
-func debounce(f handler.TypedMapFunc[client.Object, govern.ProfileKey]) handler.TypedEventHandler[client.Object, govern.ProfileKey] {
+func debounce(
+	f handler.TypedMapFunc[client.Object, govern.ProfileKey],
+) handler.TypedEventHandler[client.Object, govern.ProfileKey] {
 	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
 		for _, key := range f(ctx, obj) {
 			q.AddAfter(key, summaryDelay)
 		}
 	}
 	return handler.TypedFuncs[client.Object, govern.ProfileKey]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+		CreateFunc: func(
+			ctx context.Context, e event.TypedCreateEvent[client.Object],
+			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+		) {
 			add(ctx, e.Object, q)
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+		UpdateFunc: func(
+			ctx context.Context, e event.TypedUpdateEvent[client.Object],
+			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+		) {
 			add(ctx, e.ObjectOld, q) // the profile it followed until now
 			add(ctx, e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+		DeleteFunc: func(
+			ctx context.Context, e event.TypedDeleteEvent[client.Object],
+			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+		) {
 			add(ctx, e.Object, q)
 		},
 	}
@@ -132,7 +150,11 @@ func (r *Reconciler) EnqueueAll(ctx context.Context) {
 		logf.FromContext(ctx).Error(err, "Could not list profiles; their conditions are renewed within ten minutes")
 	}
 	for i := range namespaced.Items {
-		r.Trigger.Enqueue(govern.ProfileKey{Kind: govern.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name})
+		r.Trigger.Enqueue(
+			govern.ProfileKey{
+				Kind: govern.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name,
+			},
+		)
 	}
 	for i := range clusterWide.Items {
 		r.Trigger.Enqueue(govern.ProfileKey{Kind: govern.KindClusterProfile, Name: clusterWide.Items[i].Name})
@@ -168,7 +190,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key govern.ProfileKey) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	var recs v1alpha1.MemoryRecommendationList
-	if err := r.List(ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}); err != nil {
+	if err := r.List(
+		ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name},
+	); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
 	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, invalid: profile.Invalid(spec)}
@@ -197,7 +221,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key govern.ProfileKey) (reco
 }
 
 // read returns the profile, and where its spec and status are.
-func (r *Reconciler) read(ctx context.Context, key govern.ProfileKey) (client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error) {
+func (r *Reconciler) read(ctx context.Context, key govern.ProfileKey) (
+	client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error,
+) {
 	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
 	if key.Kind == govern.KindClusterProfile {
 		p := &v1alpha1.ClusterMemoryProfile{}

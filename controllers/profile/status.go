@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// maxWorkloads is the number of workloads listed in a profile's status, so that it stays readable and far from etcd's limit.
+// maxWorkloads is the number of workloads listed in a profile's status, so that it stays readable and far from etcd's
+// limit.
 const maxWorkloads = 20
 
 // summaryInput is everything a profile's status depends on.
@@ -74,7 +75,9 @@ func workloadLine(key govern.ProfileKey, rec *v1alpha1.MemoryRecommendation) v1a
 	if key.Namespace == "" {
 		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
 	}
-	return v1alpha1.WorkloadSummary{Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary}
+	return v1alpha1.WorkloadSummary{
+		Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary,
+	}
 }
 
 func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string {
@@ -98,7 +101,9 @@ func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string 
 func profileReady(in summaryInput, summary string) metav1.Condition {
 	switch {
 	case len(in.invalid) > 0:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "))
+		return conditions.New(
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
+		)
 	case len(in.recommendations) == 0:
 		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
 	default:
@@ -117,17 +122,27 @@ func noPodsMessage(in summaryInput) string {
 func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
 	switch {
 	case in.spec.Tuning.Mode == v1alpha1.TuningOff || in.spec.Tuning.Mode == v1alpha1.TuningDryRun:
-		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff, "The profile says tuning.mode: "+string(in.spec.Tuning.Mode)+"; nothing is set on pods")
+		return conditions.New(
+			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff,
+			"The profile says tuning.mode: "+string(in.spec.Tuning.Mode)+"; nothing is set on pods",
+		)
 	case cov.Governed == 0:
-		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
+		return conditions.New(
+			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched,
+			"No running pod is governed",
+		)
 	case cov.Missed+cov.Stale > 0:
 		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
-			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. New pods get it: restart %s when it suits you",
+			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. "+
+				"New pods get it: restart %s when it suits you",
 				format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, outOfDateNames(in)))
 	default:
 		text := format.OfPods(cov.Injected, cov.Governed) + " run with the profile's settings"
 		if cov.Skipped > 0 {
-			text += fmt.Sprintf("; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped, v1alpha1.InjectedAnnotation)
+			text += fmt.Sprintf(
+				"; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped,
+				v1alpha1.InjectedAnnotation,
+			)
 		}
 		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonAllInjected, text)
 	}
@@ -152,22 +167,32 @@ func outOfDateNames(in summaryInput) string {
 func usageCondition(in summaryInput) metav1.Condition {
 	switch {
 	case in.usageOff:
-		return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, "memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone")
+		return conditions.New(
+			v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
+			"memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone",
+		)
 	case len(in.gaps) == 0:
-		return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
+		return conditions.New(
+			v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead,
+			"Every node that hosts governed pods answers",
+		)
 	}
 	var texts []string
 	for _, g := range in.gaps[:min(len(in.gaps), 3)] {
 		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
 	}
-	text := fmt.Sprintf("Usage cannot be read from %s, and nothing is concluded from the silence: %s", format.Count(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "))
+	text := fmt.Sprintf(
+		"Usage cannot be read from %s, and nothing is concluded from the silence: %s",
+		format.Count(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "),
+	)
 	if over := len(in.gaps) - 3; over > 0 {
 		text += fmt.Sprintf("; and %d more", over)
 	}
 	return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, text)
 }
 
-// conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers, three of each.
+// conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers,
+// three of each.
 func conflictCondition(in summaryInput) metav1.Condition {
 	var others []string
 	for i := range in.recommendations {
@@ -179,11 +204,17 @@ func conflictCondition(in summaryInput) metav1.Condition {
 	reason := v1alpha1.ReasonAmbiguousProfile
 	switch {
 	case len(in.ambiguous)+len(others) == 0:
-		return conditions.New(v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict, "No other profile claims these pods, and no other autoscaler steers their memory")
+		return conditions.New(
+			v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
+			"No other profile claims these pods, and no other autoscaler steers their memory",
+		)
 	case len(in.ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict
 	}
-	return conditions.New(v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason, strings.Join(append(firstThree(in.ambiguous), firstThree(others)...), "; "))
+	return conditions.New(
+		v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason,
+		strings.Join(append(firstThree(in.ambiguous), firstThree(others)...), "; "),
+	)
 }
 
 // firstThree are three texts and the number of the rest.

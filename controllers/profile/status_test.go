@@ -27,7 +27,11 @@ func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha
 
 func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 	rec := recommendationOf(name, 0, v1alpha1.Coverage{Governed: 1})
-	rec.Status.Conditions = []metav1.Condition{conditions.New(v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "steered by VerticalPodAutoscaler "+name)}
+	rec.Status.Conditions = []metav1.Condition{
+		conditions.New(
+			v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "steered by VerticalPodAutoscaler "+name,
+		),
+	}
 	return rec
 }
 
@@ -43,19 +47,23 @@ func TestProfileConditions(t *testing.T) {
 		words     []string
 	}{
 		"nobody asks for it": {
-			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched, words: []string{"memfit.dev/profile: web"},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched,
+			words: []string{"memfit.dev/profile: web"},
 		},
 		"its selector matches nothing": {
 			in:        summaryInput{spec: &v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}}},
-			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched, words: []string{"spec.selector"},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched,
+			words: []string{"spec.selector"},
 		},
 		"it governs": {
 			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 2, all)}},
-			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonEffective, words: []string{"3 pods", "1 workload", "2 OOM kills"},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonEffective,
+			words: []string{"3 pods", "1 workload", "2 OOM kills"},
 		},
 		"it cannot be applied": {
 			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},
-			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec, words: []string{"spec.selector"},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec,
+			words: []string{"spec.selector"},
 		},
 		"pods came before it": {
 			in: summaryInput{recommendations: []v1alpha1.MemoryRecommendation{
@@ -65,29 +73,46 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"2 of 5 pods", "1 never passed", "1 have older", "restart Deployment api when"},
 		},
 		"injection is off": {
-			in:        summaryInput{spec: &v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}, recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
-			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionOff, words: []string{"DryRun"},
+			in: summaryInput{
+				spec:            &v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}},
+				recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
+			},
+			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionOff,
+			words: []string{"DryRun"},
 		},
 		"a node is silent": {
-			in:        summaryInput{gaps: []usage.Gap{{Node: "node-7", Error: "connection refused", Since: time.Date(2026, 11, 20, 3, 4, 5, 0, time.UTC)}}},
-			condition: v1alpha1.ConditionUsageAvailable, status: metav1.ConditionFalse, reason: v1alpha1.ReasonUsageMissing, words: []string{"1 node", "node-7", "03:04:05", "connection refused"},
+			in: summaryInput{
+				gaps: []usage.Gap{
+					{Node: "node-7", Error: "connection refused", Since: time.Date(2026, 11, 20, 3, 4, 5, 0, time.UTC)},
+				},
+			},
+			condition: v1alpha1.ConditionUsageAvailable, status: metav1.ConditionFalse, reason: v1alpha1.ReasonUsageMissing,
+			words: []string{"1 node", "node-7", "03:04:05", "connection refused"},
 		},
 		"usage is not read": {
 			in:        summaryInput{usageOff: true},
-			condition: v1alpha1.ConditionUsageAvailable, status: metav1.ConditionFalse, reason: v1alpha1.ReasonUsageMissing, words: []string{"--usage-interval=0"},
+			condition: v1alpha1.ConditionUsageAvailable, status: metav1.ConditionFalse, reason: v1alpha1.ReasonUsageMissing,
+			words: []string{"--usage-interval=0"},
 		},
 		"another profile claims its pods": {
 			in:        summaryInput{ambiguous: []string{"Deployment shop/web: two profiles"}},
-			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousProfile, words: []string{"two profiles"},
+			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousProfile,
+			words: []string{"two profiles"},
 		},
 		"other autoscalers steer the memory of its workloads": {
-			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{inConflictWith("d"), inConflictWith("b"), recommendationOf("free", 0, all), inConflictWith("a"), inConflictWith("c")}},
+			in: summaryInput{
+				recommendations: []v1alpha1.MemoryRecommendation{
+					inConflictWith("d"), inConflictWith("b"), recommendationOf("free", 0, all), inConflictWith("a"),
+					inConflictWith("c"),
+				},
+			},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonConflict,
 			words: []string{"Deployment a: steered by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
 		},
 		"nobody else wants its pods": {
 			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
-			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNoConflict, words: []string{"no other autoscaler"},
+			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNoConflict,
+			words: []string{"no other autoscaler"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,13 +135,22 @@ func TestProfileConditions(t *testing.T) {
 
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
-	in := summaryInput{key: govern.ProfileKey{Kind: govern.KindClusterProfile, Name: "all"}, spec: &v1alpha1.MemoryProfileSpec{}}
+	in := summaryInput{
+		key: govern.ProfileKey{Kind: govern.KindClusterProfile, Name: "all"}, spec: &v1alpha1.MemoryProfileSpec{},
+	}
 	for i := range 50 {
-		in.recommendations = append(in.recommendations, recommendationOf(fmt.Sprintf("w%02d", i), int64(i%7), v1alpha1.Coverage{Governed: 1, Injected: 1}))
+		in.recommendations = append(
+			in.recommendations,
+			recommendationOf(fmt.Sprintf("w%02d", i), int64(i%7), v1alpha1.Coverage{Governed: 1, Injected: 1}),
+		)
 	}
 	status := summarize(in)
-	if len(status.Workloads) != maxWorkloads || status.WorkloadsOmitted != 30 || status.Pods != "50/50" || status.OOMKills != 147 {
-		t.Errorf("%d listed, %d omitted, pods %s, %d kills; want 20, 30, 50/50, 147", len(status.Workloads), status.WorkloadsOmitted, status.Pods, status.OOMKills)
+	if len(status.Workloads) != maxWorkloads || status.WorkloadsOmitted != 30 || status.Pods != "50/50" ||
+		status.OOMKills != 147 {
+		t.Errorf(
+			"%d listed, %d omitted, pods %s, %d kills; want 20, 30, 50/50, 147", len(status.Workloads), status.WorkloadsOmitted,
+			status.Pods, status.OOMKills,
+		)
 	}
 	if first := status.Workloads[0]; first.Name != "Deployment shop/w06" || first.OOMKills != 6 {
 		t.Errorf("first is %+v, want Deployment shop/w06 with 6 kills", first)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Trigger is a source that anybody may call: it queues the keys it is given once its controller has started, and drops them before. A
-// controller reconciles everything when it starts, so nothing is missed.
+// Trigger is a source that anybody may call: it queues the keys it is given once its controller has started, and drops
+// them before. A controller reconciles everything when it starts, so nothing is missed.
 type Trigger[key comparable] struct {
 	queue atomic.Pointer[triggerQueue[key]]
 }

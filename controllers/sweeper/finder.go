@@ -20,7 +20,9 @@ import (
 
 // MetaOf is what says whose a record is.
 func MetaOf(record client.Object) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp()}
+	return &metav1.ObjectMeta{
+		OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp(),
+	}
 }
 
 // Finder answers whether workloads exist.
@@ -28,8 +30,8 @@ type Finder struct {
 	Cached, Live client.Reader
 }
 
-// Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow pods yet. With an
-// error nothing is known.
+// Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
+// pods yet. With an error nothing is known.
 func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod

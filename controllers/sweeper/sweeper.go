@@ -20,12 +20,14 @@ import (
 	"github.com/memfit/memfit/internal/records"
 )
 
-// Sweeper deletes records of workloads that do not exist. Its Start checks all of them once, on the leader: an older memfit left records
-// without an owner, which the garbage collector never removes, and workloads may have gone while no memfit ran.
+// Sweeper deletes records of workloads that do not exist. Its Start checks all of them once, on the leader: an older
+// memfit left records without an owner, which the garbage collector never removes, and workloads may have gone while no
+// memfit ran.
 type Sweeper struct {
 	// Client reads workloads from the cache, and deletes.
 	client.Client
-	// Live lists records, metadata only, and confirms from the API server that a workload is gone before anything is deleted.
+	// Live lists records, metadata only, and confirms from the API server that a workload is gone before anything is
+	// deleted.
 	Live client.Reader
 }
 
@@ -39,8 +41,9 @@ const (
 // NeedLeaderElection is true: one that deletes is enough.
 func (Sweeper) NeedLeaderElection() bool { return true }
 
-// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 of them that are all
-// nobody's take minutes, in which the API server serves two requests at a time less than it would serve to kubectl.
+// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 of them
+// that are all nobody's take minutes, in which the API server serves two requests at a time less than it would serve to
+// kubectl.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
 	_ = wait.PollUntilContextCancel(ctx, sweepAgain, true, func(ctx context.Context) (bool, error) {
@@ -127,7 +130,8 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	return failed
 }
 
-// Judge asks the API server whose a record is, and deletes it if it is nobody's: this very version of it, and no later one.
+// Judge asks the API server whose a record is, and deletes it if it is nobody's: this very version of it, and no later
+// one.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
 	presence, err := Finder{Cached: w.Client, Live: w.Live}.Confirm(ctx, of)
 	action, why := records.Judge(MetaOf(record), of, presence)
@@ -135,7 +139,9 @@ func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client
 		return false, err
 	}
 	uid, version := record.GetUID(), record.GetResourceVersion()
-	if err := w.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version}); client.IgnoreNotFound(err) != nil {
+	if err := w.Delete(
+		ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version},
+	); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("deleting %s/%s, because %s: %w", record.GetNamespace(), record.GetName(), why, err)
 	}
 	logf.FromContext(ctx).Info("Deleted a record", "record", client.ObjectKeyFromObject(record), "why", why)

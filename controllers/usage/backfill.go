@@ -18,8 +18,8 @@ import (
 const (
 	// pastReaders is the number of workloads whose past is read at once: a monitoring system has other users.
 	backfillReaders = 2
-	// pastTries is how often a past that cannot be read is asked for, pastPause apart, twice as long each time. Then memfit lives with
-	// what it sees itself, until its next start.
+	// pastTries is how often a past that cannot be read is asked for, pastPause apart, twice as long each time. Then
+	// memfit lives with what it sees itself, until its next start.
 	backfillTries = 4
 	backfillPause = time.Minute
 )
@@ -77,7 +77,8 @@ func (p *HistoryBackfill) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get asks for a workload's past, and hands it over when it is there, until [HistoryBackfill.Forget]. A past that cannot be read is empty.
+// Get asks for a workload's past, and hands it over when it is there, until [HistoryBackfill.Forget]. A past that
+// cannot be read is empty.
 func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +130,8 @@ func (p *HistoryBackfill) finish(w memory.WorkloadRef, containers map[string]*hi
 	}
 }
 
-// read makes histories of a workload's past. It fails in silence but for the log: what memfit sees itself is enough to go on.
+// read makes histories of a workload's past. It fails in silence but for the log: what memfit sees itself is enough to
+// go on.
 func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) map[string]*history.Container {
 	log := logf.FromContext(ctx).WithValues("workload", w.String(), "source", p.Name)
 	pause := backfillPause

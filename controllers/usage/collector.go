@@ -21,7 +21,8 @@ import (
 
 // Where kubelets answer, and how much memory pods may have there.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
-// What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in config/rbac/usage_reader_role.yaml.
+// What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in
+// config/rbac/usage_reader_role.yaml.
 
 // Gap is a node whose usage cannot be read.
 type Gap struct {
@@ -37,7 +38,8 @@ type Queue interface {
 	Enqueue(...memory.WorkloadRef)
 }
 
-// Collector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the leader.
+// Collector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the
+// leader.
 type Collector struct {
 	// Reader reads nodes from the cache.
 	Reader client.Reader
@@ -103,7 +105,9 @@ func (u *Collector) nodes(ctx context.Context) ([]usage.Node, []Gap) {
 			missing = append(missing, Gap{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
 			continue
 		}
-		nodes = append(nodes, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port})
+		nodes = append(
+			nodes, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port},
+		)
 	}
 	return nodes, missing
 }
@@ -121,8 +125,8 @@ func address(node *corev1.Node) string {
 	return node.Name
 }
 
-// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when it opens, not
-// every time somebody knocks.
+// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when it
+// opens, not every time somebody knocks.
 func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []Gap) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

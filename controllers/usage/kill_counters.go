@@ -15,13 +15,15 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// The kernel's kill counters of living containers are in /metrics/cadvisor of the kubelet; the right is in config/rbac/usage_reader_role.yaml.
+// The kernel's kill counters of living containers are in /metrics/cadvisor of the kubelet; the right is in
+// config/rbac/usage_reader_role.yaml.
 
-// DefaultKillCountersEvery is how often the counters are read: they cost a kubelet more than a summary, and they do not go away.
+// DefaultKillCountersEvery is how often the counters are read: they cost a kubelet more than a summary, and they do not
+// go away.
 const DefaultKillCountersEvery = time.Minute
 
-// KillCounters reads how many processes the kernel killed inside of containers that live on, which no pod status tells. It runs on the
-// leader, over the nodes that host governed pods, with the backoff of [usage.Collector].
+// KillCounters reads how many processes the kernel killed inside of containers that live on, which no pod status tells.
+// It runs on the leader, over the nodes that host governed pods, with the backoff of [usage.Collector].
 type KillCounters struct {
 	// Nodes says where governed pods run.
 	Nodes *Collector
@@ -55,7 +57,8 @@ func (k *KillCounters) Start(ctx context.Context) error {
 	}
 }
 
-// collect runs one cycle. That counters cannot be read is logged when it begins: kills of main processes are counted anyway.
+// collect runs one cycle. That counters cannot be read is logged when it begins: kills of main processes are counted
+// anyway.
 func (k *KillCounters) collect(ctx context.Context) {
 	nodes, _ := k.Nodes.nodes(ctx)
 	gaps := k.Collector.Each(ctx, nodes, func(usage.Node, usage.Reading) {})
@@ -64,7 +67,10 @@ func (k *KillCounters) collect(ctx context.Context) {
 		silent[g.Node.Name] = true
 		k.Nodes.Metrics.scrapeErrors.WithLabelValues(countersOf{}.Name()).Inc()
 		if !k.silent[g.Node.Name] {
-			logf.FromContext(ctx).Info("Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node.Name, "reason", g.Err.Error())
+			logf.FromContext(ctx).Info(
+				"Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node.Name,
+				"reason", g.Err.Error(),
+			)
 		}
 	}
 	k.silent = silent

@@ -19,7 +19,9 @@ import (
 )
 
 // act does to running pods what the step decided, which the checkpoint says already.
-func (r *Reconciler) act(ctx context.Context, s *workload.Snapshot, m *workload.State, actions []apply.Action, now time.Time) error {
+func (r *Reconciler) act(
+	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []apply.Action, now time.Time,
+) error {
 	var failed error
 	for _, a := range actions {
 		result, err := r.carryOut(ctx, s, a)
@@ -80,16 +82,23 @@ func outcomeOf(a apply.Action, err error) (workload.Outcome, error) {
 		return workload.Outcome{}, nil
 	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
-		return workload.Outcome{Kind: workload.OutcomeRefused, Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
-			"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
+		return workload.Outcome{Kind: workload.OutcomeRefused,
+			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
+				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
 	case evicts && apierrors.IsTooManyRequests(err):
 		return workload.Outcome{Kind: workload.OutcomeBudget}, nil
 	case a.Restart && apierrors.IsForbidden(err):
-		return workload.Outcome{Kind: workload.OutcomeRefused, Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " + quote.Line(err.Error())}, nil
+		return workload.Outcome{
+			Kind: workload.OutcomeRefused,
+			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
+				quote.Line(err.Error()),
+		}, nil
 	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
-		return workload.Outcome{Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err)}, nil
+		return workload.Outcome{
+			Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err),
+		}, nil
 	}
 	return workload.Outcome{}, err
 }

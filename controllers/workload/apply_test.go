@@ -56,7 +56,8 @@ func (f *fleet) killed() {
 	status := &pod.Status.ContainerStatuses[0]
 	status.RestartCount++
 	status.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		Reason: "OOMKilled", ExitCode: 137, StartedAt: metav1.NewTime(f.clock.Now().Add(-time.Minute)), FinishedAt: metav1.NewTime(f.clock.Now()), ContainerID: "containerd://" + pod.Name + status.ContainerID,
+		Reason: "OOMKilled", ExitCode: 137, StartedAt: metav1.NewTime(f.clock.Now().Add(-time.Minute)),
+		FinishedAt: metav1.NewTime(f.clock.Now()), ContainerID: "containerd://" + pod.Name + status.ContainerID,
 	}}
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(f.clock.Now())}}
 	status.ContainerID += "x"
@@ -99,8 +100,15 @@ func inPlace(edits ...func(*v1alpha1.SizingSpec)) func(*v1alpha1.MemoryProfileSp
 
 // onNode makes the node of all pods. The API server takes no resize without one, nor beyond what it can hold.
 func onNode(w *world) {
-	room := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourceCPU: resource.MustParse("16")}
-	expect.Applied(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}})
+	room := corev1.ResourceList{
+		corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourceCPU: resource.MustParse("16"),
+	}
+	expect.Applied(
+		w.ctx, w.client,
+		&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room},
+		},
+	)
 	DeferCleanup(func() { expect.Deleted(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}) })
 }
 
@@ -145,7 +153,9 @@ var _ = Describe("A recommendation that is applied", func() {
 		rec := f.looks()
 		Expect([]string{f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"), "web-0 is the canary")
 		Expect(f.limitOf(0)).NotTo(Equal("256Mi"), "%v", rec.Status.Conditions)
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Watching", ContainSubstring("web-0, the first of 3")))
+		Expect(rec.Status.Conditions).To(
+			applied(metav1.ConditionFalse, "Watching", ContainSubstring("web-0, the first of 3")),
+		)
 
 		By("losing everything that is not on the API server")
 		w.restart()
@@ -155,7 +165,10 @@ var _ = Describe("A recommendation that is applied", func() {
 		rec = f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
 		Expect(w.recorder.about("Reverted")).To(ConsistOf(
-			And(HavePrefix("Warning Pod/web-0"), ContainSubstring("is rolled back from every pod, to 256Mi, because pod web-0 was OOM killed at it")),
+			And(
+				HavePrefix("Warning Pod/web-0"),
+				ContainSubstring("is rolled back from every pod, to 256Mi, because pod web-0 was OOM killed at it"),
+			),
 			HavePrefix("Warning Deployment/web")))
 		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("256Mi"), "new pods get it, too")
@@ -183,14 +196,22 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.limitOf(0)).To(Equal("256Mi"))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Paused", ContainSubstring("Namespace "+w.namespace+"-home, which stops every change")))
+		Expect(rec.Status.Conditions).To(
+			applied(
+				metav1.ConditionFalse, "Paused", ContainSubstring("Namespace "+w.namespace+"-home, which stops every change"),
+			),
+		)
 	})
 
 	It("is done by a memfit that finds it written down and not done", func() {
 		profiled()
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error { return errors.New("killed") }
+		w.reconciler.Resize = func(
+			context.Context, *corev1.Pod, map[string]recommend.Size,
+		) error {
+			return errors.New("killed")
+		}
 		f.killed()
 		Expect(f.reconcile(f.ref)).To(MatchError(ContainSubstring("killed")))
 		Expect(f.limitOf(0)).To(Equal("256Mi"))
@@ -214,7 +235,9 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.looks()
 		rec := f.looks()
 		Expect(asked).To(Equal(1))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("must be less than or equal to memory limit")))
+		Expect(rec.Status.Conditions).To(
+			applied(metav1.ConditionFalse, "Refused", ContainSubstring("must be less than or equal to memory limit")),
+		)
 		Expect(w.recorder.about("ResizeRefused")).To(HaveLen(1))
 	})
 
@@ -225,12 +248,16 @@ var _ = Describe("A recommendation that is applied", func() {
 		asked := 0
 		w.reconciler.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
 			asked++
-			return apierrors.NewGenericServerResponse(http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true)
+			return apierrors.NewGenericServerResponse(
+				http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true,
+			)
 		}
 		f.killed()
 		rec := f.looks()
 		Expect(asked).To(Equal(1))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Refused", ContainSubstring("InPlacePodVerticalScaling")))
+		Expect(rec.Status.Conditions).To(
+			applied(metav1.ConditionFalse, "Refused", ContainSubstring("InPlacePodVerticalScaling")),
+		)
 	})
 
 	It("evicts what cannot be resized in place, when the budget allows it, and nothing else", func() {
@@ -238,7 +265,9 @@ var _ = Describe("A recommendation that is applied", func() {
 		two := intstr.FromInt32(2)
 		budget := &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
-			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
 		}
 		expect.Applied(w.ctx, w.client, budget)
 		f := newFleet(w, 2)
@@ -281,7 +310,11 @@ var _ = Describe("The resize of a pod", func() {
 		patch := []byte(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":"600Mi"}}}]}}`)
 		w.passes(time.Second)
 		time.Sleep(1100 * time.Millisecond) // managed fields know seconds
-		Expect(w.client.SubResource("resize").Patch(w.ctx, now, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner("vpa-updater"))).To(Succeed())
+		Expect(
+			w.client.SubResource("resize").Patch(
+				w.ctx, now, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner("vpa-updater"),
+			),
+		).To(Succeed())
 		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		slim, err := informers.SlimPod(now)
 		Expect(err).NotTo(HaveOccurred())

@@ -23,12 +23,13 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of leader, or a write
-// of which nobody knows whether it happened.
+// load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of
+// leader, or a write of which nobody knows whether it happened.
 func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, error) {
 	ref := s.Owner.Ref
 	e, known := r.states.get(ref)
-	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID { // deleted and made again: maybe another program
+	// deleted and made again: maybe another program
+	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID {
 		r.states.drop(ref)
 		r.Metrics.forget(ref)
 		known = false
@@ -72,8 +73,8 @@ func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot)
 	return stored, nil
 }
 
-// restore makes the state what the checkpoint says, unless it is the version that the state was written to: then a write that failed
-// did not happen, and the state goes on from there.
+// restore makes the state what the checkpoint says, unless it is the version that the state was written to: then a
+// write that failed did not happen, and the state goes on from there.
 func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
 	switch {
 	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
@@ -108,16 +109,19 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	}
 }
 
-// due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history may, because
-// losing minutes of samples changes no number.
+// due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history
+// may, because losing minutes of samples changes no number.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
-	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
+	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) ||
+		!bytes.Equal(status.Sizing, e.saved.Sizing) ||
 		histories && now.Sub(e.savedAt) >= every
 }
 
-// save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with. When it fails, the
-// state in memory is as it was, and the events stay in the inbox.
-func (r *Reconciler) save(ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time) error {
+// save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with.
+// When it fails, the state in memory is as it was, and the events stay in the inbox.
+func (r *Reconciler) save(
+	ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time,
+) error {
 	status, err := next.Pack()
 	if err != nil {
 		return err
@@ -136,10 +140,15 @@ func (r *Reconciler) save(ctx context.Context, owner memory.Workload, e *entry, 
 	return nil
 }
 
-func (r *Reconciler) write(ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus) error {
+func (r *Reconciler) write(
+	ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus,
+) error {
 	c := e.checkpoint.DeepCopy()
 	if c.ResourceVersion == "" {
-		c.ObjectMeta = metav1.ObjectMeta{Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)}}
+		c.ObjectMeta = metav1.ObjectMeta{
+			Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref),
+			OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)},
+		}
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("creating MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
@@ -147,7 +156,8 @@ func (r *Reconciler) write(ctx context.Context, owner memory.Workload, e *entry,
 		e.suspect = true
 	}
 	c.Status = status
-	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its state.
+	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its
+	// state.
 	if err := r.Status().Update(ctx, c); err != nil {
 		return fmt.Errorf("writing MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 	}
@@ -155,7 +165,8 @@ func (r *Reconciler) write(ctx context.Context, owner memory.Workload, e *entry,
 	return nil
 }
 
-// recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in it.
+// recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in
+// it.
 func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	ref := s.Owner.Ref
 	var stored v1alpha1.MemoryRecommendation

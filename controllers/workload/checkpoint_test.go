@@ -24,7 +24,9 @@ var _ = Describe("The largest checkpoint", func() {
 		c = expect.Exists(w.ctx, w.client, w.namespace, "full", c)
 		c.Status = v1alpha1.MemoryCheckpointStatus{Version: workload.CheckpointVersion}
 		for i := range workload.MaxContainers {
-			c.Status.Containers = append(c.Status.Containers, v1alpha1.CheckpointContainer{Name: fmt.Sprintf("app-%02d", i), History: make([]byte, 1536)})
+			c.Status.Containers = append(
+				c.Status.Containers, v1alpha1.CheckpointContainer{Name: fmt.Sprintf("app-%02d", i), History: make([]byte, 1536)},
+			)
 		}
 		data, err := json.Marshal(c)
 		Expect(err).NotTo(HaveOccurred())

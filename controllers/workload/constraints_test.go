@@ -105,11 +105,14 @@ func (w *world) vertical(mode string) *unstructured.Unstructured {
 
 func (w *world) horizontal(resource corev1.ResourceName) *autoscalingv2.HorizontalPodAutoscaler {
 	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
-	h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "web",
+	}
 	h.Spec.MaxReplicas = 3
 	h.Spec.Metrics = []autoscalingv2.MetricSpec{{
 		Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-			Name: resource, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(80))},
+			Name:   resource,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(80))},
 		},
 	}}
 	return h
@@ -125,8 +128,13 @@ var _ = Describe("The neighbourhood", func() {
 		}
 		ranges := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "bounds"}}
 		ranges.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount("memory", "512Mi")}}
-		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "team"}, Spec: corev1.ResourceQuotaSpec{Hard: amount("limits.memory", "4Gi")}}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Status: corev1.NodeStatus{Allocatable: amount("memory", "7Gi")}}
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "team"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: amount("limits.memory", "4Gi")},
+		}
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Status: corev1.NodeStatus{Allocatable: amount("memory", "7Gi")},
+		}
 		expect.Applied(w.ctx, w.client, ranges, quota, node)
 		quota.Status = corev1.ResourceQuotaStatus{Hard: amount("limits.memory", "4Gi"), Used: amount("limits.memory", "3Gi")}
 		Expect(w.client.Status().Update(w.ctx, quota)).To(Succeed(), "nobody counts on an API server alone")
@@ -138,16 +146,22 @@ var _ = Describe("The neighbourhood", func() {
 		Expect(facts.NodeSize).To(HaveKeyWithValue(w.namespace, 7*memory.GiB))
 		Expect(facts.LargestNode).To(Equal(slices.Max(slices.Collect(maps.Values(facts.NodeSize)))))
 		Expect(facts.Conflict).To(BeEmpty())
-		Expect(s.facts(Default, memory.WorkloadRef{Kind: "Deployment", Namespace: "default", Name: "web"}).Range).To(Equal(neighbours.Range{}), "another namespace")
+		Expect(
+			s.facts(Default, memory.WorkloadRef{Kind: "Deployment", Namespace: "default", Name: "web"}).Range,
+		).To(Equal(neighbours.Range{}), "another namespace")
 
 		s.feed.Inbox.AddPod("1", types.NamespacedName{Namespace: w.namespace, Name: "web-1"}, w.deployment())
 		ranges.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount("memory", "256Mi")}}
 		Expect(w.client.Update(w.ctx, ranges)).To(Succeed())
 		Expect(s.next()).To(Equal(w.deployment()), "a LimitRange speaks to all in its namespace")
-		Eventually(func(g Gomega) memory.Bytes { return s.facts(g, w.deployment()).Range.Max }).Should(Equal(256 * memory.MiB))
+		Eventually(
+			func(g Gomega) memory.Bytes { return s.facts(g, w.deployment()).Range.Max },
+		).Should(Equal(256 * memory.MiB))
 
 		expect.Deleted(w.ctx, w.client, node)
-		Eventually(func(g Gomega) map[string]memory.Bytes { return s.facts(g, w.deployment()).NodeSize }).ShouldNot(HaveKey(w.namespace))
+		Eventually(
+			func(g Gomega) map[string]memory.Bytes { return s.facts(g, w.deployment()).NodeSize },
+		).ShouldNot(HaveKey(w.namespace))
 	})
 
 	It("agrees with the API server about what a LimitRange refuses", func() {
@@ -165,7 +179,9 @@ var _ = Describe("The neighbourhood", func() {
 			InitContainer("setup", build.Request("200Mi"), build.Limit("256Mi")).Obj()
 		Expect(w.client.Create(w.ctx, pod.DeepCopy(), client.DryRunAll)).To(Succeed())
 
-		facts := neighbours.About(w.alone("web"), []string{"app"}, pod, neighbours.Objects{LimitRanges: []corev1.LimitRange{*ranges}})
+		facts := neighbours.About(
+			w.alone("web"), []string{"app"}, pod, neighbours.Objects{LimitRanges: []corev1.LimitRange{*ranges}},
+		)
 		admitted, refused := 0, 0
 		for _, request := range []memory.Bytes{0, 32, 64, 200, 256, 300, 472, 513} {
 			for _, limit := range []memory.Bytes{64, 128, 256, 400, 472, 473, 512, 600} {
@@ -174,7 +190,9 @@ var _ = Describe("The neighbourhood", func() {
 					continue // refused by everybody
 				}
 				changed := pod.DeepCopy()
-				changed.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}}
+				changed.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()},
+				}
 				if size.Request > 0 {
 					changed.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
 				}
@@ -187,7 +205,10 @@ var _ = Describe("The neighbourhood", func() {
 				}
 				why := facts.Refusal(pod, map[string]neighbours.Size{"app": size})
 				refuses := why != ""
-				Expect(refuses).To(Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why, err)
+				Expect(refuses).To(
+					Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why,
+					err,
+				)
 			}
 		}
 		Expect(min(admitted, refused)).To(BeNumerically(">", 5), "%d admitted, %d refused", admitted, refused)
@@ -203,7 +224,9 @@ var _ = Describe("The neighbourhood", func() {
 		h.Spec.Metrics[0].Resource.Name = corev1.ResourceMemory
 		Expect(w.client.Update(w.ctx, h)).To(Succeed())
 		Expect(s.next()).To(Equal(w.deployment()))
-		Eventually(s.conflict(w.deployment())).Should(Equal("HorizontalPodAutoscaler " + w.namespace + "/web (scales on memory)"))
+		Eventually(s.conflict(w.deployment())).Should(
+			Equal("HorizontalPodAutoscaler " + w.namespace + "/web (scales on memory)"),
+		)
 
 		h.Status.CurrentReplicas = 2
 		Expect(w.client.Status().Update(w.ctx, h)).To(Succeed())
@@ -217,7 +240,10 @@ var _ = Describe("The neighbourhood", func() {
 		s := moveIn()
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty(), "the API server has never heard of them")
 
-		definition := envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "verticalpodautoscaler.yaml")}, ErrorIfPathMissing: true, MaxTime: 20 * time.Second, PollInterval: 50 * time.Millisecond}
+		definition := envtest.CRDInstallOptions{
+			Paths: []string{filepath.Join("testdata", "verticalpodautoscaler.yaml")}, ErrorIfPathMissing: true,
+			MaxTime: 20 * time.Second, PollInterval: 50 * time.Millisecond,
+		}
 		_, err := envtest.InstallCRDs(config, definition)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(envtest.UninstallCRDs(config, definition)).To(Succeed()) })
@@ -225,7 +251,9 @@ var _ = Describe("The neighbourhood", func() {
 
 		s.clock.Step(constraints.VPAInterval)
 		Expect(s.next()).To(Equal(w.deployment()))
-		Eventually(s.conflict(w.deployment())).Should(Equal("VerticalPodAutoscaler " + w.namespace + "/web (updateMode Recreate, controls memory)"))
+		Eventually(s.conflict(w.deployment())).Should(
+			Equal("VerticalPodAutoscaler " + w.namespace + "/web (updateMode Recreate, controls memory)"),
+		)
 
 		off := expect.Exists(w.ctx, w.client, w.namespace, "web", informers.NewVPA())
 		Expect(unstructured.SetNestedField(off.Object, "Off", "spec", "updatePolicy", "updateMode")).To(Succeed())
@@ -254,8 +282,18 @@ func (s *said) Facts(context.Context, memory.WorkloadRef, []string, *corev1.Pod)
 var _ = Describe("A conflict with another autoscaler", func() {
 	It("stands in the recommendation until it ends, and is told once", func() {
 		w := newWorld()
-		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, func(s *v1alpha1.MemoryProfileSpec) { s.Sizing.Mode = v1alpha1.SizingOnCreate }))
-		facts := &said{all: neighbours.Facts{Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: `set its updateMode to "Off"`}}
+		w.profiled(
+			build.Profile(
+				w.namespace, "web", v1alpha1.RuntimeNative,
+				func(s *v1alpha1.MemoryProfileSpec) { s.Sizing.Mode = v1alpha1.SizingOnCreate },
+			),
+		)
+		facts := &said{
+			all: neighbours.Facts{
+				Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)",
+				Remedy:   `set its updateMode to "Off"`,
+			},
+		}
 		w.reconciler.Constraints = facts
 		pod := w.pod("web").Obj()
 		w.applied(pod)
@@ -264,10 +302,17 @@ var _ = Describe("A conflict with another autoscaler", func() {
 			GinkgoHelper()
 			w.passes(time.Minute)
 			w.seen(pod)
-			Expect(w.reconciled(w.alone("web")).Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message))
+			Expect(w.reconciled(w.alone("web")).Status.Conditions).To(
+				expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message),
+			)
 		}
-		applied(v1alpha1.ReasonConflict, And(ContainSubstring("steered by VerticalPodAutoscaler shop/web"), ContainSubstring(`set its updateMode to "Off"`)))
-		told := ContainElement(And(HavePrefix("Warning Pod/web Conflict: "), ContainSubstring("VerticalPodAutoscaler shop/web")))
+		applied(
+			v1alpha1.ReasonConflict,
+			And(ContainSubstring("steered by VerticalPodAutoscaler shop/web"), ContainSubstring(`set its updateMode to "Off"`)),
+		)
+		told := ContainElement(
+			And(HavePrefix("Warning Pod/web Conflict: "), ContainSubstring("VerticalPodAutoscaler shop/web")),
+		)
 		Expect(w.recorder.all()).To(told)
 		w.recorder.events = nil
 
@@ -275,7 +320,9 @@ var _ = Describe("A conflict with another autoscaler", func() {
 		w.reconciler.Constraints = facts
 		facts.all.Conflict = "HorizontalPodAutoscaler shop/web (scales on memory)"
 		applied(v1alpha1.ReasonConflict, ContainSubstring("HorizontalPodAutoscaler shop/web"))
-		Expect(w.recorder.all()).NotTo(ContainElement(ContainSubstring("Conflict")), "neither a restart nor another neighbour is a new conflict")
+		Expect(w.recorder.all()).NotTo(
+			ContainElement(ContainSubstring("Conflict")), "neither a restart nor another neighbour is a new conflict",
+		)
 
 		facts.all = neighbours.Facts{}
 		applied(v1alpha1.ReasonNotEnoughEvidence, Not(BeEmpty()))
@@ -287,7 +334,10 @@ var _ = Describe("A conflict with another autoscaler", func() {
 
 var _ = Describe("A raise after a kill", func() {
 	for name, facts := range map[string]neighbours.Facts{
-		v1alpha1.ReasonConflict: {Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)", Remedy: `set its updateMode to "Off"`},
+		v1alpha1.ReasonConflict: {
+			Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)",
+			Remedy:   `set its updateMode to "Off"`,
+		},
 		"LimitRange": neighbours.About(memory.WorkloadRef{}, nil, nil, neighbours.Objects{LimitRanges: []corev1.LimitRange{{
 			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("300Mi")},
@@ -305,7 +355,9 @@ var _ = Describe("A raise after a kill", func() {
 			Expect(f.reconcile(f.ref)).To(Succeed())
 			f.killed()
 			rec := f.looks()
-			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, name, Not(BeEmpty())))
+			Expect(rec.Status.Conditions).To(
+				expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, name, Not(BeEmpty())),
+			)
 			Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
 			Expect(f.limitOf(0)).To(Equal("256Mi"))
 		})

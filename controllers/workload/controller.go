@@ -73,7 +73,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
 	CheckpointEvery time.Duration
-	// StepInterval is the least time between two steps of a workload of which there is nothing but samples. 0: each sample is a reason for one.
+	// StepInterval is the least time between two steps of a workload of which there is nothing but samples. 0: each sample
+	// is a reason for one.
 	StepInterval time.Duration
 
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
@@ -81,7 +82,8 @@ type Reconciler struct {
 
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
-	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other things.
+	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other
+	// things.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)
 	}
@@ -94,8 +96,8 @@ type Reconciler struct {
 		Source() string
 	}
 
-	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when that changes.
-	// Both may be nil.
+	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when
+	// that changes. Both may be nil.
 	Problems  *govern.Problems
 	OnProblem func(...govern.ProfileKey)
 
@@ -111,8 +113,8 @@ type Reconciler struct {
 // Defaults of the workload reconciler.
 const (
 	DefaultCheckpointEvery = 10 * time.Minute
-	// workers is the number of workloads reconciled in parallel. A step takes well under a millisecond of CPU; the rest is waiting
-	// for writes.
+	// workers is the number of workloads reconciled in parallel. A step takes well under a millisecond of CPU; the rest is
+	// waiting for writes.
 	workers = 8
 )
 
@@ -132,7 +134,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of pods.
+// reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of
+// pods.
 func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	now := r.Clock.Now()
 	events, pods := r.Inbox.Pending(ref)
@@ -231,10 +234,12 @@ func namespaceGone(err error) bool {
 		return false
 	}
 	details := status.Status().Details
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) && details != nil && details.Kind == "namespaces"
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) &&
+		details != nil && details.Kind == "namespaces"
 }
 
-// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets nothing.
+// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets
+// nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
@@ -273,8 +278,8 @@ func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) 
 	return r.save(ctx, s.Owner, e, e.state, r.Clock.Now())
 }
 
-// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update loses nothing;
-// a crash loses at most CheckpointEvery of samples and no kill.
+// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
+// loses nothing; a crash loses at most CheckpointEvery of samples and no kill.
 func (r *Reconciler) Flush(ctx context.Context) {
 	log := logf.FromContext(ctx)
 	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {

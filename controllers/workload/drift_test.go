@@ -39,7 +39,10 @@ type fleet struct {
 }
 
 func newFleet(w *world, n int, annotations ...string) *fleet {
-	f := &fleet{world: w, ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "web"}, born: start.Add(-time.Hour)}
+	f := &fleet{
+		world: w, ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "web"},
+		born: start.Add(-time.Hour),
+	}
 	deployment := build.Deployment(w.namespace, "web", annotations...)
 	expect.Applied(w.ctx, w.client, deployment)
 	set := build.ReplicaSet(deployment, "5d4f8c7b9")
@@ -143,7 +146,9 @@ var _ = Describe("A pod that leaks", func() {
 		f.leaks()
 		Expect(f.left()).To(ConsistOf("web-0", "web-1"))
 		Expect(f.recommendation(f.ref).Status.Conditions).To(expect.HaveCondition(
-			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, "Climb", And(ContainSubstring("Mi"), Not(ContainSubstring("restart")))))
+			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, "Climb", And(
+				ContainSubstring("Mi"), Not(ContainSubstring("restart")),
+			)))
 		Expect(f.recommendation(f.ref).Status.Containers[0].Shape.TimeToLimit).NotTo(BeEmpty())
 		Expect(w.recorder.about("DriftDetected")).To(HaveLen(1), "told once, not at every look")
 		Expect(sum(w.reconciler.Metrics.drifting)).To(BeEquivalentTo(1))
@@ -154,7 +159,9 @@ var _ = Describe("A pod that leaks", func() {
 		f := newFleet(w, 2)
 		f.leaks()
 		Expect(f.left()).To(ConsistOf("web-1"))
-		Expect(w.recorder.about("RestartedForMemory")).To(ConsistOf(HavePrefix("Normal Pod/web-0"), HavePrefix("Normal Deployment/web")))
+		Expect(w.recorder.about("RestartedForMemory")).To(
+			ConsistOf(HavePrefix("Normal Pod/web-0"), HavePrefix("Normal Deployment/web")),
+		)
 		Expect(sum(w.reconciler.Metrics.restarts)).To(BeEquivalentTo(1))
 		Expect(string(w.checkpoint(f.ref).Status.Drift)).To(ContainSubstring("web-0"))
 		Expect(w.recommendation(f.ref).Status.OOMKills).To(BeZero())
@@ -166,7 +173,9 @@ var _ = Describe("A pod that leaks", func() {
 		f.born = start
 		f.leaks()
 		Expect(f.left()).To(ConsistOf("web-1"))
-		Expect(w.recorder.about("RestartedForMemory")).To(ContainElement(MatchRegexp(`(8[5-9]|9\d) % of its limit`)), "not while it may be warming up")
+		Expect(w.recorder.about("RestartedForMemory")).To(
+			ContainElement(MatchRegexp(`(8[5-9]|9\d) % of its limit`)), "not while it may be warming up",
+		)
 	})
 
 	It("is left alone while the workload is paused", func() {
@@ -190,7 +199,9 @@ var _ = Describe("A pod that leaks", func() {
 		two := intstr.FromInt32(2)
 		expect.Applied(w.ctx, w.client, &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
-			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
 		})
 		f := newFleet(w, 2)
 		f.leaks()
@@ -234,7 +245,9 @@ var _ = Describe("An outlier replica", func() {
 			f.uses(100, 104, 98, 240, 101)
 		}
 		Expect(f.recommendation(f.ref).Status.Containers[0].Shape.OutlierPods).To(Equal([]string{"web-3"}))
-		Expect(f.recommendation(f.ref).Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue,
+		Expect(
+			f.recommendation(f.ref).Status.Conditions,
+		).To(expect.HaveCondition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue,
 			v1alpha1.ReasonOutlierReplica, ContainSubstring("Pod web-3 uses 240Mi, its replicas 101Mi")))
 		Expect(w.recorder.about("OutlierReplica")).To(ConsistOf(HavePrefix("Warning Pod/web-3")))
 

@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// kubelet puts resizes in force as kubelets from 1.34 to 1.37.0 do: one that finds the container down changes the container and not the
-// pod's cgroup. tells: it reports what the pod's cgroup has, as from 1.36 on.
+// kubelet puts resizes in force as kubelets from 1.34 to 1.37.0 do: one that finds the container down changes the
+// container and not the pod's cgroup. tells: it reports what the pod's cgroup has, as from 1.36 on.
 type kubelet struct {
 	*fleet
 	tells  bool
@@ -61,7 +61,9 @@ func (k *kubelet) actuate(pod *corev1.Pod, status *corev1.ContainerStatus) {
 	}
 	status.Resources = &pod.Spec.Containers[0].Resources
 	if k.tells {
-		pod.Status.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: k.cgroup[pod.Name]}}
+		pod.Status.Resources = &corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: k.cgroup[pod.Name]},
+		}
 	}
 }
 
@@ -138,7 +140,9 @@ var _ = Describe("A limit that is not in force", func() {
 	}
 
 	// crashLoop dies at whatever holds it, until that is 305 MiB.
-	crashLoop := func(k *kubelet, life time.Duration, rounds int) (highest memory.Bytes, rec *v1alpha1.MemoryRecommendation) {
+	crashLoop := func(k *kubelet, life time.Duration, rounds int) (
+		highest memory.Bytes, rec *v1alpha1.MemoryRecommendation,
+	) {
 		GinkgoHelper()
 		for range rounds {
 			if k.inForce(0) < 305*memory.MiB {
@@ -156,7 +160,9 @@ var _ = Describe("A limit that is not in force", func() {
 		return highest, rec
 	}
 
-	for name, tells := range map[string]bool{"of a kubelet that reports the pod's cgroup": true, "of one that does not": false} {
+	for name, tells := range map[string]bool{
+		"of a kubelet that reports the pod's cgroup": true, "of one that does not": false,
+	} {
 		It("never makes a crash loop a runaway: "+name, func() {
 			profiled()
 			k := newKubelet(fleetOf(w, 1, "32Mi"), "32Mi")
@@ -165,7 +171,9 @@ var _ = Describe("A limit that is not in force", func() {
 			highest, rec := crashLoop(k, 20*time.Second, 20)
 			Expect(highest).To(BeNumerically("<=", 3*305*memory.MiB), highest.String())
 			Expect(k.inForce(0)).To(BeNumerically(">=", 305*memory.MiB), "%s: %v", k.inForce(0), rec.Status.Conditions)
-			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionTrue, "UpToDate", Not(BeEmpty())))
+			Expect(rec.Status.Conditions).To(
+				expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionTrue, "UpToDate", Not(BeEmpty())),
+			)
 		})
 	}
 
@@ -188,7 +196,8 @@ var _ = Describe("A limit that is not in force", func() {
 			highest = max(highest, memory.FromQuantity(resource.MustParse(k.limitOf(0))))
 		}
 		Expect(highest).To(BeNumerically("<=", 3*305*memory.MiB), highest.String())
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, "NotEffective",
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
+			"NotEffective",
 			And(ContainSubstring("held to 32Mi"), ContainSubstring("kubectl -n "+w.namespace+" delete pod web-0"))))
 		Expect(asked).To(BeNumerically("<=", 3))
 	})
@@ -210,28 +219,29 @@ var _ = Describe("A limit that is not in force", func() {
 		Expect(w.recorder.about("EvictedForResize")).NotTo(BeEmpty())
 	})
 
-	It("does not end a raise that others still wait for: three replicas that all die, of which one was raised first", func() {
-		profiled()
-		k := newKubelet(fleetOf(w, 3, "64Mi"), "64Mi")
-		Expect(k.reconcile(k.ref)).To(Succeed())
-		for range 6 {
-			for i := range k.pods {
-				if k.inForce(i) < 80*memory.MiB {
-					k.dies(i, 20*time.Second)
+	It("does not end a raise that others still wait for: three replicas that all die, of which one was raised first",
+		func() {
+			profiled()
+			k := newKubelet(fleetOf(w, 3, "64Mi"), "64Mi")
+			Expect(k.reconcile(k.ref)).To(Succeed())
+			for range 6 {
+				for i := range k.pods {
+					if k.inForce(i) < 80*memory.MiB {
+						k.dies(i, 20*time.Second)
+						k.looks()
+						k.passes(10 * time.Second)
+						k.starts(i)
+					}
 					k.looks()
-					k.passes(10 * time.Second)
-					k.starts(i)
+					k.passes(20 * time.Second)
 				}
-				k.looks()
-				k.passes(20 * time.Second)
 			}
-		}
-		rec := k.looks()
-		for i := range k.pods {
-			Expect(k.inForce(i)).To(BeNumerically(">=", 80*memory.MiB), "pod %d: %v", i, rec.Status.Conditions)
-		}
-		Expect(conditionOf(rec, v1alpha1.ConditionApplied).Reason).To(Equal("UpToDate"), "%v", rec.Status.Conditions)
-	})
+			rec := k.looks()
+			for i := range k.pods {
+				Expect(k.inForce(i)).To(BeNumerically(">=", 80*memory.MiB), "pod %d: %v", i, rec.Status.Conditions)
+			}
+			Expect(conditionOf(rec, v1alpha1.ConditionApplied).Reason).To(Equal("UpToDate"), "%v", rec.Status.Conditions)
+		})
 })
 
 var _ = Describe("Two leaders that overlap a resize", func() {
@@ -283,9 +293,10 @@ var _ = Describe("Two reasons to evict", func() {
 		f := newFleet(w, 4)
 		f.leaks() // the first is in danger now, and only reported
 		least := resource.MustParse("400Mi")
-		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, restarting, inPlace(orEvict, func(s *v1alpha1.SizingSpec) {
-			s.Limit = &v1alpha1.Bounds{Min: &least} // and all of them are to have more
-		})))
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, restarting,
+			inPlace(orEvict, func(s *v1alpha1.SizingSpec) {
+				s.Limit = &v1alpha1.Bounds{Min: &least} // and all of them are to have more
+			})))
 		for range 4 {
 			f.passes(15 * time.Second)
 			for i, p := range f.pods {
@@ -305,7 +316,9 @@ var _ = Describe("A stale resize", func() {
 		expect.Applied(w.ctx, w.client, w.pod("web").Obj())
 		stale := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
-		Expect(resize(w.ctx, stale, map[string]recommend.Size{"app": {Limit: 600 * memory.MiB}})).To(Succeed(), "another leader")
+		Expect(
+			resize(w.ctx, stale, map[string]recommend.Size{"app": {Limit: 600 * memory.MiB}}),
+		).To(Succeed(), "another leader")
 		Expect(resize(w.ctx, stale, map[string]recommend.Size{"app": {Limit: 512 * memory.MiB}})).To(MatchError(errChanged))
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("600Mi"))

@@ -14,7 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// entry is what the reconciler holds of one workload: its state, and what is known of the objects that it is written to.
+// entry is what the reconciler holds of one workload: its state, and what is known of the objects that it is written
+// to.
 type entry struct {
 	// mu is held for a reconcile, and while everything is written at the end.
 	mu sync.Mutex
@@ -25,8 +26,8 @@ type entry struct {
 	// restUntil is when samples alone are a reason for a step again; zero: at once.
 	restUntil time.Time
 
-	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it holds of what
-	// was counted and begun, since savedAt.
+	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it
+	// holds of what was counted and begun, since savedAt.
 	checkpoint v1alpha1.MemoryCheckpoint
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time

@@ -16,8 +16,8 @@ import (
 // evictionTimeout is for one attempt.
 const evictionTimeout = 10 * time.Second
 
-// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It asks once: a PodDisruptionBudget answers 429 with
-// Retry-After, and client-go would hold up a worker for minutes by asking ten times.
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It asks once: a PodDisruptionBudget answers
+// 429 with Retry-After, and client-go would hold up a worker for minutes by asking ten times.
 func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
 	return func(ctx context.Context, pod *corev1.Pod) error {
 		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)

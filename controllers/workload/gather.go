@@ -18,8 +18,11 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// gather reads the workload's pods, and who governs them. Pods that turn out to belong to another workload are sent there with what they show.
-func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName) (*workload.Snapshot, error) {
+// gather reads the workload's pods, and who governs them. Pods that turn out to belong to another workload are sent
+// there with what they show.
+func (r *Reconciler) gather(
+	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
+) (*workload.Snapshot, error) {
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Unmeasured}
 	policies, of := map[types.UID]workload.PodPolicy{}, map[types.UID]types.UID{}
 	for _, key := range keys {
@@ -43,7 +46,8 @@ func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events 
 		}
 		r.Inbox.Owned(pod.UID, resolved.UID)
 		policies[pod.UID] = workload.PodPolicy{
-			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims, Paused: resolved.Paused,
+			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims,
+			Paused: resolved.Paused,
 		}
 		of[pod.UID] = resolved.UID
 		s.Pods = append(s.Pods, pod)
@@ -64,8 +68,8 @@ func (r *Reconciler) gather(ctx context.Context, ref memory.WorkloadRef, events 
 	return s, nil
 }
 
-// lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not work against a
-// neighbour because it did not see it.
+// lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
+// work against a neighbour because it did not see it.
 func (r *Reconciler) lookAround(ctx context.Context, s *workload.Snapshot) error {
 	if r.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil
@@ -97,8 +101,8 @@ func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	}
 }
 
-// placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same containers, so they
-// share one list.
+// placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same
+// containers, so they share one list.
 func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 	placed := make(map[types.UID]inbox.Placement, len(s.Governed))
 	var last []string

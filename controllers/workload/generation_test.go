@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/test/build"
 )
 
-// waited is what tools that wait for custom resources make of one (kstatus, by which Flux, Argo CD and `kubectl wait` judge): first
-// whether the status is about the object as it is, then its condition Ready.
+// waited is what tools that wait for custom resources make of one (kstatus, by which Flux, Argo CD and `kubectl wait`
+// judge): first whether the status is about the object as it is, then its condition Ready.
 func waited(rec *v1alpha1.MemoryRecommendation) string {
 	if rec.Status.ObservedGeneration != rec.Generation {
 		return "InProgress: observedGeneration is not the object's generation"

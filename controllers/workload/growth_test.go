@@ -28,7 +28,9 @@ var _ = Describe("Growth", func() {
 	// died is a pod of the Job run that ended for good.
 	died := func(name, limit string, after time.Duration, reason string, code int32) *corev1.Pod {
 		ended := build.Ended(w.clock.Now().Add(-time.Second), reason, code)
-		p := w.pod(name, build.Limit(limit), build.Request(limit), ended).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).OwnedBy(run, "batch/v1", "Job").Obj()
+		p := w.pod(
+			name, build.Limit(limit), build.Request(limit), ended,
+		).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).OwnedBy(run, "batch/v1", "Job").Obj()
 		end := p.Status.ContainerStatuses[0].State.Terminated
 		end.StartedAt = metav1.NewTime(end.FinishedAt.Add(-after))
 		return p
@@ -48,7 +50,9 @@ var _ = Describe("Growth", func() {
 		w.applied(larger.Obj())
 		rec := w.reconciled(w.jobRef("run"))
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Keep"))
-		Expect(rec.Status.Summary).To(Equal("Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at " + start.Add(-time.Second).UTC().Format("15:04:05Z")))
+		Expect(rec.Status.Summary).To(
+			Equal("Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at " + start.Add(-time.Second).UTC().Format("15:04:05Z")),
+		)
 	})
 
 	// The demo's third act: the pods of before are gone, and the first look at the next one finds it restarted twice.
@@ -60,11 +64,15 @@ var _ = Describe("Growth", func() {
 		w.deleted(before)
 		w.passes(time.Minute)
 		now := w.clock.Now()
-		next := w.pod("web-2", build.Limit("512Mi"), build.OOMKilled(now.Add(-20*time.Second)), build.OOMKilled(now.Add(-5*time.Second))).OwnedBy(run, "batch/v1", "Job").Obj()
+		next := w.pod(
+			"web-2", build.Limit("512Mi"), build.OOMKilled(now.Add(-20*time.Second)), build.OOMKilled(now.Add(-5*time.Second)),
+		).OwnedBy(run, "batch/v1", "Job").Obj()
 		w.applied(next)
 		rec := w.reconciled(w.jobRef("run"))
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
-		Expect(rec.Status.Summary).To(ContainSubstring("OOM-killed at 512Mi at " + now.Add(-5*time.Second).UTC().Format("15:04:05Z")))
+		Expect(rec.Status.Summary).To(
+			ContainSubstring("OOM-killed at 512Mi at " + now.Add(-5*time.Second).UTC().Format("15:04:05Z")),
+		)
 	})
 
 	It("stops for a leak after one step, and says so", func() {
@@ -75,8 +83,18 @@ var _ = Describe("Growth", func() {
 		w.applied(died("web-2", "256Mi", 42*time.Second, "OOMKilled", 137))
 		rec := w.reconciled(w.jobRef("run"))
 		Expect(rec.Status.Limit).To(Equal("256Mi"))
-		Expect(rec.Status.Summary).To(And(ContainSubstring("leak: 2 instances in a row climbed about"), ContainSubstring("at 64Mi after 10s and at 256Mi after 42s")))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak, ContainSubstring("Container app: leak: ")))
+		Expect(rec.Status.Summary).To(
+			And(
+				ContainSubstring("leak: 2 instances in a row climbed about"),
+				ContainSubstring("at 64Mi after 10s and at 256Mi after 42s"),
+			),
+		)
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
+				ContainSubstring("Container app: leak: "),
+			),
+		)
 		Expect(w.recorder.all()).To(ContainElement(ContainSubstring("DriftDetected: Container app: leak: ")))
 	})
 
@@ -87,7 +105,11 @@ var _ = Describe("Growth", func() {
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
 		Expect(rec.Status.Containers[0].Reasons).To(ContainElement(ContainSubstring("its heap cap follows from the limit")))
 		Expect(rec.Status.Containers[0].Advice).NotTo(ContainElement(ContainSubstring("does not help")))
-		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web-1 HeapExhausted: Container app gave up because its runtime's own heap was full")))
+		Expect(w.recorder.all()).To(
+			ContainElement(
+				HavePrefix("Warning Pod/web-1 HeapExhausted: Container app gave up because its runtime's own heap was full"),
+			),
+		)
 		Expect(w.recorder.all()).NotTo(ContainElement(ContainSubstring("OOMKilled:")))
 	})
 
@@ -98,7 +120,9 @@ var _ = Describe("Growth", func() {
 		w.applied(pod)
 		got := w.reconciled(w.jobRef("run")).Status.Containers[0]
 		Expect(got.Decision).To(Equal("Hold"))
-		Expect(got.Summary).To(ContainSubstring("the runtime gave up at its own heap cap at " + start.Add(-time.Second).UTC().Format("15:04:05Z")))
+		Expect(got.Summary).To(
+			ContainSubstring("the runtime gave up at its own heap cap at " + start.Add(-time.Second).UTC().Format("15:04:05Z")),
+		)
 		Expect(got.Advice).To(ContainElement(ContainSubstring("a higher limit alone does not help")))
 	})
 

@@ -85,13 +85,17 @@ var _ = Describe("What is alive in a heap without a cap", func() {
 	It("keeps a cap away that would stop it, and everybody says so", func() {
 		replica("web-1", false)
 		rec := runs(7, collected(320*memory.MiB))
-		Expect(memory.FromQuantity(*evidence(rec).LiveSet)).To(And(BeNumerically(">=", 320*memory.MiB), BeNumerically("<", 340*memory.MiB)))
+		Expect(memory.FromQuantity(*evidence(rec).LiveSet)).To(
+			And(BeNumerically(">=", 320*memory.MiB), BeNumerically("<", 340*memory.MiB)),
+		)
 		Expect(evidence(rec).LiveSetSeen).NotTo(BeNil())
 		Expect(evidence(rec).HeapCap).To(BeNil(), "it runs without")
 		Expect(aNewPod()).NotTo(HaveKey("NODE_OPTIONS"))
 		Expect(rec.Status.Coverage).To(HaveField("Skipped", BeEquivalentTo(1)))
 		Expect(rec.Status.Coverage).To(HaveField("Missed", BeEquivalentTo(0)), "a new pod gets nothing else")
-		Expect(rec.Status.Containers[0].Advice).To(ContainElement(And(HavePrefix("--max-old-space-size left alone: "), ContainSubstring("raise the limit to"))))
+		Expect(rec.Status.Containers[0].Advice).To(
+			ContainElement(And(HavePrefix("--max-old-space-size left alone: "), ContainSubstring("raise the limit to"))),
+		)
 	})
 
 	It("leaves room for a cap, and everybody says so", func() {

@@ -13,7 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload goes.
+// Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload
+// goes.
 type Metrics struct {
 	kills       *prometheus.CounterVec
 	stalls      *prometheus.CounterVec
@@ -42,7 +43,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.registerStalls(r)
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_changes_total",
-		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
+		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, " +
+			"NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
 	}, []string{"namespace", "workload", "what"})
 	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "memfit_reconciles_given_up_total",
@@ -108,7 +110,8 @@ func (m *Metrics) registerShapes(r prometheus.Registerer) {
 	perContainer := []string{"namespace", "workload", "container"}
 	m.drifting = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "memfit_memory_drifting",
-		Help: "1 while a container's memory climbs or keeps what it took (shape Climb or StepRetention, of at least Medium confidence), else 0.",
+		Help: "1 while a container's memory climbs or keeps what it took (shape Climb or StepRetention, of at least Medium " +
+			"confidence), else 0.",
 	}, perContainer)
 	m.timeToLimit = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "memfit_memory_time_to_limit_seconds",

@@ -37,10 +37,18 @@ var _ = Describe("An OOM kill", func() {
 		Expect(rec.Status.RecentOOMKills).To(HaveLen(1))
 		Expect(rec.Status.RecentOOMKills[0].Container).To(Equal("app"))
 		Expect(rec.Status.RecentOOMKills[0].Limit.String()).To(Equal("256Mi"))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, ContainSubstring("256Mi")))
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, ContainSubstring("256Mi"),
+			),
+		)
 		Expect(rec.OwnerReferences).To(HaveLen(1), "the garbage collector removes it with its workload")
 		Expect(w.checkpoint(w.alone("web")).Status.Ledger).NotTo(BeEmpty())
-		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/web OOMKilled: Container app was OOM killed"), ContainSubstring("256Mi"))))
+		Expect(w.recorder.all()).To(
+			ContainElement(
+				And(HavePrefix("Warning Pod/web OOMKilled: Container app was OOM killed"), ContainSubstring("256Mi")),
+			),
+		)
 	})
 
 	It("is answered at once with a larger limit", func() {
@@ -49,7 +57,11 @@ var _ = Describe("An OOM kill", func() {
 		Expect(rec.Status.Containers).To(HaveLen(1))
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
 		Expect(rec.Status.Containers[0].Recommended.Limit.Cmp(*rec.Status.RecentOOMKills[0].Limit)).To(Equal(1))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, Not(BeEmpty())))
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, Not(BeEmpty()),
+			),
+		)
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Normal Pod/web RecommendationChanged: Container app: ")))
 	})
 
@@ -106,7 +118,9 @@ var _ = Describe("An OOM kill", func() {
 	})
 
 	It("is counted when memfit learns of the pod only by its deletion", func() {
-		killed := w.pod("run-1", build.Ended(start.Add(-second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).
+		killed := w.pod(
+			"run-1", build.Ended(start.Add(-second), "OOMKilled", 137),
+		).RestartPolicy(corev1.RestartPolicyNever).Phase(corev1.PodFailed).
 			OwnedBy(w.job("run"), "batch/v1", "Job").Obj()
 		expect.Applied(w.ctx, w.client, killed)
 		w.deleted(killed)
@@ -198,13 +212,22 @@ var _ = Describe("An OOM kill", func() {
 	It("is a heap abort where the command says what runs, declared or not", func() {
 		w.profiled(build.Profile(w.namespace, "auto", v1alpha1.RuntimeAuto))
 		for name, command := range map[string][]string{
-			"plain": {"node", "server.js"}, "own-cap": {"node", "--max-old-space-size=99", "server.js"}, "script": {"/bin/sh", "-c", "node server.js"},
+			"plain": {"node", "server.js"}, "own-cap": {"node", "--max-old-space-size=99", "server.js"},
+			"script": {"/bin/sh", "-c", "node server.js"},
 		} {
-			w.applied(w.pod(name, build.Command(command...), build.Died(start.Add(-second), "Error", 134)).Annotate(v1alpha1.ProfileAnnotation, "auto").Obj())
+			w.applied(
+				w.pod(
+					name, build.Command(command...), build.Died(start.Add(-second), "Error", 134),
+				).Annotate(v1alpha1.ProfileAnnotation, "auto").Obj(),
+			)
 		}
 		Expect(w.reconciled(w.alone("plain")).Status.RecentOOMKills[0].Kind).To(Equal("HeapAbort"))
-		Expect(w.reconciled(w.alone("own-cap")).Status.Containers[0].Advice).To(ContainElement(ContainSubstring("raise --max-old-space-size")))
-		Expect(w.reconciled(w.alone("script")).Status.RecentOOMKills[0].Kind).To(Equal("Suspected"), "what a script starts in the end is not certain")
+		Expect(w.reconciled(w.alone("own-cap")).Status.Containers[0].Advice).To(
+			ContainElement(ContainSubstring("raise --max-old-space-size")),
+		)
+		Expect(w.reconciled(w.alone("script")).Status.RecentOOMKills[0].Kind).To(
+			Equal("Suspected"), "what a script starts in the end is not certain",
+		)
 	})
 
 	It("is one at start only where memfit would have measured it", func() {

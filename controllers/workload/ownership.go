@@ -19,16 +19,18 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// errNotYet means that whose a record is will be known in a moment: a cache lags, or the garbage collector is about to remove it.
+// errNotYet means that whose a record is will be known in a moment: a cache lags, or the garbage collector is about to
+// remove it.
 var errNotYet = errors.New("not known yet")
 
-// notYet is after how long a workload is reconciled again for that. Caches lag by milliseconds; the garbage collector takes seconds.
+// notYet is after how long a workload is reconciled again for that. Caches lag by milliseconds; the garbage collector
+// takes seconds.
 const notYet = 2 * time.Second
 
 func (r *Reconciler) census() sweeper.Finder { return sweeper.Finder{Cached: r.Client, Live: r.Live} }
 
-// leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that is gone. What
-// names its owner would go with it anyway; nothing is written for it any more.
+// leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that
+// is gone. What names its owner would go with it anyway; nothing is written for it any more.
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
@@ -59,8 +61,8 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
 }
 
-// claim says whether a stored record may be used for the workload. One that names no owner is given it; one of an earlier workload of
-// the same name is deleted.
+// claim says whether a stored record may be used for the workload. One that names no owner is given it; one of an
+// earlier workload of the same name is deleted.
 func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	p := s.Presence
 	p.UID = cmp.Or(p.UID, s.Owner.UID)
@@ -75,7 +77,10 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 		}
 		return false, err
 	case owned && s.Owner.UID != "" && uid != s.Owner.UID:
-		return false, fmt.Errorf("%w: the garbage collector has not removed %s/%s of an earlier workload", errNotYet, record.GetNamespace(), record.GetName())
+		return false, fmt.Errorf(
+			"%w: the garbage collector has not removed %s/%s of an earlier workload", errNotYet, record.GetNamespace(),
+			record.GetName(),
+		)
 	}
 	return true, nil
 }

@@ -34,7 +34,10 @@ var _ = Describe("What is recorded of a workload", func() {
 	BeforeEach(func() {
 		w = newWorld()
 		ref = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "web"}
-		everything := build.Profile(w.namespace, "web", v1alpha1.RuntimeNodeJS, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} })
+		everything := build.Profile(
+			w.namespace, "web", v1alpha1.RuntimeNodeJS,
+			func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} },
+		)
 		w.profiled(everything)
 	})
 	deployed := func() (*appsv1.Deployment, *appsv1.ReplicaSet) {
@@ -46,7 +49,9 @@ var _ = Describe("What is recorded of a workload", func() {
 		return d, set
 	}
 	runs := func(set *appsv1.ReplicaSet, name string, options ...build.ContainerOption) *build.PodWrapper {
-		return w.pod(name, options...).Label("app", "web", "pod-template-hash", "5d4f8c7b9").OwnedBy(set, "apps/v1", "ReplicaSet")
+		return w.pod(name, options...).Label(
+			"app", "web", "pod-template-hash", "5d4f8c7b9",
+		).OwnedBy(set, "apps/v1", "ReplicaSet")
 	}
 	killed := build.OOMKilled(start.Add(-time.Minute))
 	unrecorded := func(of memory.WorkloadRef) {
@@ -58,10 +63,11 @@ var _ = Describe("What is recorded of a workload", func() {
 	ghost := func(of memory.WorkloadRef) {
 		GinkgoHelper()
 		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: govern.RecordName(of)}
-		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta}, &v1alpha1.MemoryRecommendation{ObjectMeta: meta, Spec: v1alpha1.MemoryRecommendationSpec{
-			Profile:  v1alpha1.ProfileReference{Kind: govern.KindProfile, Name: "web"},
-			Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
-		}})
+		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta},
+			&v1alpha1.MemoryRecommendation{ObjectMeta: meta, Spec: v1alpha1.MemoryRecommendationSpec{
+				Profile:  v1alpha1.ProfileReference{Kind: govern.KindProfile, Name: "web"},
+				Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
+			}})
 	}
 	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, Live: w.faulty}.Sweep(w.ctx) }
 
@@ -87,7 +93,9 @@ var _ = Describe("What is recorded of a workload", func() {
 
 	It("is not written for a Job that went with its last pod", func() {
 		job := w.job("once")
-		pod := w.pod("once-1", build.Ended(start.Add(-time.Second), "OOMKilled", 137)).RestartPolicy(corev1.RestartPolicyNever).OwnedBy(job, "batch/v1", "Job").Obj()
+		pod := w.pod(
+			"once-1", build.Ended(start.Add(-time.Second), "OOMKilled", 137),
+		).RestartPolicy(corev1.RestartPolicyNever).OwnedBy(job, "batch/v1", "Job").Obj()
 		expect.Applied(w.ctx, w.client, pod)
 		Expect(w.client.Delete(w.ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		w.deleted(pod)
@@ -114,7 +122,9 @@ var _ = Describe("What is recorded of a workload", func() {
 		w.applied(runs(set, "web-1", killed).Obj())
 		w.faults.before = func(obj client.Object) error { // the garbage collector was faster
 			Expect(client.IgnoreNotFound(w.client.Delete(w.ctx, d))).To(Succeed())
-			return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.Group, Resource: "memorycheckpoints"}, obj.GetName())
+			return apierrors.NewNotFound(
+				schema.GroupResource{Group: v1alpha1.Group, Resource: "memorycheckpoints"}, obj.GetName(),
+			)
 		}
 		Expect(w.reconcile(ref)).To(Succeed())
 		unrecorded(ref)
@@ -173,12 +183,15 @@ var _ = Describe("What is recorded of a workload", func() {
 		w.reconciled(w.alone("bare"))
 		optedOut := w.job("opted-out")
 		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: "job-opted-out", OwnerReferences: []metav1.OwnerReference{records.Owner(w.jobRef("opted-out"), optedOut.UID)},
+			Namespace: w.namespace, Name: "job-opted-out",
+			OwnerReferences: []metav1.OwnerReference{records.Owner(w.jobRef("opted-out"), optedOut.UID)},
 		}})
 		gone := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: w.namespace, Name: "db"}
 		ghost(gone)
 		ghost(w.jobRef("long-done"))
-		rollout := memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: w.namespace, Name: "front"}
+		rollout := memory.WorkloadRef{
+			APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Namespace: w.namespace, Name: "front",
+		}
 		ghost(rollout)
 
 		deleted, err := sweep() // which finds those of earlier tests, too

@@ -36,17 +36,20 @@ const (
 	priorityRefresh = -100
 )
 
-// PodSource turns pod events into observations and queues the workloads they belong to. It is the workload controller's source.
+// PodSource turns pod events into observations and queues the workloads they belong to. It is the workload controller's
+// source.
 //
-// What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted pod shows
-// nothing. The handler only reads caches and appends to the inbox, so the informer is never held up.
+// What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted
+// pod shows nothing. The handler only reads caches and appends to the inbox, so the informer is never held up.
 type PodSource struct {
 	Cache    cache.Cache
 	Governor *govern.Governor
 	Inbox    *inbox.Inbox
 	// Constraints are followed before the first pod is. Nil: there are none.
 	Constraints interface {
-		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef) error
+		Follow(
+			ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
+		) error
 	}
 
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
@@ -57,7 +60,8 @@ type workloadQueue struct {
 	workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 }
 
-// Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found, too.
+// Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found,
+// too.
 func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
 	f.queue.Store(&workloadQueue{queue})
 	f.synced = make(chan error, 1)
@@ -109,7 +113,9 @@ func (f *PodSource) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
-	if _, err := recommendations.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: f.respecified, DeleteFunc: f.unrecommended}); err != nil {
+	if _, err := recommendations.AddEventHandler(
+		toolscache.ResourceEventHandlerFuncs{UpdateFunc: f.respecified, DeleteFunc: f.unrecommended},
+	); err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
 	if err := f.followOwners(ctx); err != nil {
@@ -133,7 +139,9 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 			UpdateFunc: func(before, after any) {
 				a, okA := before.(client.Object)
 				b, okB := after.(client.Object)
-				if okA && okB && !maps.Equal(informers.OurAnnotations(a.GetAnnotations()), informers.OurAnnotations(b.GetAnnotations())) {
+				if okA && okB && !maps.Equal(
+					informers.OurAnnotations(a.GetAnnotations()), informers.OurAnnotations(b.GetAnnotations()),
+				) {
 					f.Enqueue(f.workloadsAffectedBy(kind, b)...)
 				}
 			},
@@ -157,14 +165,17 @@ func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 }
 
 func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
-	return memory.WorkloadRef{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	return memory.WorkloadRef{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+	}
 }
 
 // workloadsAffectedBy are the workloads with pods that an owner or a namespace speaks for.
 func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
-		inNamespace := kind.Kind == "Namespace" && kind.Group == "" && (w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
+		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
+			(w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
 		itself := w == refOf(kind, obj)
 		if inNamespace || itself {
 			all = append(all, w)
@@ -183,7 +194,10 @@ func (f *PodSource) seen(ctx context.Context, obj any) {
 	if !known {
 		owner, err := f.Governor.Owner(ctx, pod)
 		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
-			logf.FromContext(ctx).Error(err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod", client.ObjectKeyFromObject(pod))
+			logf.FromContext(ctx).Error(
+				err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod",
+				client.ObjectKeyFromObject(pod),
+			)
 		}
 		ref = owner.Ref
 		f.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), ref)
@@ -194,7 +208,8 @@ func (f *PodSource) seen(ctx context.Context, obj any) {
 	f.enqueue(ref, priorityOf(observations))
 }
 
-// gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they were.
+// gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they
+// were.
 func (f *PodSource) gone(ctx context.Context, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

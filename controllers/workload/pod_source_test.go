@@ -21,7 +21,9 @@ func TestBelow(t *testing.T) {
 		return memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
 	}
 	inbox := inbox.NewInbox()
-	for uid, w := range map[types.UID]memory.WorkloadRef{"1": deployment("shop", "web"), "2": deployment("shop", "api"), "3": deployment("other", "web")} {
+	for uid, w := range map[types.UID]memory.WorkloadRef{
+		"1": deployment("shop", "web"), "2": deployment("shop", "api"), "3": deployment("other", "web"),
+	} {
 		inbox.AddPod(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
 	}
 	feed := &PodSource{Inbox: inbox, Governor: govern.New(nil, nil).At("memfit-system")}
@@ -34,17 +36,27 @@ func TestBelow(t *testing.T) {
 		want map[memory.WorkloadRef]bool
 	}{
 		"a workload speaks for itself": {
-			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, named("shop", "web"), map[memory.WorkloadRef]bool{deployment("shop", "web"): true},
+			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, named("shop", "web"),
+			map[memory.WorkloadRef]bool{deployment("shop", "web"): true},
 		},
 		"a namespace speaks for all in it": {
-			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, named("", "shop"), map[memory.WorkloadRef]bool{deployment("shop", "web"): true, deployment("shop", "api"): true},
+			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, named("", "shop"),
+			map[memory.WorkloadRef]bool{deployment("shop", "web"): true, deployment("shop", "api"): true},
 		},
 		"memfit's own speaks for everything": {
 			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, named("", "memfit-system"),
-			map[memory.WorkloadRef]bool{deployment("shop", "web"): true, deployment("shop", "api"): true, deployment("other", "web"): true},
+			map[memory.WorkloadRef]bool{
+				deployment("shop", "web"): true, deployment("shop", "api"): true, deployment("other", "web"): true,
+			},
 		},
-		"another kind of the same name does not":       {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, named("shop", "web"), map[memory.WorkloadRef]bool{}},
-		"nor does a workload that nobody runs pods of": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, named("shop", "idle"), map[memory.WorkloadRef]bool{}},
+		"another kind of the same name does not": {
+			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, named("shop", "web"),
+			map[memory.WorkloadRef]bool{},
+		},
+		"nor does a workload that nobody runs pods of": {
+			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, named("shop", "idle"),
+			map[memory.WorkloadRef]bool{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[memory.WorkloadRef]bool{}

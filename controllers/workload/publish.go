@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to write it.
+// projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to
+// write it.
 type projection struct {
 	meta metav1.ObjectMeta
 	spec v1alpha1.MemoryRecommendationSpec
@@ -33,21 +34,31 @@ type projection struct {
 
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		meta: metav1.ObjectMeta{Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Generation: rec.Generation, OwnerReferences: rec.OwnerReferences},
+		meta: metav1.ObjectMeta{
+			Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion,
+			Generation: rec.Generation, OwnerReferences: rec.OwnerReferences,
+		},
 		spec: rec.Spec, hash: workload.WrittenHash(&rec.Status),
 	}
 	for _, c := range rec.Status.Conditions {
-		p.conditions = append(p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		p.conditions = append(
+			p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime},
+		)
 	}
 	return p
 }
 
 // publish writes the MemoryRecommendation if it says something new, and reports whether it did.
-func (r *Reconciler) publish(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time) (written bool, err error) {
-	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now) // 0: the object's, which its write tells
+func (r *Reconciler) publish(
+	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time,
+) (written bool, err error) {
+	// 0: the object's, which its write tells
+	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now)
 	spec := v1alpha1.MemoryRecommendationSpec{
-		Profile:  s.Profile.Ref,
-		Workload: v1alpha1.WorkloadReference{APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name},
+		Profile: s.Profile.Ref,
+		Workload: v1alpha1.WorkloadReference{
+			APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
+		},
 	}
 	if upToDate, err := r.upToDate(ctx, s, e, f, spec); err != nil || upToDate {
 		return false, err
@@ -68,7 +79,9 @@ func (r *Reconciler) publish(ctx context.Context, s *workload.Snapshot, e *entry
 }
 
 // upToDate: the recommendation says all this already.
-func (r *Reconciler) upToDate(ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec) (bool, error) {
+func (r *Reconciler) upToDate(
+	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec,
+) (bool, error) {
 	known := &e.recommendation
 	if known.meta.ResourceVersion == "" || known.spec != spec || known.hash != e.state.StatusHash(&f.Status) {
 		return false, nil
@@ -87,8 +100,8 @@ func (r *Reconciler) upToDate(ctx context.Context, s *workload.Snapshot, e *entr
 	return false, r.recallRecommendation(ctx, s, e)
 }
 
-// exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write again: the
-// deletion event queues the workload once more.
+// exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write
+// again: the deletion event queues the workload once more.
 func (r *Reconciler) exists(ctx context.Context, ref memory.WorkloadRef) (bool, error) {
 	rec, err := r.stored(ctx, ref)
 	return rec != nil, err
@@ -104,12 +117,18 @@ func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alp
 	return &rec, nil
 }
 
-func (r *Reconciler) writeRecommendation(ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec, status v1alpha1.MemoryRecommendationStatus) error {
+func (r *Reconciler) writeRecommendation(
+	ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec,
+	status v1alpha1.MemoryRecommendationStatus,
+) error {
 	switch {
 	case rec.ResourceVersion == "" && s.Owner.UID == "":
 		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // what is written now would be nobody's
 	case rec.ResourceVersion == "":
-		rec.ObjectMeta = metav1.ObjectMeta{Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref), OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)}}
+		rec.ObjectMeta = metav1.ObjectMeta{
+			Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref),
+			OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)},
+		}
 		rec.Spec = spec
 		if err := r.Create(ctx, rec); err != nil {
 			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
@@ -137,14 +156,17 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	if err != nil || !exists {
 		return err
 	}
-	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: govern.RecordName(ref)}}
+	rec := &v1alpha1.MemoryRecommendation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: govern.RecordName(ref)},
+	}
 	if err := r.Delete(ctx, rec); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
 	}
 	return nil
 }
 
-// warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in each other's way.
+// warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in
+// each other's way.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.solved(s.Owner.Ref)

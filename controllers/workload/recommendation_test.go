@@ -63,8 +63,16 @@ var _ = Describe("A recommendation", func() {
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Hold"))
 		Expect(rec.Status.Containers[0].Recommended).To(BeNil())
 		Expect(rec.Status.Containers[0].Current.Limit.String()).To(Equal("256Mi"))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, Not(BeEmpty())))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last 24h"))
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, Not(BeEmpty()),
+			),
+		)
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last 24h",
+			),
+		)
 	})
 
 	It("rests on samples, which it names", func() {
@@ -79,7 +87,11 @@ var _ = Describe("A recommendation", func() {
 		Expect(c.UseSeen.Time).To(BeTemporally("~", w.clock.Now(), 24*time.Hour), "of the last time that it was written")
 		Expect(c.Evidence.Source).To(Equal("kubelet"))
 		Expect(rec.Status.Limit).To(Equal(limit.String()))
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonModeRecommend, ContainSubstring("OnCreate")))
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonModeRecommend, ContainSubstring("OnCreate"),
+			),
+		)
 	})
 
 	It("is written when it says something new, not with every sample", func() {
@@ -130,12 +142,18 @@ var _ = Describe("A recommendation", func() {
 	})
 
 	It("says when pods run without what the profile would set", func() {
-		web := build.Pod(w.namespace, "early").Annotate(v1alpha1.ProfileAnnotation, "node").On("node-1").Container("app", build.Limit("256Mi")).Obj()
+		web := build.Pod(w.namespace, "early").Annotate(
+			v1alpha1.ProfileAnnotation, "node",
+		).On("node-1").Container("app", build.Limit("256Mi")).Obj()
 		w.profiled(build.Profile(w.namespace, "node", v1alpha1.RuntimeNodeJS))
 		w.applied(web) // no webhook here: the pod is as its owner wrote it
 		rec := w.reconciled(w.alone("early"))
 		Expect(*rec.Status.Coverage).To(HaveField("Missed", BeEquivalentTo(1)))
-		Expect(w.recorder.all()).To(ContainElement(And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 of 1 pods"), ContainSubstring("create it again"))))
+		Expect(w.recorder.all()).To(
+			ContainElement(
+				And(HavePrefix("Warning Pod/early InjectionOutOfDate: 1 of 1 pods"), ContainSubstring("create it again")),
+			),
+		)
 	})
 
 	It("is not made for pods that nobody governs", func() {

@@ -23,12 +23,14 @@ import (
 // resizeTimeout is for one attempt.
 const resizeTimeout = 10 * time.Second
 
-// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next step decides anew.
+// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next step decides
+// anew.
 var errChanged = errors.New("the pod's resources have changed since they were read")
 
-// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant, and what its
-// containers have: another pod of the same name, and one that somebody else has resized since, are left alone. A resource version would
-// say so, too, but it changes with every status, and a container in a crash loop has a new one all the time.
+// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant,
+// and what its containers have: another pod of the same name, and one that somebody else has resized since, are left
+// alone. A resource version would say so, too, but it changes with every status, and a container in a crash loop has a
+// new one all the time.
 func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
 	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
 		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
@@ -52,7 +54,8 @@ func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]
 	}
 }
 
-// unmet: a test of the JSON patch failed. The API server answers 422, as for a pod that is not valid, but then it names the pod.
+// unmet: a test of the JSON patch failed. The API server answers 422, as for a pod that is not valid, but then it names
+// the pod.
 func unmet(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -69,8 +72,9 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit. known is false when a
-// container has no memory yet where it is to have some: whether it has other resources there, the cache does not say.
+// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit. known
+// is false when a container has no memory yet where it is to have some: whether it has other resources there, the cache
+// does not say.
 func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []operation, known bool) {
 	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
 	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {

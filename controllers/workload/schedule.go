@@ -10,16 +10,19 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// restPerPod is the time a workload rests after a step, for each of its pods. A step compares every pod with its profile, which takes
-// some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000 comparisons.
+// restPerPod is the time a workload rests after a step, for each of its pods. A step compares every pod with its
+// profile, which takes some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000
+// comparisons.
 const restPerPod = 2 * time.Millisecond
 
 // fewPods is the number of pods up to which a workload does not rest: a step takes a millisecond.
 const fewPods = 50
 
-// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait are absorbed. It is the only place that holds a
-// step back; the step itself says when the next is due without news.
-func (r *Reconciler) postpone(ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time) time.Duration {
+// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait are absorbed. It is the only
+// place that holds a step back; the step itself says when the next is due without news.
+func (r *Reconciler) postpone(
+	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,
+) time.Duration {
 	e, known := r.states.get(ref)
 	if !known {
 		return 0

@@ -16,7 +16,8 @@ import (
 	"github.com/memfit/memfit/test/build"
 )
 
-// A workload of which there is nothing new but samples is looked at now and then only; everything else is looked at right away.
+// A workload of which there is nothing new but samples is looked at now and then only; everything else is looked at
+// right away.
 var _ = Describe("A look", func() {
 	var w *world
 	var pod *corev1.Pod

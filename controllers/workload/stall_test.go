@@ -35,7 +35,8 @@ func (f *faulting) uses(d time.Duration, anon memory.Bytes, faults int64) {
 		for i, pod := range f.pods {
 			s := memory.Sample{
 				Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-				Time:      f.clock.Now(), Started: f.born, RSS: 40 * memory.MiB, HasRSS: true, WorkingSet: 48 * memory.MiB, Usage: 60 * memory.MiB, HasMajorFaults: true,
+				Time:      f.clock.Now(), Started: f.born, RSS: 40 * memory.MiB, HasRSS: true, WorkingSet: 48 * memory.MiB,
+				Usage: 60 * memory.MiB, HasMajorFaults: true,
 			}
 			if i == 0 {
 				s.RSS, s.WorkingSet, s.Usage, s.MajorFaults = anon, anon.Plus(memory.MiB), cmp.Or(f.full, 255*memory.MiB), f.faults
@@ -68,34 +69,49 @@ var _ = Describe("A stall", func() {
 	}
 
 	It("is counted by itself, told, and answered at once with a larger limit for every pod", func() {
-		Expect(w.recommendation(f.ref).Status.Conditions).To(stalled(metav1.ConditionFalse, v1alpha1.ReasonNoStall, Not(BeEmpty())))
+		Expect(w.recommendation(f.ref).Status.Conditions).To(
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonNoStall, Not(BeEmpty())),
+		)
 		f.uses(90*time.Second, dead, 150)
 		rec := w.recommendation(f.ref)
 		Expect(rec.Status.Stalls).To(BeEquivalentTo(1))
 		Expect(rec.Status.OOMKills).To(BeZero(), "a stall is no kill")
 		Expect(rec.Status.RecentOOMKills).To(BeEmpty())
-		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, Not(BeEmpty())))
+		Expect(rec.Status.Conditions).To(
+			expect.HaveCondition(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, Not(BeEmpty())),
+		)
 		Expect(rec.Status.RecentStalls).To(HaveLen(1))
 		Expect(rec.Status.RecentStalls[0].Pod).To(Equal("web-0"))
 		Expect(rec.Status.RecentStalls[0].Ended).To(BeNil())
 		Expect(rec.Status.RecentStalls[0].MajorFaultsPerSecond).To(BeEquivalentTo(150))
-		Expect(rec.Status.Conditions).To(stalled(metav1.ConditionTrue, v1alpha1.ReasonStalled, ContainSubstring("235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second")))
+		Expect(rec.Status.Conditions).To(
+			stalled(
+				metav1.ConditionTrue, v1alpha1.ReasonStalled,
+				ContainSubstring("235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second"),
+			),
+		)
 		// The look that sees the stall raises, and one after that in the same minute finds the pod raised.
 		Expect(rec.Status.Containers[0].Decision).To(Or(Equal("Raise"), Equal("Keep")))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("512Mi"))
 		Expect(rec.Status.Summary).To(ContainSubstring("stalled at 256Mi at "))
-		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app stalls at its limit of 256Mi since ")))
+		Expect(w.recorder.all()).To(
+			ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app stalls at its limit of 256Mi since ")),
+		)
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Deployment/web MemoryStalled: Pod web-0: ")))
 		f.looks()
 		for i := range f.pods {
-			Expect(limit(i).Cmp(resource.MustParse("256Mi"))).To(BeNumerically(">", 0), "pod %d: %v", i, w.recommendation(f.ref).Status)
+			Expect(limit(i).Cmp(resource.MustParse("256Mi"))).To(
+				BeNumerically(">", 0), "pod %d: %v", i, w.recommendation(f.ref).Status,
+			)
 		}
 		Expect(sum(w.reconciler.Metrics.stalls)).To(BeEquivalentTo(1))
 		Expect(sum(w.reconciler.Metrics.stalling)).To(BeEquivalentTo(1))
 
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
-		Expect(rec.Status.Conditions).To(stalled(metav1.ConditionFalse, v1alpha1.ReasonStallOver, ContainSubstring("over after the raise to")))
+		Expect(rec.Status.Conditions).To(
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallOver, ContainSubstring("over after the raise to")),
+		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
 		Expect(w.recorder.about("StallOver")).To(HaveLen(2))
 		Expect(sum(w.reconciler.Metrics.stalling)).To(BeEquivalentTo(0))
@@ -117,9 +133,16 @@ var _ = Describe("A stall", func() {
 		f.uses(7*time.Minute, dead, 140) // reads a file far larger than any cache: nothing stays
 		rec := w.recommendation(f.ref)
 		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue(), "%v", rec.Status)
-		Expect(rec.Status.Conditions).To(stalled(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, MatchRegexp(`major faults did not fall \(150 a second before, 14\d after\)`)))
+		Expect(rec.Status.Conditions).To(
+			stalled(
+				metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain,
+				MatchRegexp(`major faults did not fall \(150 a second before, 14\d after\)`),
+			),
+		)
 		Expect(w.recorder.about(v1alpha1.ReasonRaiseInVain)).To(HaveLen(2))
-		Expect(rec.Status.Summary).To(MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`))
+		Expect(rec.Status.Summary).To(
+			MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`),
+		)
 		f.uses(10*time.Minute, dead, 140)
 		Expect(limit(0).Cmp(*first)).To(BeNumerically("<=", 0), "a second raise would be in vain, too")
 		f.uses(10*time.Minute, dead, 140)
@@ -143,7 +166,9 @@ var _ = Describe("A stall under a lowered limit", func() {
 		f.uses(2*time.Minute, low.Percent(92), 150)
 		rec := f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
-		Expect(w.recorder.about("Reverted")).To(ContainElement(And(HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 stalled at it"))))
+		Expect(w.recorder.about("Reverted")).To(
+			ContainElement(And(HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 stalled at it"))),
+		)
 		Expect(rec.Status.OOMKills).To(BeZero())
 	})
 })

@@ -64,7 +64,9 @@ var _ = Describe("A number that was found", func() {
 		}
 		below := bounded(func(s *v1alpha1.SizingSpec) { s.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("100Mi"))} })
 		Expect(below.Decision).To(Equal("Hold"), "nothing was measured yet")
-		Expect([]string{below.Recommended.Limit.String(), below.Recommended.Request.String()}).To(Equal([]string{"100Mi", "100Mi"}))
+		Expect(
+			[]string{below.Recommended.Limit.String(), below.Recommended.Request.String()},
+		).To(Equal([]string{"100Mi", "100Mi"}))
 		Expect(below.Reasons).To(ContainElement("clamped from 512Mi to limit.max 100Mi"))
 
 		never := bounded(func(s *v1alpha1.SizingSpec) { s.Decrease = v1alpha1.DecreaseNever })
@@ -81,7 +83,11 @@ var _ = Describe("A number that was found", func() {
 		killed := w.reconciled(w.alone("web")).Status.Containers[0]
 		Expect(killed.Recommended).NotTo(BeNil(), killed.Summary)
 		Expect(killed.Recommended.Limit.String()).To(Equal("100Mi"))
-		Expect(killed.Reasons).To(ContainElement(ContainSubstring("to the limit of the whole pod, 100Mi (spec.resources.limits.memory)")))
-		Expect(killed.Advice).To(ContainElement(ContainSubstring("raise the limit of the whole pod (spec.resources.limits.memory)")))
+		Expect(killed.Reasons).To(
+			ContainElement(ContainSubstring("to the limit of the whole pod, 100Mi (spec.resources.limits.memory)")),
+		)
+		Expect(killed.Advice).To(
+			ContainElement(ContainSubstring("raise the limit of the whole pod (spec.resources.limits.memory)")),
+		)
 	})
 })

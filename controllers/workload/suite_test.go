@@ -99,8 +99,10 @@ func (w *world) process() memfit {
 		feed: &PodSource{Governor: governor, Inbox: inbox},
 		reconciler: &Reconciler{
 			Client: w.faulty, Live: w.faulty, Governor: governor, Inbox: inbox, Recorder: w.recorder,
-			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery, Problems: &govern.Problems{},
-			Evict: Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()), Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery,
+			Problems: &govern.Problems{},
+			Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+			Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 		},
 	}
 }
@@ -108,7 +110,13 @@ func (w *world) process() memfit {
 // pod starts a pod of this world that a profile named "web" governs.
 func (w *world) pod(name string, options ...build.ContainerOption) *build.PodWrapper {
 	return build.Pod(w.namespace, name).Annotate(v1alpha1.ProfileAnnotation, "web").On("node-1").
-		Container("app", append([]build.ContainerOption{build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour))}, options...)...)
+		Container(
+			"app",
+			append(
+				[]build.ContainerOption{build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour))},
+				options...,
+			)...,
+		)
 }
 
 // applied writes pods to the API server and lets memfit see them, as its informer would.
@@ -152,7 +160,9 @@ func (w *world) reconcile(ref memory.WorkloadRef) error {
 // reconciled looks at a workload, and again while the look fails, as the queue would.
 func (w *world) reconciled(ref memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
 	GinkgoHelper()
-	Eventually(func() error { return w.reconcile(ref) }).WithTimeout(5 * time.Second).WithPolling(time.Millisecond).Should(Succeed())
+	Eventually(
+		func() error { return w.reconcile(ref) },
+	).WithTimeout(5 * time.Second).WithPolling(time.Millisecond).Should(Succeed())
 	return w.recommendation(ref)
 }
 
@@ -202,7 +212,9 @@ type faults struct {
 
 func (f *faults) funcs() interceptor.Funcs {
 	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(
+			ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+		) error {
 			if f.reading != nil {
 				if err := f.reading(obj); err != nil {
 					return err
@@ -210,7 +222,9 @@ func (f *faults) funcs() interceptor.Funcs {
 			}
 			return c.Get(ctx, key, obj, opts...)
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption,
+		) error {
 			if f.before != nil {
 				if err := f.before(obj); err != nil {
 					return err
@@ -252,7 +266,9 @@ func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note str
 	if !ok {
 		panic(fmt.Sprintf("an event about a %T", regarding))
 	}
-	r.events = append(r.events, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)))
+	r.events = append(
+		r.events, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)),
+	)
 }
 
 func (r *recorder) all() []string {

@@ -24,14 +24,17 @@ var _ = Describe("A tenant", func() {
 		key := govern.ProfileKey{Kind: "MemoryProfile", Namespace: shop.namespace, Name: "web"}
 
 		words := key.String() + " is broken, ask evil.example\nReady: False " + strings.Repeat("ü", 100_000)
-		evil.applied(build.Pod(evil.namespace, "x").Annotate(v1alpha1.ProfileAnnotation, words).On("node-1").Container("app").Obj())
+		evil.applied(
+			build.Pod(evil.namespace, "x").Annotate(v1alpha1.ProfileAnnotation, words).On("node-1").Container("app").Obj(),
+		)
 		Expect(evil.reconcile(evil.alone("x"))).To(Succeed())
 
 		Expect(evil.reconciler.Problems.Claiming(key)).To(BeEmpty())
 		Expect(rung).To(BeEmpty(), "no profile is concerned")
 		events := evil.recorder.all()
 		Expect(events).To(HaveLen(1))
-		Expect(events[0]).To(And(HavePrefix("Warning Pod/x ProfileNotFound: annotation memfit.dev/profile on the pod template names \"MemoryProfile "),
+		Expect(events[0]).To(And(HavePrefix("Warning Pod/x ProfileNotFound: annotation memfit.dev/profile on the pod "+
+			"template names \"MemoryProfile "),
 			Not(ContainSubstring("\n")), WithTransform(func(s string) int { return len(s) }, BeNumerically("<", 600))))
 	})
 
@@ -43,8 +46,15 @@ var _ = Describe("A tenant", func() {
 		w.reconciler.OnProblem = func(keys ...govern.ProfileKey) { rung = append(rung, keys...) }
 		pod := build.Pod(w.namespace, "x").Label("app", "web").On("node-1").Container("app").Obj()
 		w.applied(pod)
-		Expect(w.reconcile(memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "x"})).To(Succeed())
-		Expect(rung).To(ConsistOf(govern.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "one"}, govern.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"}))
+		Expect(
+			w.reconcile(memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "x"}),
+		).To(Succeed())
+		Expect(rung).To(
+			ConsistOf(
+				govern.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "one"},
+				govern.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"},
+			),
+		)
 		Expect(w.reconciler.Problems.Claiming(rung[0])).To(HaveLen(1))
 	})
 })

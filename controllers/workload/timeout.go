@@ -27,10 +27,11 @@ import (
 )
 
 const (
-	// reconcileTimeout is how long one reconcile of a workload may take. It usually takes milliseconds, and a second for the largest; ten leave room
-	// for a slow API server, and hold another workload back for no longer than that.
+	// reconcileTimeout is how long one reconcile of a workload may take. It usually takes milliseconds, and a second for
+	// the largest; ten leave room for a slow API server, and hold another workload back for no longer than that.
 	reconcileTimeout = 10 * time.Second
-	// firstRest and longestRest are how long a workload is left alone after a reconcile that took too long: twice as long each time.
+	// firstRest and longestRest are how long a workload is left alone after a reconcile that took too long: twice as long
+	// each time.
 	firstRest   = 20 * time.Second
 	longestRest = 10 * time.Minute
 	// sayBudget is for writing that down.
@@ -56,7 +57,8 @@ func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
 	return o.all[w].until.Sub(now)
 }
 
-// again notes that a reconcile took too long, and returns how long the workload is left alone. first: the one before did not.
+// again notes that a reconcile took too long, and returns how long the workload is left alone. first: the one before
+// did not.
 func (o *backoffs) again(w memory.WorkloadRef, now time.Time) (wait time.Duration, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,8 +77,8 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than seconds. A workload whose
-// reconcile takes longer is left alone for a while, and says so.
+// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than
+// seconds. A workload whose reconcile takes longer is left alone for a while, and says so.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -93,17 +95,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	wait, first := r.overdue.again(ref, r.Clock.Now())
 	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
-	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; the next is at %s: %s",
-		began.UTC().Format(time.RFC3339), cmp.Or(r.Timeout, reconcileTimeout), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
+	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
+		"the next is at %s: %s",
+		began.UTC().Format(time.RFC3339), cmp.Or(
+			r.Timeout, reconcileTimeout,
+		), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// stalled says on the workload, and in its recommendation if it has one, that its reconcile did not end. The next one that ends writes a
-// status without that.
+// stalled says on the workload, and in its recommendation if it has one, that its reconcile did not end. The next one
+// that ends writes a status without that.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why string, first bool) {
 	if first {
 		r.recordEvent(workload.Event{
-			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonReconcileTimedOut, Action: "Observed", Note: why,
+			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning,
+			Reason: v1alpha1.ReasonReconcileTimedOut, Action: "Observed", Note: why,
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)
@@ -113,7 +119,8 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	err := r.Live.Get(ctx, key, &rec)
 	if err == nil {
 		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReconcileTimedOut, Message: why,
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReconcileTimedOut,
+			Message:            why,
 			LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 		})
 		err = r.Status().Update(ctx, &rec)

@@ -49,7 +49,10 @@ var _ = Describe("A look that takes too long", func() {
 			w.passes(wait)
 		}
 		Expect(w.recommendation(w.alone("web")).Status.Conditions).To(
-			expect.HaveCondition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonReconcileTimedOut, ContainSubstring("did not end within 100ms")))
+			expect.HaveCondition(
+				v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonReconcileTimedOut,
+				ContainSubstring("did not end within 100ms"),
+			))
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web ReconcileTimedOut: ")))
 
 		w.faults.before, w.reconciler.Timeout = nil, 0

@@ -43,7 +43,8 @@ type stall struct {
 }
 
 func (s stall) String() string {
-	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous; meanwhile the program was read back from the disk "+
+	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous; meanwhile the program was read back from "+
+		"the disk "+
 		"%d times (major page faults). No kernel kills it and nothing restarts it, but it is as dead",
 		s.lasted.Round(time.Second), s.use.total, s.limit, s.use.rss, s.readFaults)
 }
@@ -85,7 +86,9 @@ func (s *story) endStall(ctx context.Context) error {
 	}
 	s.say("somebody looks into the stalled container; 64 MiB are enough to end it")
 	was, asked := restarts(pod), time.Time{}
-	w := wait{what: "the end of the stalled container of " + pod.Name, atMost: 5 * time.Minute, look: "describe pod " + pod.Name}
+	w := wait{
+		what: "the end of the stalled container of " + pod.Name, atMost: 5 * time.Minute, look: "describe pod " + pod.Name,
+	}
 	return s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		now, err := s.newestPod(ctx, "bursts")
 		if err != nil || restarts(now) > was {

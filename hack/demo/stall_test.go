@@ -24,13 +24,19 @@ func TestStall(t *testing.T) {
 		restarts func(second int) int32
 		want     bool
 	}{
-		"held at its limit":                  {use: full, faults: 3700, running: true, want: true},
-		"waits for a processor":              {use: usage{total: 231 * testMiB, rss: 223 * testMiB}, running: true},
-		"full, but reads nothing back":       {use: full, faults: 3, running: true},
-		"reads, but not full":                {use: usage{total: 200 * testMiB, rss: 190 * testMiB}, faults: 6000, running: true},
-		"works at its limit":                 {use: full, faults: 3700, running: true, bursts: func(s int) int { return s / 40 }},
-		"waits to be started again":          {use: full, faults: 3700},
-		"is killed and started every 30 s":   {use: full, faults: 3700, running: true, restarts: func(s int) int32 { return int32(s / 30) }},
+		"held at its limit":            {use: full, faults: 3700, running: true, want: true},
+		"waits for a processor":        {use: usage{total: 231 * testMiB, rss: 223 * testMiB}, running: true},
+		"full, but reads nothing back": {use: full, faults: 3, running: true},
+		"reads, but not full": {
+			use: usage{total: 200 * testMiB, rss: 190 * testMiB}, faults: 6000, running: true,
+		},
+		"works at its limit": {
+			use: full, faults: 3700, running: true, bursts: func(s int) int { return s / 40 },
+		},
+		"waits to be started again": {use: full, faults: 3700},
+		"is killed and started every 30 s": {
+			use: full, faults: 3700, running: true, restarts: func(s int) int32 { return int32(s / 30) },
+		},
 		"nothing is known of its use so far": {running: true},
 	} {
 		t.Run(name, func(t *testing.T) {

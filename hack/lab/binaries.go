@@ -21,7 +21,10 @@ import (
 
 func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 	flags := flag.NewFlagSet("binaries", flag.ContinueOnError)
-	only := flags.String("only", "", "comma-separated names of the binaries to build, for example etcd,kube-apiserver,kubectl; empty builds all")
+	only := flags.String(
+		"only", "",
+		"comma-separated names of the binaries to build, for example etcd,kube-apiserver,kubectl; empty builds all",
+	)
 	printDir := flags.Bool("print-dir", false, "print the directory that holds the binaries, and nothing else, on stdout")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -49,7 +52,8 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 
 // buildBinaries makes sure that the cache holds the binaries and returns the directory to run them from.
 func buildBinaries(
-	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, selected []component.Component, report *progress.Reporter,
+	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, selected []component.Component,
+	report *progress.Reporter,
 ) (string, error) {
 	modules, err := sourceDir("modules")
 	if err != nil {
@@ -65,7 +69,8 @@ func buildBinaries(
 }
 
 // sourceDir finds a folder of hack/lab. The lab is always compiled on the machine it runs on, so the place of this very
-// file, known since compile time, is where the pinned modules are. $MEMFIT_LAB_SOURCE overrides it for a moved checkout.
+// file, known since compile time, is where the pinned modules are. $MEMFIT_LAB_SOURCE overrides it for a moved
+// checkout.
 func sourceDir(name string) (string, error) {
 	root := os.Getenv("MEMFIT_LAB_SOURCE")
 	if root == "" {

@@ -33,8 +33,8 @@ const (
 // kindCluster is the name of the kind cluster that we make and reuse.
 const kindCluster = "memfit"
 
-// chooseMode reads the environment. An existing cluster wins, because whoever sets KUBECONFIG means it; but the lab's own
-// kubeconfig, exported by somebody for kubectl, still means the lab.
+// chooseMode reads the environment. An existing cluster wins, because whoever sets KUBECONFIG means it; but the lab's
+// own kubeconfig, exported by somebody for kubectl, still means the lab.
 func chooseMode(getenv func(string) string, l layout.Layout) mode {
 	switch config := getenv("KUBECONFIG"); {
 	case config != "" && config != l.Kubeconfig() && config != kindKubeconfig(l):
@@ -96,7 +96,8 @@ func runKubeconfig(_ context.Context, l layout.Layout, args []string) error {
 // kindUp makes the kind cluster unless it is there.
 func kindUp(ctx context.Context, l layout.Layout) error {
 	if _, err := exec.LookPath("kind"); err != nil {
-		return fmt.Errorf("%w: KIND=1 needs the kind command and Docker or Podman. Install kind, or as root on Linux leave KIND unset",
+		return fmt.Errorf("%w: KIND=1 needs the kind command and Docker or Podman. Install kind, or as root on Linux leave "+
+			"KIND unset",
 			machine.ErrUnsupported)
 	}
 	out, err := exec.CommandContext(ctx, "kind", "get", "clusters").Output()
@@ -109,8 +110,9 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	if slices.Contains(strings.Fields(string(out)), kindCluster) {
 		return kind(ctx, "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
 	}
-	fmt.Fprintln(os.Stderr, "kind's kubelets sign their own certificates, which memfit does not believe: it will count kills and read no usage. "+
-		"How to let the cluster sign them: docs/install.md, \"Kubelets that sign themselves\"")
+	fmt.Fprintln(os.Stderr,
+		"kind's kubelets sign their own certificates, which memfit does not believe: it will count kills and read no usage. "+
+			"How to let the cluster sign them: docs/install.md, \"Kubelets that sign themselves\"")
 	err = kind(ctx, "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
 	if err != nil {
 		return err
@@ -122,8 +124,10 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 // Debian the cluster comes up without them.
 func kindImages(ctx context.Context, l layout.Layout) error {
 	if !installed("dpkg-deb") {
-		fmt.Fprintln(os.Stderr, "The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
-			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C hack/lab run . load FILE`.")
+		fmt.Fprintln(os.Stderr,
+			"The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
+			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C "+
+				"hack/lab run . load FILE`.")
 		return nil
 	}
 	recipes := images.Workloads()

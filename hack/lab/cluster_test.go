@@ -16,12 +16,23 @@ func TestChooseMode(t *testing.T) {
 		want           mode
 		wantKubeconfig string
 	}{
-		"nothing set: the lab":               {env: nil, want: modeLab, wantKubeconfig: "/state/kubeconfig"},
-		"somebody's cluster":                 {env: map[string]string{"KUBECONFIG": "/home/me/.kube/config"}, want: modeExisting, wantKubeconfig: "/home/me/.kube/config"},
-		"KIND=1":                             {env: map[string]string{"KIND": "1"}, want: modeKind, wantKubeconfig: "/cache/kind.kubeconfig"},
-		"KIND=0 says no":                     {env: map[string]string{"KIND": "0"}, want: modeLab, wantKubeconfig: "/state/kubeconfig"},
-		"an existing cluster wins over kind": {env: map[string]string{"KUBECONFIG": "/k", "KIND": "1"}, want: modeExisting, wantKubeconfig: "/k"},
-		"the lab's own kubeconfig still means the lab": {env: map[string]string{"KUBECONFIG": "/state/kubeconfig"}, want: modeLab, wantKubeconfig: "/state/kubeconfig"},
+		"nothing set: the lab": {env: nil, want: modeLab, wantKubeconfig: "/state/kubeconfig"},
+		"somebody's cluster": {
+			env: map[string]string{"KUBECONFIG": "/home/me/.kube/config"}, want: modeExisting,
+			wantKubeconfig: "/home/me/.kube/config",
+		},
+		"KIND=1": {
+			env: map[string]string{"KIND": "1"}, want: modeKind, wantKubeconfig: "/cache/kind.kubeconfig",
+		},
+		"KIND=0 says no": {
+			env: map[string]string{"KIND": "0"}, want: modeLab, wantKubeconfig: "/state/kubeconfig",
+		},
+		"an existing cluster wins over kind": {
+			env: map[string]string{"KUBECONFIG": "/k", "KIND": "1"}, want: modeExisting, wantKubeconfig: "/k",
+		},
+		"the lab's own kubeconfig still means the lab": {
+			env: map[string]string{"KUBECONFIG": "/state/kubeconfig"}, want: modeLab, wantKubeconfig: "/state/kubeconfig",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

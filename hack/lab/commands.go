@@ -6,7 +6,8 @@ package main
 // commands lists the subcommands in the order in which a newcomer meets them.
 func commands() []command {
 	return []command{
-		{"up", "[--crash-backoff-max 10s] [--port 16443]", "build what is missing and bring the node up; a healthy lab is kept", runUp},
+		{"up", "[--crash-backoff-max 10s] [--port 16443]",
+			"build what is missing and bring the node up; a healthy lab is kept", runUp},
 		{"status", "[-o json]", "say what runs and where", runStatus},
 		{"kubeconfig", "", "print the path of the kubeconfig of the cluster that demo and e2e use", runKubeconfig},
 		{"down", "", "end everything and clean up, also after a crash; the cache stays", runDown},
@@ -14,8 +15,10 @@ func commands() []command {
 		{"load", "IMAGE.tar", "import an image tar into the lab (or into kind, with KIND=1)", runLoad},
 		{"image", "--binary FILE --name REF -o FILE", "make an image of one static binary without Docker", runImage},
 		{"digest", "IMAGE.tar", "print the digest that a registry will know an image tar by", runDigest},
-		{"sbom", "--binary FILE | --image FILE.tar -o FILE", "write what a Go program or an image is made of, as CycloneDX", runSBOM},
-		{"forward", "NAMESPACE/POD:PORT | IP:PORT", "make an address of the lab reachable on the machine's loopback, and print where", runForward},
+		{"sbom", "--binary FILE | --image FILE.tar -o FILE", "write what a Go program or an image is made of, as CycloneDX",
+			runSBOM},
+		{"forward", "NAMESPACE/POD:PORT | IP:PORT",
+			"make an address of the lab reachable on the machine's loopback, and print where", runForward},
 		{"exec", "-- COMMAND", "run a command inside the lab's network namespace", runExec},
 		{"logs", "NAME", "print the log of a daemon", runLogs},
 		{"restart", "NAME", "kill a daemon and start it again", runRestart},

@@ -54,7 +54,10 @@ func printStatus(s node.Status) {
 	if s.Problem != "" {
 		health = "NOT WELL: " + s.Problem + ". `make lab-up` repairs it"
 	}
-	fmt.Fprintf(w, "\nLab\t%s\nKubernetes\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health, cmp.Or(s.Kubernetes, "unknown: the lab never came up"), s.APIServer, s.Kubeconfig, s.Logs)
+	fmt.Fprintf(
+		w, "\nLab\t%s\nKubernetes\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health,
+		cmp.Or(s.Kubernetes, "unknown: the lab never came up"), s.APIServer, s.Kubeconfig, s.Logs,
+	)
 }
 
 // running returns the node of a lab that is up, with the directory of its programs.

@@ -25,7 +25,10 @@ func runUp(ctx context.Context, l layout.Layout, args []string) error {
 	options := node.DefaultOptions()
 	flags.DurationVar(&options.CrashBackoffMax, "crash-backoff-max", options.CrashBackoffMax,
 		"longest pause before a crashed container is started again (Kubernetes: 5m). For labs only")
-	flags.IntVar(&options.ForwardPort, "port", options.ForwardPort, "port of the API server on the machine's loopback; a taken one is replaced by a free one")
+	flags.IntVar(
+		&options.ForwardPort, "port", options.ForwardPort,
+		"port of the API server on the machine's loopback; a taken one is replaced by a free one",
+	)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,7 +67,9 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 		if err := n.Refresh(ctx); err != nil {
 			return err
 		}
-		report.Total(fmt.Sprintf("The lab is up already, with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
+		report.Total(
+			fmt.Sprintf("The lab is up already, with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()),
+		)
 		return nil
 	} else if _, err := os.Stat(l.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)

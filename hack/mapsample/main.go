@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mapsample writes the webhook-free form of profiles: for every MemoryProfile and ClusterMemoryProfile in the files given,
-// a MutatingAdmissionPolicy and its binding into a file of the profile's name. Profiles of no namespace are taken to be in
-// "default".
+// Program mapsample writes the webhook-free form of profiles: for every MemoryProfile and ClusterMemoryProfile in the
+// files given, a MutatingAdmissionPolicy and its binding into a file of the profile's name. Profiles of no namespace
+// are taken to be in "default".
 package main
 
 import (
@@ -68,7 +68,9 @@ func write(out, file string, document []byte) error {
 	if err := yaml.Unmarshal(document, &mp); err != nil {
 		return err
 	}
-	n := &profile.Named{Ref: v1alpha1.ProfileReference{Kind: mp.Kind, Name: mp.Name}, Namespace: mp.Namespace, Generation: 1, Spec: &mp.Spec}
+	n := &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: mp.Kind, Name: mp.Name}, Namespace: mp.Namespace, Generation: 1, Spec: &mp.Spec,
+	}
 	switch mp.Kind {
 	case profile.KindNamespaced:
 		if n.Namespace == "" {
@@ -92,7 +94,12 @@ func write(out, file string, document []byte) error {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Written by `make map-sample` from %s: %s without memfit's webhook,\n# for Kubernetes 1.36 and later. See docs/webhook-free.md for what it cannot do.\n", file, n)
+	fmt.Fprintf(
+		&text,
+		"# Written by `make map-sample` from %s: %s without memfit's webhook,\n# for Kubernetes 1.36 and later. See "+
+			"docs/webhook-free.md for what it cannot do.\n",
+		file, n,
+	)
 	for _, left := range objects.LeftOut {
 		fmt.Fprintf(&text, "# Left out: %s.\n", left)
 	}

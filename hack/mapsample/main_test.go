@@ -29,7 +29,11 @@ func TestSamplesAreCurrent(t *testing.T) {
 		t.Fatal("no sample gives a policy: the test looks in the wrong place")
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("config/samples/map is out of date, run `make map-sample` (and remove files that it no longer writes): -fresh +there\n%s", diff)
+		t.Errorf(
+			"config/samples/map is out of date, run `make map-sample` (and remove files that it no longer writes): -fresh "+
+				"+there\n%s",
+			diff,
+		)
 	}
 }
 

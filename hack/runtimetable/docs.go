@@ -32,7 +32,9 @@ func withTables(page string) (string, error) {
 		before, rest, found := strings.Cut(page, head)
 		_, after, closed := strings.Cut(rest, foot)
 		if !found || !closed {
-			return "", fmt.Errorf("it has no lines %q and %q with the table between them", strings.TrimSpace(head), strings.TrimSpace(foot))
+			return "", fmt.Errorf(
+				"it has no lines %q and %q with the table between them", strings.TrimSpace(head), strings.TrimSpace(foot),
+			)
 		}
 		page = before + head + strings.Join(tables[name](page), "\n") + "\n" + foot + after
 	}
@@ -53,7 +55,8 @@ func settings(page string) []string {
 	return lines
 }
 
-// split parts the settings of a runtime into those that a profile which says nothing sets at a limit of 1Gi, and the others.
+// split parts the settings of a runtime into those that a profile which says nothing sets at a limit of 1Gi, and the
+// others.
 func split(r *runtimes.Runtime) (byDefault, asked []string) {
 	f := runtimes.Facts{Limit: memory.GiB, Cgroup: memory.GiB, LimitText: memory.GiB.String()}
 	for _, k := range r.Knobs {

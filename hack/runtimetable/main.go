@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command runtimetable writes what follows from the table of runtimes and cannot read it: the enums of the API, which the
-// CRDs repeat, and the tables of docs/runtimes.md. `make generate` runs it at the top of the tree. It imports nothing of
-// the API, because it writes a part of it.
+// Command runtimetable writes what follows from the table of runtimes and cannot read it: the enums of the API, which
+// the CRDs repeat, and the tables of docs/runtimes.md. `make generate` runs it at the top of the tree. It imports
+// nothing of the API, because it writes a part of it.
 package main
 
 import (

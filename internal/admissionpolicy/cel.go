@@ -45,7 +45,9 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 				MatchPolicy: &exact, NamespaceSelector: namespaces(n), ObjectSelector: objects(n),
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+					},
 				}}},
 			},
 		},
@@ -53,33 +55,53 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 	for _, r := range rules {
 		for _, list := range []string{"containers", "initContainers"} {
 			p.Spec.Mutations = append(p.Spec.Mutations, admissionregistrationv1.Mutation{
-				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list, ofTheNamespace(n))},
+				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list, ofTheNamespace(n))},
 			})
 		}
 	}
 	return p
 }
 
-// conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the effective limit.
+// conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the
+// effective limit.
 func conditions(n *profile.Named) []admissionregistrationv1.MatchCondition {
 	all := []admissionregistrationv1.MatchCondition{
 		{Name: "not-opted-out", Expression: notOptedOut("object")},
-		{Name: "not-injected-by-memfit", Expression: fmt.Sprintf("!has(object.metadata.annotations) || !(%q in object.metadata.annotations)", v1alpha1.InjectedAnnotation)},
-		{Name: "not-a-static-pod", Expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`},
+		{Name: "not-injected-by-memfit", Expression: fmt.Sprintf(
+			"!has(object.metadata.annotations) || !(%q in object.metadata.annotations)", v1alpha1.InjectedAnnotation,
+		)},
+		{Name: "not-a-static-pod",
+			Expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`},
 		{Name: "linux", Expression: `!has(object.spec.os) || object.spec.os.name == "linux"`},
-		{Name: "no-limit-of-the-whole-pod", Expression: `!has(object.spec.resources) || !has(object.spec.resources.limits) || !("memory" in object.spec.resources.limits)`},
-		{Name: "no-volume-in-memory", Expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && v.emptyDir.medium == "Memory")`},
+		{Name: "no-limit-of-the-whole-pod",
+			Expression: `!has(object.spec.resources) || !has(object.spec.resources.limits) || !("memory" in object.spec.resources.limits)`},
+		{Name: "no-volume-in-memory",
+			Expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && v.emptyDir.medium == "Memory")`},
 	}
 	asked := annotation("object", v1alpha1.ProfileAnnotation)
 	if n.Spec.Selector == nil {
-		return append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-this-profile", Expression: fmt.Sprintf("%s == %q", asked, n.Ref.Name)})
+		return append(
+			all,
+			admissionregistrationv1.MatchCondition{
+				Name: "asks-for-this-profile", Expression: fmt.Sprintf("%s == %q", asked, n.Ref.Name),
+			},
+		)
 	}
-	return append(all, admissionregistrationv1.MatchCondition{Name: "asks-for-no-other-profile", Expression: fmt.Sprintf(`%s in ["", %q]`, asked, n.Ref.Name)})
+	return append(
+		all,
+		admissionregistrationv1.MatchCondition{
+			Name: "asks-for-no-other-profile", Expression: fmt.Sprintf(`%s in ["", %q]`, asked, n.Ref.Name),
+		},
+	)
 }
 
 // annotation is the value of an annotation without white space around it, "" when there is none.
 func annotation(of, key string) string {
-	return fmt.Sprintf(`(has(%[1]s.metadata.annotations) && %[2]q in %[1]s.metadata.annotations ? %[1]s.metadata.annotations[%[2]q].trim() : "")`, of, key)
+	return fmt.Sprintf(
+		`(has(%[1]s.metadata.annotations) && %[2]q in %[1]s.metadata.annotations ? %[1]s.metadata.annotations[%[2]q].trim() : "")`,
+		of, key,
+	)
 }
 
 // notOptedOut knows every spelling that memfit's webhook takes for false.
@@ -87,18 +109,20 @@ func notOptedOut(of string) string {
 	return fmt.Sprintf(`!(%s in ["false", "False", "FALSE", "f", "F", "0"])`, annotation(of, v1alpha1.InjectAnnotation))
 }
 
-// ofTheNamespace are conditions about the pod's namespace, which match conditions cannot see: it has not opted out, and it does not ask
-// for another profile, which would win over a selector.
+// ofTheNamespace are conditions about the pod's namespace, which match conditions cannot see: it has not opted out, and
+// it does not ask for another profile, which would win over a selector.
 func ofTheNamespace(n *profile.Named) []string {
 	all := []string{notOptedOut("namespaceObject")}
 	if n.Spec.Selector != nil {
-		all = append(all, fmt.Sprintf(`%s in ["", %q]`, annotation("namespaceObject", v1alpha1.ProfileAnnotation), n.Ref.Name))
+		all = append(
+			all, fmt.Sprintf(`%s in ["", %q]`, annotation("namespaceObject", v1alpha1.ProfileAnnotation), n.Ref.Name),
+		)
 	}
 	return all
 }
 
-// untold are conditions for containers whose runtime nobody declared: where the pod's annotation or the command tells it, the webhook sets
-// something else.
+// untold are conditions for containers whose runtime nobody declared: where the pod's annotation or the command tells
+// it, the webhook sets something else.
 func untold() []string {
 	var names []string
 	for _, r := range runtimes.All() {
@@ -114,7 +138,9 @@ func untold() []string {
 
 // namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for all but the system's.
 func namespaces(n *profile.Named) *metav1.LabelSelector {
-	r := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"}}
+	r := metav1.LabelSelectorRequirement{
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"},
+	}
 	if n.Namespace != "" {
 		r.Operator, r.Values = metav1.LabelSelectorOpIn, []string{n.Namespace}
 	}
@@ -129,7 +155,8 @@ func objects(n *profile.Named) *metav1.LabelSelector {
 	return n.Spec.Selector.DeepCopy()
 }
 
-// expression adds the variable to the containers of a list that qualify. Merging by name leaves everything else as it is.
+// expression adds the variable to the containers of a list that qualify. Merging by name leaves everything else as it
+// is.
 func (r rule) expression(list string, namespace []string) string {
 	return fmt.Sprintf(`Object{
   spec: Object.spec{
@@ -172,12 +199,16 @@ func (r rule) conditions(list string) []string {
 	all = append(all,
 		"(!has(c.envFrom) || size(c.envFrom) == 0)", // it may hold the name, and a literal would hide it
 		fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", r.env),
-		fmt.Sprintf("(!has(c.command) || !c.command.exists(w, w.matches(%[1]q))) && (!has(c.args) || !c.args.exists(w, w.matches(%[1]q)))", `(^|[\s;&|(])`+r.env+"="))
+		fmt.Sprintf(
+			"(!has(c.command) || !c.command.exists(w, w.matches(%[1]q))) && (!has(c.args) || !c.args.exists(w, "+
+				"w.matches(%[1]q)))",
+			`(^|[\s;&|(])`+r.env+"=",
+		))
 	return append(all, r.yields()...)
 }
 
-// yields are the signs, from the table of runtimes, that the user has decided. Here they are looked for without regard to words:
-// a policy that leaves a container alone does no harm.
+// yields are the signs, from the table of runtimes, that the user has decided. Here they are looked for without regard
+// to words: a policy that leaves a container alone does no harm.
 func (r rule) yields() []string {
 	var all []string
 	for i := range r.runtime.Knobs {
@@ -208,7 +239,9 @@ func (r rule) without(sign runtimes.Sign) string {
 		}
 		return fmt.Sprintf("%s.contains(%q)", of, sign.Text)
 	}
-	quiet := fmt.Sprintf("(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", says("w"))
+	quiet := fmt.Sprintf(
+		"(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", says("w"),
+	)
 	if sign.In == runtimes.Anywhere {
 		quiet += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", says("e.value"))
 	}

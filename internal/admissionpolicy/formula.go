@@ -17,13 +17,15 @@ import (
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
 // formula is a variable's value as a function of the container's limit: prefix, number, suffix, where the number is
-// limit*percent/100 in whole units less a step that depends on the limit. Without a percent it is a text per range of limits.
+// limit*percent/100 in whole units less a step that depends on the limit. Without a percent it is a text per range of
+// limits.
 type formula struct {
 	prefix, suffix string
 	percent        int64
 	unit           memory.Bytes
 	steps          []step // by limit, ascending; the last one holds for every larger limit
-	// from is the smallest limit for which the value is set. withoutLimit: it is also set on containers that have none, to unlimited.
+	// from is the smallest limit for which the value is set. withoutLimit: it is also set on containers that have none, to
+	// unlimited.
 	from         memory.Bytes
 	withoutLimit bool
 	unlimited    string
@@ -83,7 +85,8 @@ func fit(ask oracle) (*formula, error) {
 	return f, f.verify(ask)
 }
 
-// boundary is the smallest size in (no, yes] for which is holds, given that it does not for no, does for yes and changes once.
+// boundary is the smallest size in (no, yes] for which is holds, given that it does not for no, does for yes and
+// changes once.
 func boundary(no, yes memory.Bytes, is func(memory.Bytes) bool) memory.Bytes {
 	for no+1 < yes {
 		if middle := no + (yes-no)/2; is(middle) {
@@ -117,7 +120,8 @@ func (f *formula) split(ask oracle, at []memory.Bytes) {
 		if n < top/int64(memory.MiB)*2 {
 			f.unit = memory.MiB
 		}
-		f.percent = (n*int64(f.unit)*100 + top - 1) / top // rounded up: steps only take away, and 1 % of 1Ti is more than any of them
+		// rounded up: steps only take away, and 1 % of 1Ti is more than any of them
+		f.percent = (n*int64(f.unit)*100 + top - 1) / top
 		return
 	}
 }

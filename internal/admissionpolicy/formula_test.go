@@ -23,8 +23,10 @@ func TestFit(t *testing.T) {
 		wantFrom    memory.Bytes
 		wantSteps   int
 	}{
-		"never set":      {ask: func(memory.Bytes) (string, bool) { return "", false }, wantNothing: true},
-		"a constant":     {ask: func(memory.Bytes) (string, bool) { return "-XX:TrimNativeHeapInterval=60000", true }, wantSteps: 1},
+		"never set": {ask: func(memory.Bytes) (string, bool) { return "", false }, wantNothing: true},
+		"a constant": {
+			ask: func(memory.Bytes) (string, bool) { return "-XX:TrimNativeHeapInterval=60000", true }, wantSteps: 1,
+		},
 		"two texts":      {ask: flags, wantSteps: 2},
 		"a share":        {ask: percent(90), wantPercent: 90, wantFrom: 64 * memory.MiB, wantSteps: 1},
 		"an odd share":   {ask: percent(33), wantPercent: 33, wantFrom: 64 * memory.MiB, wantSteps: 1},
@@ -36,7 +38,9 @@ func TestFit(t *testing.T) {
 		"two numbers change": {ask: func(l memory.Bytes) (string, bool) {
 			return fmt.Sprintf("%d:%d", l/2, l/3), l > 0
 		}, wantErr: "no simple formula"},
-		"only without a limit": {ask: func(l memory.Bytes) (string, bool) { return "x", l == 0 }, wantErr: "without a limit only"},
+		"only without a limit": {
+			ask: func(l memory.Bytes) (string, bool) { return "x", l == 0 }, wantErr: "without a limit only",
+		},
 		"not in the middle": {ask: func(l memory.Bytes) (string, bool) {
 			return "2", l > 0 && (l < memory.GiB || l > 2*memory.GiB)
 		}, wantErr: "no simple formula"},
@@ -60,7 +64,10 @@ func TestFit(t *testing.T) {
 				t.Errorf("without a limit %q (%t), want %q (%t)", f.unlimited, f.withoutLimit, want, set)
 			}
 			if f != nil && (f.percent != c.wantPercent || f.from != c.wantFrom || len(f.steps) != c.wantSteps) {
-				t.Errorf("%d %% from %s in %d steps, want %d %% from %s in %d", f.percent, f.from, len(f.steps), c.wantPercent, c.wantFrom, c.wantSteps)
+				t.Errorf(
+					"%d %% from %s in %d steps, want %d %% from %s in %d", f.percent, f.from, len(f.steps), c.wantPercent, c.wantFrom,
+					c.wantSteps,
+				)
 			}
 		})
 	}

@@ -29,8 +29,8 @@ type Objects struct {
 	LeftOut []string
 }
 
-// For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the profile
-// can be said in CEL.
+// For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the
+// profile can be said in CEL.
 func For(n *profile.Named) (Objects, error) {
 	var out Objects
 	var rules []rule
@@ -40,7 +40,9 @@ func For(n *profile.Named) (Objects, error) {
 		out.LeftOut = append(out.LeftOut, left...)
 	}
 	if len(rules) == 0 {
-		return out, fmt.Errorf("%s sets nothing that a MutatingAdmissionPolicy can set: %s", n, strings.Join(out.LeftOut, "; "))
+		return out, fmt.Errorf(
+			"%s sets nothing that a MutatingAdmissionPolicy can set: %s", n, strings.Join(out.LeftOut, "; "),
+		)
 	}
 	out.LeftOut = append(out.LeftOut, leftOut(n)...)
 	name := strings.Trim("memfit-"+n.Namespace+"-"+n.Ref.Name, "-")
@@ -124,7 +126,9 @@ func variables(r *runtimes.Runtime) []string {
 func planned(n *profile.Named, c chosen, limit memory.Bytes, env string) (string, bool) {
 	container := corev1.Container{Name: c.sample()}
 	if limit > 0 {
-		container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
+		container.Resources.Limits = corev1.ResourceList{
+			corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI),
+		}
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
 	inject.MakePlan(inject.Input{Pod: pod, Profile: n}).Apply(pod)

@@ -26,35 +26,49 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// profiles of every kind of formula. All choose pods by a label of their own, so that they can be in force at the same time.
+// profiles of every kind of formula. All choose pods by a label of their own, so that they can be in force at the same
+// time.
 func profiles() map[string]v1alpha1.MemoryProfileSpec {
 	return map[string]v1alpha1.MemoryProfileSpec{
-		"go":     {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
-		"node20": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}, Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
+		"go": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
+		"node20": {
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
+			Tuning:  v1alpha1.TuningSpec{ArenaMax: new(int32(2))},
+		},
 		"node24": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "24"}},
 		"jvm":    {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17.0.15"}},
-		"jvm60":  {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "21.0.4"}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}},
-		"ruby":   {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeRuby}},
+		"jvm60": {
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "21.0.4"},
+			Tuning:  v1alpha1.TuningSpec{HeapPercent: new(int32(60))},
+		},
+		"ruby": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeRuby}},
 		"article": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, Tuning: v1alpha1.TuningSpec{
 			HeapLimit: new(resource.MustParse("256Mi")), ArenaMax: new(int32(2)),
 		}},
-		"auto":  {Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
-		"jvm40": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(40))}},
+		"auto": {Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
+		"jvm40": {
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(40))},
+		},
 		"mixed": {
-			Runtime:    v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython},
-			Tuning:     v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
-			Containers: []v1alpha1.ContainerPolicy{{Name: "side", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}},
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython},
+			Tuning:  v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
+			Containers: []v1alpha1.ContainerPolicy{
+				{Name: "side", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
+			},
 		},
 	}
 }
 
 func named(name string, spec v1alpha1.MemoryProfileSpec) *profile.Named {
 	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"profile": name}}
-	return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: name}, Namespace: "default", Generation: 1, Spec: &spec}
+	return &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: name}, Namespace: "default", Generation: 1,
+		Spec: &spec,
+	}
 }
 
-// TestAgainstTheWebhook creates pods on a real API server with the policies in force, and compares what they became with what
-// memfit's webhook would have made of them: the same, or, where the policy is more careful, nothing.
+// TestAgainstTheWebhook creates pods on a real API server with the policies in force, and compares what they became
+// with what memfit's webhook would have made of them: the same, or, where the policy is more careful, nothing.
 func TestAgainstTheWebhook(t *testing.T) {
 	ctx := t.Context()
 	config := expect.APIServer(t)
@@ -77,7 +91,10 @@ func TestAgainstTheWebhook(t *testing.T) {
 
 	pods := 0
 	for name, spec := range profiles() {
-		for _, limit := range []string{"", "32Mi", "64Mi", "191Mi", "192Mi", "256Mi", "400Mi", "512Mi", "513Mi", "1Gi", "1G", "1500Mi", "2Gi", "3Gi", "4Gi", "8Gi", "32Gi", "128974848500m"} {
+		for _, limit := range []string{
+			"", "32Mi", "64Mi", "191Mi", "192Mi", "256Mi", "400Mi", "512Mi", "513Mi", "1Gi", "1G", "1500Mi", "2Gi", "3Gi", "4Gi",
+			"8Gi", "32Gi", "128974848500m",
+		} {
 			pod := newPod(name, limit)
 			want := pod.DeepCopy()
 			inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}).Apply(want)
@@ -110,9 +127,12 @@ func TestNamespacesHaveASay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, annotations := range map[string]map[string]string{
-		"plain": nil, "quiet": {v1alpha1.InjectAnnotation: "False"}, "elsewhere": {v1alpha1.ProfileAnnotation: "another"}, "here": {v1alpha1.ProfileAnnotation: "everywhere"},
+		"plain": nil, "quiet": {v1alpha1.InjectAnnotation: "False"}, "elsewhere": {v1alpha1.ProfileAnnotation: "another"},
+		"here": {v1alpha1.ProfileAnnotation: "everywhere"},
 	} {
-		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}); err != nil {
+		if err := c.Create(
+			ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +160,8 @@ func TestNamespacesHaveASay(t *testing.T) {
 	}
 }
 
-// users are things a pod's owner may have written. careful: the policy leaves the pod alone, where the webhook may do something.
+// users are things a pod's owner may have written. careful: the policy leaves the pod alone, where the webhook may do
+// something.
 var users = map[string]struct {
 	edit    func(*corev1.Pod)
 	careful bool
@@ -150,39 +171,59 @@ var users = map[string]struct {
 	"user: GOMEMLIMIT":       {edit: setEnv("GOMEMLIMIT", "100MiB")},
 	"user: AUTOMEMLIMIT":     {edit: setEnv("AUTOMEMLIMIT", "0.8")},
 	"user: MALLOC_ARENA_MAX": {edit: setEnv("MALLOC_ARENA_MAX", "1")},
-	"user: GLIBC_TUNABLES":   {edit: setEnv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"), less: "app MALLOC_ARENA_MAX"}, // the tunable wins anyway
-	"user: jemalloc":         {edit: setEnv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")},
+	// the tunable wins anyway
+	"user: GLIBC_TUNABLES": {edit: setEnv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"), less: "app MALLOC_ARENA_MAX"},
+	"user: jemalloc":       {edit: setEnv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")},
 	"user: a secret's value": {edit: func(p *corev1.Pod) {
 		app(p).Env = []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: secret()}, {Name: "NODE_OPTIONS", ValueFrom: secret()}}
 	}},
-	"user: flag on the command": {edit: func(p *corev1.Pod) { app(p).Command = []string{"node", "--max_old_space_size=300", "app.js"} }, unknown: true},
-	"user: opted out":           {edit: annotate(v1alpha1.InjectAnnotation, "false"), careful: true},
-	"user: opted out, oddly":    {edit: annotate(v1alpha1.InjectAnnotation, " False\n"), careful: true},
-	"user: another profile":     {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
-	"user: says the runtime":    {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
-	"user: a telling command":   {edit: func(p *corev1.Pod) { app(p).Command = []string{"/usr/bin/node", "app.js"} }, unknown: true},
+	"user: flag on the command": {
+		edit: func(p *corev1.Pod) { app(p).Command = []string{"node", "--max_old_space_size=300", "app.js"} }, unknown: true,
+	},
+	"user: opted out":        {edit: annotate(v1alpha1.InjectAnnotation, "false"), careful: true},
+	"user: opted out, oddly": {edit: annotate(v1alpha1.InjectAnnotation, " False\n"), careful: true},
+	"user: another profile":  {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
+	"user: says the runtime": {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
+	"user: a telling command": {
+		edit: func(p *corev1.Pod) { app(p).Command = []string{"/usr/bin/node", "app.js"} }, unknown: true,
+	},
 	"user: a shell sets it": {edit: func(p *corev1.Pod) {
 		app(p).Args = []string{"GOMEMLIMIT=1GiB NODE_OPTIONS= MALLOC_ARENA_MAX=1 JAVA_TOOL_OPTIONS=-Xmx1g exec /app"}
 	}},
 	"a mesh's proxy": {edit: func(p *corev1.Pod) {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "example.test/proxy", Resources: limits("256Mi")})
+		p.Spec.Containers = append(
+			p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "example.test/proxy", Resources: limits("256Mi")},
+		)
 	}, less: "istio-proxy GOMEMLIMIT"},
 	"injected before": {edit: annotate(v1alpha1.InjectedAnnotation, `{"v":1}`), careful: true},
 	"a limit of the whole pod": {edit: func(p *corev1.Pod) {
-		p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+		p.Spec.Resources = &corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+		}
 	}, careful: true},
 	"a volume in memory": {edit: func(p *corev1.Pod) {
-		p.Spec.Volumes = []corev1.Volume{{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}}}
+		p.Spec.Volumes = []corev1.Volume{
+			{Name: "shm", VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
+			}},
+		}
 	}, careful: true},
 	"a native sidecar": {edit: func(p *corev1.Pod) {
-		side := corev1.Container{Name: "side", Image: "example.test/side", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), Resources: limits("128Mi")}
+		side := corev1.Container{
+			Name: "side", Image: "example.test/side", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+			Resources: limits("128Mi"),
+		}
 		p.Spec.InitContainers = []corev1.Container{side}
 	}},
 	"a plain init container": {edit: func(p *corev1.Pod) {
-		p.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: "example.test/prepare", Resources: limits("128Mi")}}
+		p.Spec.InitContainers = []corev1.Container{
+			{Name: "prepare", Image: "example.test/prepare", Resources: limits("128Mi")},
+		}
 	}},
 	"another container": {edit: func(p *corev1.Pod) {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "example.test/side", Resources: limits("256Mi")})
+		p.Spec.Containers = append(
+			p.Spec.Containers, corev1.Container{Name: "side", Image: "example.test/side", Resources: limits("256Mi")},
+		)
 	}},
 	"variables stay": {edit: func(p *corev1.Pod) {
 		app(p).Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}}
@@ -198,7 +239,11 @@ func annotate(key, value string) func(*corev1.Pod) {
 }
 
 func secret() *corev1.EnvVarSource {
-	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "value"}}
+	return &corev1.EnvVarSource{
+		SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "value",
+		},
+	}
 }
 
 func app(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }
@@ -209,8 +254,10 @@ func limits(memory string) corev1.ResourceRequirements {
 
 func newPod(profile, limit string) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "web-", Labels: map[string]string{"profile": profile}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.test/app"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", GenerateName: "web-", Labels: map[string]string{"profile": profile},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.test/app"}}},
 	}
 	if limit != "" {
 		app(pod).Resources = limits(limit)
@@ -229,7 +276,8 @@ func careful(pod, webhook *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// compare creates pod and looks at the variables of its containers, by name: a policy cannot choose where in the list they go.
+// compare creates pod and looks at the variables of its containers, by name: a policy cannot choose where in the list
+// they go.
 func compare(ctx context.Context, t *testing.T, c client.Client, story string, pod, want *corev1.Pod, less ...string) {
 	t.Helper()
 	got := pod.DeepCopy()
@@ -260,7 +308,8 @@ func environment(p *corev1.Pod) map[string]string {
 	return all
 }
 
-// waitUntilInForce creates dry pods until every policy has acted: API servers notice new policies within a second or so.
+// waitUntilInForce creates dry pods until every policy has acted: API servers notice new policies within a second or
+// so.
 func waitUntilInForce(ctx context.Context, t *testing.T, c client.Client, names ...string) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(ctx, time.Minute)

@@ -11,7 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but nobody reads that.
+// maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but
+// nobody reads that.
 const maxMessage = 4096
 
 // New makes a condition whose message is cut to what a screen holds. Its generation and time come with [Settle].

@@ -79,7 +79,9 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 
 // Ready is a readiness check: before all is known that existed, new pods could get what their namespace refuses.
 func (x *Index) Ready(*http.Request) error {
-	if slices.ContainsFunc(x.registrations, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }) {
+	if slices.ContainsFunc(
+		x.registrations, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() },
+	) {
 		return errors.New("LimitRanges, ResourceQuotas and nodes are not read yet")
 	}
 	return nil

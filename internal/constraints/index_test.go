@@ -22,7 +22,9 @@ func amount(q string) corev1.ResourceList {
 func limitRange(namespace, highest string) *corev1.LimitRange {
 	return &corev1.LimitRange{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bounds"},
-		Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount(highest)}}},
+		Spec: corev1.LimitRangeSpec{
+			Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount(highest)}},
+		},
 	}
 }
 
@@ -48,14 +50,18 @@ func TestWhatANamespaceSays(t *testing.T) {
 	h.OnAdd(quota("shop", "4Gi", "3Gi"), true)
 	second := x.In("shop")
 	if second.Version != first.Version || !second.Counts() {
-		t.Errorf("a quota is no news about LimitRanges: version %d after %d, counts memory %t", second.Version, first.Version, second.Counts())
+		t.Errorf(
+			"a quota is no news about LimitRanges: version %d after %d, counts memory %t", second.Version, first.Version,
+			second.Counts(),
+		)
 	}
 	h.OnUpdate(nil, quota("shop", "4Gi", "3584Mi"))
 	if got := x.In("shop").FactsFor(&corev1.Pod{}, 0).Quota.Limits; got != 512*memory.MiB {
 		t.Errorf("the quota leaves %s, want 512Mi", got)
 	}
 	h.OnUpdate(nil, limitRange("shop", "512Mi"))
-	if third := x.In("shop"); third.Version == first.Version || third.FactsFor(nil, 0).Range.Max != 512*memory.MiB || !third.Counts() {
+	if third := x.In("shop"); third.Version == first.Version || third.FactsFor(nil, 0).Range.Max != 512*memory.MiB ||
+		!third.Counts() {
 		t.Errorf("after the LimitRange changed: %+v", third)
 	}
 	h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: quota("shop", "4Gi", "3Gi")})
@@ -91,7 +97,9 @@ func TestTheLargestNode(t *testing.T) {
 	n := &Nodes{}
 	h := n.Handler()
 	node := func(name, allocatable string) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: amount(allocatable)}}
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: amount(allocatable)},
+		}
 	}
 	for _, step := range []struct {
 		what string

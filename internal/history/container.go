@@ -10,17 +10,19 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a benchmark hold it to that.
+// What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
+// benchmark hold it to that.
 const (
-	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen again.
+	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen
+	// again.
 	DaysKept = 35
 	// HoursKept is the number of hourly peaks kept.
 	HoursKept = 2 * 24
 	// lowHours is the number of hours whose low points are kept.
 	lowHours = 24
-	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas or a faster
-	// source than fits: points of one instance are then thinned, each kept one being the highest since the one before. What lies further
-	// back is in the timeline.
+	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas
+	// or a faster source than fits: points of one instance are then thinned, each kept one being the highest since the one
+	// before. What lies further back is in the timeline.
 	PointsKept = 72
 	RecentSpan = 2 * time.Hour
 	// slots is the number of instances followed one by one. Peaks of all replicas count; low points are taken from these.
@@ -29,9 +31,9 @@ const (
 	warmUp = 10 * time.Minute
 )
 
-// Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty and ready.
-// Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred thousand of them cost the garbage
-// collector nothing.
+// Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty
+// and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred thousand of
+// them cost the garbage collector nothing.
 type Container struct {
 	first, last int64
 	samples     int64
@@ -85,8 +87,9 @@ type regime struct {
 // New is an empty history.
 func New() *Container { return &Container{} }
 
-// Add takes one sample, with the limit in force when it was taken (0: none or unknown). Samples may come twice or late: a duplicate
-// changes nothing, a late one still counts for its hour and day. Samples older than the days kept are dropped, and so are empty ones.
+// Add takes one sample, with the limit in force when it was taken (0: none or unknown). Samples may come twice or late:
+// a duplicate changes nothing, a late one still counts for its hour and day. Samples older than the days kept are
+// dropped, and so are empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	demand := Demand(s)
 	at := s.Time.Unix()
@@ -124,10 +127,11 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.recent.add(v, at, sl.number, c.spacing())
 }
 
-// Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working set, but of that
-// at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page cache, which the kernel takes back
-// when a container reaches its limit (research: VPA counts it in full and inflates file readers). What is not reclaimable there - tmpfs,
-// sockets, page tables - is usually small; where it is not, a kill says so and recommend then counts the working set in full.
+// Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
+// set, but of that at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page
+// cache, which the kernel takes back when a container reaches its limit (research: VPA counts it in full and inflates
+// file readers). What is not reclaimable there - tmpfs, sockets, page tables - is usually small; where it is not, a
+// kill says so and recommend then counts the working set in full.
 func Demand(s memory.Sample) memory.Bytes {
 	if !s.HasRSS {
 		return s.WorkingSet
@@ -178,7 +182,8 @@ func (c *Container) closeHour() {
 	}
 }
 
-// slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new instance.
+// slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new
+// instance.
 func (c *Container) slotFor(s memory.Sample, at int64) (sl *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
 	c.seen[id>>8%32] |= 1 << (id % 8)
@@ -223,8 +228,9 @@ func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	c.regime.peak = max(c.regime.peak, v)
 }
 
-// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of six hours each. Six hours
-// hold a collection of any runtime that collects at all; of the four, the busiest counts. 0: unknown.
+// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of six
+// hours each. Six hours hold a collection of any runtime that collects at all; of the four, the busiest counts. 0:
+// unknown.
 func (c *Container) lowSince(since int32) size16 {
 	var high size16
 	for block := c.hour - lowHours; block < c.hour; block += 6 {
@@ -239,7 +245,8 @@ func (c *Container) lowSince(since int32) size16 {
 	return high
 }
 
-// Restarted says that an instance of the container ended, for whatever reason: what follows is a new process, which warms up again.
+// Restarted says that an instance of the container ended, for whatever reason: what follows is a new process, which
+// warms up again.
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
 	for i := range c.slot {

@@ -36,7 +36,9 @@ func busy(seed uint64, replicas int, days int) *Container {
 	base := memory.Bytes(50+r.IntN(4000)) * mib
 	for at := start; at.Before(start.AddDate(0, 0, days)); at = at.Add(10 * time.Minute) {
 		for i := range replicas {
-			c.Add(sampleOf(fmt.Sprint("pod-", i), at.Add(time.Duration(i)*time.Second), base.Percent(int32(60+r.IntN(60)))), 2*base)
+			c.Add(
+				sampleOf(fmt.Sprint("pod-", i), at.Add(time.Duration(i)*time.Second), base.Percent(int32(60+r.IntN(60)))), 2*base,
+			)
 		}
 	}
 	return c
@@ -199,7 +201,8 @@ func TestUnmarshalRefusesWhatItDoesNotKnow(t *testing.T) {
 	impossible.past.width = 0
 	for name, data := range map[string][]byte{
 		"spans without a length": encoded(t, impossible),
-		"empty":                  {}, "version 9": append([]byte{9}, good[1:]...), "cut": good[:len(good)/2], "longer": append(bytes.Clone(good), 0),
+		"empty":                  {}, "version 9": append([]byte{9}, good[1:]...), "cut": good[:len(good)/2],
+		"longer": append(bytes.Clone(good), 0),
 	} {
 		if err := c.UnmarshalBinary(data); err == nil {
 			t.Errorf("%s: no error", name)
@@ -222,7 +225,10 @@ func FuzzUnmarshalBinary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := New()
 		var err error
-		budget.Check(t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data), func() { err = c.UnmarshalBinary(data) })
+		budget.Check(
+			t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data),
+			func() { err = c.UnmarshalBinary(data) },
+		)
 		if err != nil {
 			return
 		}
@@ -264,8 +270,12 @@ func TestTheVersionBeforeIsStillRead(t *testing.T) {
 	if err := c.UnmarshalBinary(version1(t)); err != nil {
 		t.Fatal(err)
 	}
-	if c.Samples() != 2*3*24*60 || len(c.Days()) != 3 || !near(c.HighestDay(), 196*mib) || c.Replicas() != 2 || len(c.AppendHours(nil)) != HoursKept {
-		t.Errorf("%d samples, %d days, highest %s, %d replicas, %d hours", c.Samples(), len(c.Days()), c.HighestDay(), c.Replicas(), len(c.AppendHours(nil)))
+	if c.Samples() != 2*3*24*60 || len(c.Days()) != 3 || !near(c.HighestDay(), 196*mib) || c.Replicas() != 2 ||
+		len(c.AppendHours(nil)) != HoursKept {
+		t.Errorf(
+			"%d samples, %d days, highest %s, %d replicas, %d hours", c.Samples(), len(c.Days()), c.HighestDay(), c.Replicas(),
+			len(c.AppendHours(nil)),
+		)
 	}
 	last := start.AddDate(0, 0, 3).Add(-time.Minute)
 	if points := c.Recent(); len(points) != PointsKept || last.Sub(points[len(points)-1].Time) > 2*time.Minute {
@@ -312,7 +322,9 @@ func BenchmarkHistory(b *testing.B) {
 				c.Add(sampleOf("web-1", start.Add(time.Duration(d)*6*time.Hour), memory.Bytes(100+(i+d)%50)*mib), 512*mib)
 			}
 			for m := range 120 {
-				c.Add(sampleOf("web-1", start.AddDate(0, 0, 35).Add(time.Duration(m)*time.Minute), memory.Bytes(100+m%20)*mib), 512*mib)
+				c.Add(
+					sampleOf("web-1", start.AddDate(0, 0, 35).Add(time.Duration(m)*time.Minute), memory.Bytes(100+m%20)*mib), 512*mib,
+				)
 			}
 			data, err := c.MarshalBinary()
 			if err != nil {

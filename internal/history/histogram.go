@@ -13,14 +13,15 @@ import (
 const (
 	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken, two neighbours become one.
 	maxBuckets = 32
-	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at 50 MiB).
+	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at
+	// 50 MiB).
 	finestShift = 6
 	// HalfLife is how fast window peaks lose weight: a week, so that weekends still count on Fridays.
 	HalfLife = 7 * 24 * time.Hour
 )
 
-// histogram is a sparse, decaying histogram of window peaks. Weights are kept relative to refHour, and grow with time instead of
-// shrinking ("forward decay"), so that nothing is touched when time passes.
+// histogram is a sparse, decaying histogram of window peaks. Weights are kept relative to refHour, and grow with time
+// instead of shrinking ("forward decay"), so that nothing is touched when time passes.
 type histogram struct {
 	refHour int32
 	n       uint8
@@ -76,8 +77,8 @@ func (h *histogram) rebase(hour int32) {
 // edge is the upper edge of the bucket of c.
 func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
-// mergeCheapest joins the two neighbours that distort quantiles least: the lower one's weight moves up by the distance between them, and
-// distances of codes are distances in ratio. Quantiles only grow by it.
+// mergeCheapest joins the two neighbours that distort quantiles least: the lower one's weight moves up by the distance
+// between them, and distances of codes are distances in ratio. Quantiles only grow by it.
 func (h *histogram) mergeCheapest() {
 	best, least := 0, math.Inf(1)
 	for i := range int(h.n) - 1 {
@@ -91,7 +92,8 @@ func (h *histogram) mergeCheapest() {
 	h.n--
 }
 
-// quantile is the size below which the share q (0..1) of the weight lies; 0 when empty. It errs to the upper edge of a bucket.
+// quantile is the size below which the share q (0..1) of the weight lies; 0 when empty. It errs to the upper edge of a
+// bucket.
 func (h *histogram) quantile(q float64) memory.Bytes {
 	var total float64
 	for _, w := range h.weight[:h.n] {

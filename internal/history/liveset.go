@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than none.
+	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than
+	// none.
 	lowsSpan = 6 * time.Hour
 	soonSpan = time.Hour
-	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that Friday's counts on Monday.
+	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that
+	// Friday's counts on Monday.
 	liveSetDays = 8
 	// nearPercent of a live set is as good as the whole, and after liveSetDays it gives way by no more than a quarter.
 	nearPercent = 90
@@ -27,8 +29,8 @@ type Lows struct {
 	low, whole         uint32 // KiB; of the hours since, and of the six hours before them (0: not yet)
 }
 
-// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes say nothing: what it
-// has not allocated yet is no live set.
+// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes say
+// nothing: what it has not allocated yet is no live set.
 func (l *Lows) Add(s memory.Sample, started time.Time) {
 	at := s.Time.Unix()
 	if at <= int64(l.last) || at > math.MaxUint32 {
@@ -58,7 +60,8 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	l.last = stamp(at) //nolint:gosec // checked above
 }
 
-// Low is the lowest memory of the last whole six hours; before they are over, that of an hour or more, with whole false. 0: too soon.
+// Low is the lowest memory of the last whole six hours; before they are over, that of an hour or more, with whole
+// false. 0: too soon.
 func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	switch {
 	case l.whole > 0:
@@ -69,15 +72,16 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	return 0, false
 }
 
-// LiveSet is the highest low point of the replicas of a container: what can be alive in its heap at most. The zero value is none.
+// LiveSet is the highest low point of the replicas of a container: what can be alive in its heap at most. The zero
+// value is none.
 type LiveSet struct {
 	Bytes memory.Bytes
 	// Seen is the day (UTC) on which a replica was last close to it.
 	Seen time.Time
 }
 
-// With is the live set after replicas did not go below low for six hours. It rises at once, and it falls slowly: a heap that was full last
-// Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
+// With is the live set after replicas did not go below low for six hours. It rises at once, and it falls slowly: a heap
+// that was full last Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
 func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
 	today := now.UTC().Truncate(24 * time.Hour)
 	switch {

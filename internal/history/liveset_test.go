@@ -13,7 +13,9 @@ import (
 
 func TestLows(t *testing.T) {
 	at := func(minute int, rss memory.Bytes) memory.Sample {
-		return memory.Sample{Time: start.Add(time.Duration(minute) * time.Minute), RSS: rss, HasRSS: true, WorkingSet: rss + 50*mib}
+		return memory.Sample{
+			Time: start.Add(time.Duration(minute) * time.Minute), RSS: rss, HasRSS: true, WorkingSet: rss + 50*mib,
+		}
 	}
 	// sawtooth is six hours and a bit of a heap that is collected every 90 minutes.
 	sawtooth := func(l *Lows, from, to int) {
@@ -31,7 +33,9 @@ func TestLows(t *testing.T) {
 		"an hour":                      {do: func(l *Lows) { sawtooth(l, 0, 89) }, want: 220 * mib},
 		"the first minutes are no low": {do: func(l *Lows) { l.Add(at(1, mib), start); sawtooth(l, 9, 80) }, want: 220 * mib},
 		"six hours":                    {do: func(l *Lows) { sawtooth(l, 0, 6*60+30) }, want: 200 * mib, wantWhole: true},
-		"the last six hours, not all":  {do: func(l *Lows) { l.Add(at(20, 50*mib), start); sawtooth(l, 21, 13*60) }, want: 200 * mib, wantWhole: true},
+		"the last six hours, not all": {
+			do: func(l *Lows) { l.Add(at(20, 50*mib), start); sawtooth(l, 21, 13*60) }, want: 200 * mib, wantWhole: true,
+		},
 		"late and double samples": {do: func(l *Lows) {
 			sawtooth(l, 0, 89)
 			l.Add(at(50, mib), start)

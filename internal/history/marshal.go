@@ -18,8 +18,8 @@ const (
 	withTimeline    = 2
 )
 
-// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours are alike.
-// The current window is part of it, so that a restart forgets nothing.
+// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours
+// are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
 	w := writer{buf: make([]byte, 0, 512)}
 	w.buf = append(w.buf, version)
@@ -68,7 +68,10 @@ func (c *Container) code(w coder) {
 	num(w, &c.hour)
 	num(w, &c.regime.since)
 	num(w, &c.before.since)
-	for _, v := range []*size16{&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak, &c.before.low} {
+	for _, v := range []*size16{
+		&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak,
+		&c.before.low,
+	} {
 		num(w, v)
 	}
 	for _, v := range []*uint16{&c.peakRSSDay, &c.peakWSDay, &c.replicas} {
@@ -195,7 +198,8 @@ func (c *Container) valid() error {
 		return errors.New("history: times or counts out of range")
 	}
 	for i := range int(c.peaks.n) {
-		if w := c.peaks.weight[i]; !(w >= 0 && w <= math.MaxFloat32/maxBuckets) || i > 0 && c.peaks.upper[i] <= c.peaks.upper[i-1] {
+		if w := c.peaks.weight[i]; !(w >= 0 && w <= math.MaxFloat32/maxBuckets) || i > 0 &&
+			c.peaks.upper[i] <= c.peaks.upper[i-1] {
 			return errors.New("history: histogram out of order")
 		}
 	}

@@ -26,8 +26,8 @@ type Day struct {
 	Start time.Time
 	// Peak is the highest demand seen in any replica.
 	Peak memory.Bytes
-	// Trough is the lowest of the low points of whole hours: below it the workload did not go that day. 0: unknown, because no
-	// followed instance was up for a whole hour.
+	// Trough is the lowest of the low points of whole hours: below it the workload did not go that day. 0: unknown,
+	// because no followed instance was up for a whole hour.
 	Trough memory.Bytes
 }
 
@@ -95,8 +95,8 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 	return hours
 }
 
-// AppendSpans appends the spans of the last half day to two days that have samples, oldest first: the longer the workload is known, the
-// longer they are (see [SpansKept]). The newest is not over yet.
+// AppendSpans appends the spans of the last half day to two days that have samples, oldest first: the longer the
+// workload is known, the longer they are (see [SpansKept]). The newest is not over yet.
 func (c *Container) AppendSpans(spans []Span) []Span {
 	t := &c.past
 	for i, s := range t.span[:t.n] {
@@ -106,15 +106,17 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	return c.appendSpan(spans, open, t.open())
 }
 
-// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 when there is none.
+// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 when there
+// is none.
 func (c *Container) Quantile(q float64) memory.Bytes {
 	h := c.peaks
 	h.add(c.now, c.hour)
 	return h.quantile(q)
 }
 
-// Trough is the live set: of the last day, the highest of the lowest points of six hours each. Six hours hold a collection of any
-// runtime that collects at all, and of the four the busiest counts. 0: unknown, because no followed instance was up for a whole hour.
+// Trough is the live set: of the last day, the highest of the lowest points of six hours each. Six hours hold a
+// collection of any runtime that collects at all, and of the four the busiest counts. 0: unknown, because no followed
+// instance was up for a whole hour.
 func (c *Container) Trough() memory.Bytes { return c.lowSince(c.hour - lowHours).bytes() }
 
 // HighestDay is the highest demand of the days kept.
@@ -147,8 +149,8 @@ func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 // WorkingSetOnly is true when some samples came without RSS, so that demand includes page cache.
 func (c *Container) WorkingSetOnly() bool { return c.noRSS }
 
-// Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate above, good to
-// about a tenth up to 300.
+// Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate
+// above, good to about a tenth up to 300.
 func (c *Container) Replicas() int { return int(max(c.replicas, c.countSeen())) }
 
 // Regime is what was seen under one limit.

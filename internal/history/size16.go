@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// size16 is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %, is exact below
-// 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as that. 0 means nothing seen.
+// size16 is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %,
+// is exact below 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as that. 0 means nothing seen.
 type size16 uint16
 
 const (

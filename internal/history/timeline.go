@@ -13,17 +13,20 @@ import (
 const (
 	// SpansKept is the number of spans of the timeline: as many as internal/signals cuts a series into.
 	SpansKept = 96
-	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbours become one and spans twice as
-	// long, up to widestSpan: three days, so that what a day does every day is seen three times. Then the oldest gives way.
+	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbours become one and
+	// spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three times. Then the
+	// oldest gives way.
 	finestSpan = 6 * 60
 	widestSpan = 48 * 60
-	// fullerPercent of the lowest point that the instance followed had in an hour is where another one that holds more is followed
-	// instead: an outlier among its replicas must not stay unseen. Below, teeth that are out of step would look like growth.
+	// fullerPercent of the lowest point that the instance followed had in an hour is where another one that holds more is
+	// followed instead: an outlier among its replicas must not stay unseen. Below, teeth that are out of step would look
+	// like growth.
 	fullerPercent = 150
 )
 
-// timeline is how the memory of one instance moved, in spans of equal length. It follows the instance that holds most, and changes to
-// another only when that one ends or another holds far more: a mixture of replicas has a shape that none of them has.
+// timeline is how the memory of one instance moved, in spans of equal length. It follows the instance that holds most,
+// and changes to another only when that one ends or another holds far more: a mixture of replicas has a shape that none
+// of them has.
 type timeline struct {
 	begin   int64 // of the oldest span
 	width   uint16
@@ -35,7 +38,8 @@ type timeline struct {
 // spanCell is one span. A zero high means that nothing was seen.
 type spanCell struct {
 	high size16
-	// low is the lowest point in 255ths of the highest; mean is how far the mean is from there, in 127ths of the way to the highest.
+	// low is the lowest point in 255ths of the highest; mean is how far the mean is from there, in 127ths of the way to
+	// the highest.
 	low uint8
 	// mean also has the bit another.
 	mean uint8
@@ -85,7 +89,8 @@ type openInterval struct {
 	number    uint8 // of the instance
 }
 
-// add takes a point. A span belongs to one instance: what the next one in the same container uses begins with the next span.
+// add takes a point. A span belongs to one instance: what the next one in the same container uses begins with the next
+// span.
 func (t *openInterval) add(v size16, number uint8) {
 	if t.count == 0 {
 		t.low, t.number = v, number
@@ -131,8 +136,8 @@ func (c *Container) closeSpan() spanCell {
 	return s
 }
 
-// openSpan is what is known of the span that is not over yet: of the instance followed or, when nothing was seen of it, of the one that
-// holds most.
+// openSpan is what is known of the span that is not over yet: of the instance followed or, when nothing was seen of it,
+// of the one that holds most.
 func (c *Container) openSpan() (s spanCell, number uint8) {
 	var fullest openInterval
 	for i := range c.slot {
@@ -152,7 +157,8 @@ func (c *Container) openSpan() (s spanCell, number uint8) {
 	return s, fullest.number
 }
 
-// followFullest changes to the instance that held most in the hour that ends, when it held far more than the one followed.
+// followFullest changes to the instance that held most in the hour that ends, when it held far more than the one
+// followed.
 func (c *Container) followFullest() {
 	var followed, fullest instanceTracker
 	for _, s := range c.slot {

@@ -38,7 +38,8 @@ func TestTheTimelineKnowsLowUsualAndHighOfEverySpan(t *testing.T) {
 		t.Fatalf("%d spans in four hours, want 40 of six minutes", len(spans))
 	}
 	for i, s := range spans {
-		if want := start.Add(time.Duration(i) * finestSpan * time.Second); s.Start != want || s.Length != finestSpan*time.Second {
+		if want := start.Add(time.Duration(i) * finestSpan * time.Second); s.Start != want ||
+			s.Length != finestSpan*time.Second {
 			t.Fatalf("span %d: %s, for %s; want %s", i, s.Start, s.Length, want)
 		}
 		if !around(s.Low, 100*mib) || !around(s.Usual, 150*mib) || !near(s.Peak, 200*mib) || s.Another != (i == 0) {
@@ -54,7 +55,8 @@ func TestSpansGrowLongerUntilTheyReachThreeDays(t *testing.T) {
 		spans         int
 	}{
 		{9 * time.Hour, 6 * time.Minute, 90}, {12 * time.Hour, 12 * time.Minute, 60},
-		{24 * time.Hour, 24 * time.Minute, 60}, {48 * time.Hour, 48 * time.Minute, 60}, {96 * time.Hour, 48 * time.Minute, 97},
+		{24 * time.Hour, 24 * time.Minute, 60}, {48 * time.Hour, 48 * time.Minute, 60},
+		{96 * time.Hour, 48 * time.Minute, 97},
 	} {
 		c := New()
 		watch(c, start, tc.after, map[string]func(int) memory.Bytes{"web-1": ramp})
@@ -66,7 +68,9 @@ func TestSpansGrowLongerUntilTheyReachThreeDays(t *testing.T) {
 			first := int(s.Start.Sub(start) / time.Minute)
 			last := first + int(s.Length/time.Minute) - 1
 			if !around(s.Low, ramp(first)) || !around(s.Usual, (ramp(first)+ramp(last))/2) || !near(s.Peak, ramp(last)) {
-				t.Fatalf("after %s, at %s: %s to %s, want %s to %s", tc.after, s.Start.Sub(start), s.Low, s.Peak, ramp(first), ramp(last))
+				t.Fatalf(
+					"after %s, at %s: %s to %s, want %s to %s", tc.after, s.Start.Sub(start), s.Low, s.Peak, ramp(first), ramp(last),
+				)
 			}
 		}
 	}
@@ -108,7 +112,9 @@ func TestTheTimelineStaysWithOneReplica(t *testing.T) {
 	tooth := func(phase int) func(int) memory.Bytes {
 		return func(m int) memory.Bytes { return memory.Bytes(100+2*((m+phase)%50)) * memory.MiB }
 	}
-	watch(c, start, 6*time.Hour, map[string]func(int) memory.Bytes{"web-1": tooth(0), "web-2": tooth(20), "web-3": tooth(35)})
+	watch(
+		c, start, 6*time.Hour, map[string]func(int) memory.Bytes{"web-1": tooth(0), "web-2": tooth(20), "web-3": tooth(35)},
+	)
 	low := memory.Max
 	for i, s := range c.AppendSpans(nil) {
 		low = min(low, s.Low)
@@ -124,7 +130,9 @@ func TestTheTimelineStaysWithOneReplica(t *testing.T) {
 func TestTheTimelineTurnsToTheOutlier(t *testing.T) {
 	c := New()
 	outlier := func(m int) memory.Bytes { return memory.Bytes(100+min(m, 400)) * memory.MiB }
-	watch(c, start, 10*time.Hour, map[string]func(int) memory.Bytes{"web-1": flat(110), "web-2": outlier, "web-3": flat(105)})
+	watch(
+		c, start, 10*time.Hour, map[string]func(int) memory.Bytes{"web-1": flat(110), "web-2": outlier, "web-3": flat(105)},
+	)
 	spans := c.AppendSpans(nil)
 	if got := spans[len(spans)-1].Usual; !around(got, 500*mib) {
 		t.Errorf("it follows the one at %s, want the one at 500Mi", got)

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer writes to,
-// so nothing in it blocks or grows without bound. Safe for concurrent use.
+// Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer
+// writes to, so nothing in it blocks or grows without bound. Safe for concurrent use.
 type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]member
@@ -63,7 +63,8 @@ func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	return m.workload, found
 }
 
-// AddPod says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of it.
+// AddPod says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of
+// it.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,9 +100,12 @@ func (r *Inbox) Observe(ref memory.WorkloadRef, observations []signals.Observati
 	}
 }
 
-// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its events stay. owner is the
-// UID of its workload, for a pod of which the inbox does not know it.
-func (r *Inbox) RemovePod(ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation, governedBy *profile.Named) {
+// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its
+// events stay. owner is the UID of its workload, for a pod of which the inbox does not know it.
+func (r *Inbox) RemovePod(
+	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation,
+	governedBy *profile.Named,
+) {
 	r.Observe(ref, observations)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +135,8 @@ func (r *Inbox) Request(ref memory.WorkloadRef) {
 	}
 }
 
-// Sampled puts samples of one node into the events of the workloads their pods belong to, and returns those workloads. A node speaks
-// for its own pods only, and once for each container.
+// Sampled puts samples of one node into the events of the workloads their pods belong to, and returns those workloads.
+// A node speaks for its own pods only, and once for each container.
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,10 +156,11 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name and that container. A
-// name that is remembered takes 1.5 KiB, so a node must not invent any.
+// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name
+// and that container. A name that is remembered takes 1.5 KiB, so a node must not invent any.
 func (m *member) on(node string, c memory.ContainerRef) bool {
-	return m.governed && m.Node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod && slices.Contains(m.Containers, c.Container)
+	return m.governed && m.Node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod &&
+		slices.Contains(m.Containers, c.Container)
 }
 
 // Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
@@ -176,8 +181,9 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 	return touched
 }
 
-// Pending are the events of a workload that no reconcile has acknowledged, in the order in which they came, and the names of its pods.
-// They stay until [Inbox.Done], so that whatever fails is tried again with them and with what came in meanwhile.
+// Pending are the events of a workload that no reconcile has acknowledged, in the order in which they came, and the
+// names of its pods. They stay until [Inbox.Done], so that whatever fails is tried again with them and with what came
+// in meanwhile.
 func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -244,8 +250,9 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 	return refs
 }
 
-// Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one may choose others
-// than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns another namespace.
+// Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one
+// may choose others than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns
+// another namespace.
 func (r *Inbox) Concerned(changes []govern.Change) []memory.WorkloadRef {
 	edited, choosing := map[govern.ProfileKey]bool{}, map[string]bool{}
 	for _, c := range changes {

@@ -27,7 +27,10 @@ var (
 )
 
 func look(container string, restarts int32) signals.Observation {
-	return signals.Observation{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container}, Restarts: restarts}
+	return signals.Observation{
+		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container},
+		Restarts:  restarts,
+	}
 }
 
 func rosterWith(pods ...string) *Inbox {
@@ -38,8 +41,8 @@ func rosterWith(pods ...string) *Inbox {
 	return r
 }
 
-// TestMailIsBounded: an informer that runs while nobody reconciles costs a bounded amount of memory, and the first and the newest
-// observations survive, which carry the sum of what happened in between.
+// TestMailIsBounded: an informer that runs while nobody reconciles costs a bounded amount of memory, and the first and
+// the newest observations survive, which carry the sum of what happened in between.
 func TestMailIsBounded(t *testing.T) {
 	r := rosterWith("1")
 	for restarts := range int32(1000) {
@@ -47,7 +50,10 @@ func TestMailIsBounded(t *testing.T) {
 	}
 	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
 	for i := range 3 * workload.MaxSamples {
-		s := memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"}, Time: time.Unix(int64(i), 0)}
+		s := memory.Sample{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"},
+			Time:      time.Unix(int64(i), 0),
+		}
 		r.Sampled("node-1", []memory.Sample{s}, "kubelet")
 	}
 	mail, pods := r.Pending(rosterWeb)
@@ -110,15 +116,19 @@ func TestLateOwnersMovePods(t *testing.T) {
 	}
 }
 
-// TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each container.
+// TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each
+// container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
 	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
 	sample := func(uid types.UID, pod string) memory.Sample {
-		return memory.Sample{Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB}
+		return memory.Sample{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB,
+		}
 	}
 	samples := []memory.Sample{
-		sample("uid-1", "web-1"), sample("uid-1", "web-1"), sample("uid-1", "web-of-another-name"), sample("uid-2", "web-2"), sample("uid-3", "web-3"),
+		sample("uid-1", "web-1"), sample("uid-1", "web-1"), sample("uid-1", "web-of-another-name"), sample("uid-2", "web-2"),
+		sample("uid-3", "web-3"),
 	}
 	for i := range 100 { // a node that invents containers of its own pod
 		invented := sample("uid-1", "web-1")
@@ -146,7 +156,8 @@ func TestSamplesOfOthersAreDropped(t *testing.T) {
 	}
 }
 
-// BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a while.
+// BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a
+// while.
 func BenchmarkObserve(b *testing.B) {
 	r := rosterWith("1")
 	for i := range 100 {
@@ -164,7 +175,8 @@ func BenchmarkObserve(b *testing.B) {
 func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	r := NewInbox()
 	governed := map[string]govern.ProfileKey{
-		"shop/web": {Kind: "MemoryProfile", Namespace: "shop", Name: "web"}, "shop/api": {Kind: "MemoryProfile", Namespace: "shop", Name: "api"}, "shop/none": {},
+		"shop/web": {Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
+		"shop/api": {Kind: "MemoryProfile", Namespace: "shop", Name: "api"}, "shop/none": {},
 		"other/web": {Kind: "ClusterMemoryProfile", Namespace: "", Name: "all"}, "other/none": {},
 	}
 	for name, key := range governed {
@@ -184,12 +196,18 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		changes []govern.Change
 		want    []string
 	}{
-		"an edit of its settings":              {[]govern.Change{change("shop", "web", false)}, []string{"shop/web"}},
-		"of two":                               {[]govern.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"}},
-		"of one that governs nobody":           {[]govern.Change{change("evil", "web", false)}, nil},
-		"another selector":                     {[]govern.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"}},
+		"an edit of its settings": {[]govern.Change{change("shop", "web", false)}, []string{"shop/web"}},
+		"of two": {
+			[]govern.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"},
+		},
+		"of one that governs nobody": {[]govern.Change{change("evil", "web", false)}, nil},
+		"another selector": {
+			[]govern.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"},
+		},
 		"a new profile in a namespace of evil": {[]govern.Change{change("evil", "web", true)}, nil},
-		"a new profile of the cluster":         {[]govern.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"}},
+		"a new profile of the cluster": {
+			[]govern.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"},
+		},
 	} {
 		var got []string
 		for _, ref := range r.Concerned(tc.changes) {

@@ -21,8 +21,8 @@ const (
 	maxLists = 4096
 )
 
-// interner lets pods in the cache share what is equal: replicas differ in their names and their status only, and most amounts of
-// memory are a few round ones. Cached objects are never changed, so sharing is safe.
+// interner lets pods in the cache share what is equal: replicas differ in their names and their status only, and most
+// amounts of memory are a few round ones. Cached objects are never changed, so sharing is safe.
 type interner struct {
 	mu        sync.Mutex
 	templates map[types.UID]*template
@@ -76,12 +76,13 @@ func (s *interner) template(pod *corev1.Pod) {
 	}
 	// The newest pod is what the next one will look like.
 	*t = template{
-		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers, volumes: pod.Spec.Volumes,
+		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers,
+		volumes: pod.Spec.Volumes,
 	}
 }
 
-// memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one entry takes 700
-// bytes, and a container has four.
+// memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one
+// entry takes 700 bytes, and a container has four.
 func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
 	q, found := list[corev1.ResourceMemory]
 	if !found {

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/owners"
 )
 
-// CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which is why
-// reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
+// CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which
+// is why reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                            {Transform: SlimPod, UnsafeDisableDeepCopy: new(true)},
@@ -43,16 +43,19 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook reads, besides what
-// internal/constraints follows for it. Pods and autoscalers are the leader's business; their source asks for them when it starts, so that a
-// replica that only serves the webhook holds none.
+// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook
+// reads, besides what internal/constraints follows for it. Pods and autoscalers are the leader's business; their source
+// asks for them when it starts, so that a replica that only serves the webhook holds none.
 func Informed() []client.Object {
-	return append(govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{})
+	return append(
+		govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{},
+	)
 }
 
-// SlimPod drops what memfit does not read: managed fields (but for who resized the pod), foreign annotations, images, probes, ports, mounts and volumes (but
-// for in-memory emptyDirs, which count against the limit), security contexts, affinities and tolerations. What is left is shared
-// between replicas. A pod with two containers and a mesh sidecar takes 33 KB whole and 3 KB here.
+// SlimPod drops what memfit does not read: managed fields (but for who resized the pod), foreign annotations, images,
+// probes, ports, mounts and volumes (but for in-memory emptyDirs, which count against the limit), security contexts,
+// affinities and tolerations. What is left is shared between replicas. A pod with two containers and a mesh sidecar
+// takes 33 KB whole and 3 KB here.
 func SlimPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
@@ -64,16 +67,20 @@ func SlimPod(in any) (any, error) {
 	spec := &pod.Spec
 	volumes := memoryVolumes(spec.Volumes)
 	pod.Spec = corev1.PodSpec{
-		Volumes: volumes, InitContainers: slimContainers(spec.InitContainers, volumes), Containers: slimContainers(spec.Containers, volumes),
-		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources), OS: spec.OS,
-		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds, // by which quotas choose pods
+		Volumes: volumes, InitContainers: slimContainers(spec.InitContainers, volumes),
+		Containers:    slimContainers(spec.Containers, volumes),
+		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources),
+		OS: spec.OS,
+		// by which quotas choose pods
+		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 	}
 	status := &pod.Status
 	pod.Status = corev1.PodStatus{
 		ObservedGeneration: status.ObservedGeneration,
 		Phase:              status.Phase, Reason: status.Reason, StartTime: status.StartTime, QOSClass: status.QOSClass,
 		Conditions: slimConditions(status.Conditions), Resources: slimResourcesPointer(status.Resources),
-		InitContainerStatuses: slimStatuses(status.InitContainerStatuses), ContainerStatuses: slimStatuses(status.ContainerStatuses),
+		InitContainerStatuses: slimStatuses(status.InitContainerStatuses),
+		ContainerStatuses:     slimStatuses(status.ContainerStatuses),
 	}
 	shared.template(pod)
 	return pod, nil
@@ -95,7 +102,8 @@ func slimContainers(containers []corev1.Container, kept []corev1.Volume) []corev
 	for i := range containers {
 		c := &containers[i]
 		slim[i] = corev1.Container{
-			Name: c.Name, Command: c.Command, Args: c.Args, EnvFrom: c.EnvFrom, Env: c.Env, Resources: slimResources(c.Resources),
+			Name: c.Name, Command: c.Command, Args: c.Args, EnvFrom: c.EnvFrom, Env: c.Env,
+			Resources:    slimResources(c.Resources),
 			ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy, VolumeMounts: mountsOf(kept, c.VolumeMounts),
 		}
 	}
@@ -138,7 +146,9 @@ func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
 
 // slimConditions keeps readiness and the state of resizes.
 func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
-	wanted := []corev1.PodConditionType{corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget}
+	wanted := []corev1.PodConditionType{
+		corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget,
+	}
 	var kept []corev1.PodCondition
 	for _, c := range conditions {
 		if slices.Contains(wanted, c.Type) {
@@ -153,8 +163,9 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	for i := range statuses {
 		s := &statuses[i]
 		slim[i] = corev1.ContainerStatus{
-			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
-			ContainerID: s.ContainerID, Started: s.Started, Resources: slimResourcesPointer(s.Resources),
+			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready,
+			RestartCount: s.RestartCount,
+			ContainerID:  s.ContainerID, Started: s.Started, Resources: slimResourcesPointer(s.Resources),
 		}
 	}
 	return slim
@@ -193,14 +204,15 @@ func slimNode(in any) (any, error) {
 	if node, ok := in.(*corev1.Node); ok {
 		node.ManagedFields, node.Labels, node.Annotations, node.Spec = nil, nil, nil, corev1.NodeSpec{}
 		node.Status = corev1.NodeStatus{
-			Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints, Allocatable: shared.memory(node.Status.Allocatable),
+			Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints,
+			Allocatable: shared.memory(node.Status.Allocatable),
 		}
 	}
 	return in, nil
 }
 
-// SlimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes the status,
-// reads it live.
+// SlimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes
+// the status, reads it live.
 func SlimRecommendation(in any) (any, error) {
 	rec, ok := in.(*v1alpha1.MemoryRecommendation)
 	if !ok {

@@ -14,7 +14,9 @@ import (
 
 // named is what is kept of the metadata of a neighbour.
 func named(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation}
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+	}
 }
 
 // slimHorizontal keeps for whom it is, who owns it, and the metrics that are memory.
@@ -58,7 +60,9 @@ func slimQuota(in any) (any, error) {
 
 func aboutMemory(all corev1.ResourceList) corev1.ResourceList {
 	var kept corev1.ResourceList
-	for _, name := range []corev1.ResourceName{corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory,
+	} {
 		if q, found := all[name]; found {
 			if kept == nil {
 				kept = corev1.ResourceList{}
@@ -69,8 +73,9 @@ func aboutMemory(all corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that the API server
-// does not serve would keep the cache from being made. Of them the spec is kept; the recommendations in their status are the bulk.
+// slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that
+// the API server does not serve would keep the cache from being made. Of them the spec is kept; the recommendations in
+// their status are the bulk.
 func slimOthers(in any) (any, error) {
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok || u.GroupVersionKind() != VPAKind {

@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// fatPod is a pod as a cluster has it: a web service with a mesh sidecar, written by kubectl, the scheduler and the kubelet.
+// fatPod is a pod as a cluster has it: a web service with a mesh sidecar, written by kubectl, the scheduler and the
+// kubelet.
 func fatPod(t testing.TB) *corev1.Pod {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "pod.json"))
@@ -37,7 +38,9 @@ func fatPod(t testing.TB) *corev1.Pod {
 
 // TestSlimConfigMap: keys are kept, values and everything else are not.
 func TestSlimConfigMap(t *testing.T) {
-	whole := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": "by mistake"}, BinaryData: map[string][]byte{"icon": {1}}}
+	whole := &corev1.ConfigMap{
+		Data: map[string]string{"PASSWORD": "by mistake"}, BinaryData: map[string][]byte{"icon": {1}},
+	}
 	whole.Namespace, whole.Name, whole.Annotations = "shop", "settings", map[string]string{"last-applied": "by mistake"}
 	got, err := slimConfigMap(whole)
 	want := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": ""}}
@@ -47,13 +50,17 @@ func TestSlimConfigMap(t *testing.T) {
 	}
 }
 
-// TestSlimRecommendationsAnswerTheSame: a plan made from the cache is the one made from the whole, and nothing is kept that no plan needs.
+// TestSlimRecommendationsAnswerTheSame: a plan made from the cache is the one made from the whole, and nothing is kept
+// that no plan needs.
 func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
 	whole := &v1alpha1.MemoryRecommendation{Status: v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{{
 		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
 		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
-		Evidence:    v1alpha1.Evidence{PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"), Source: "kubelet"},
+		Evidence: v1alpha1.Evidence{
+			PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
+			Source: "kubelet",
+		},
 	}}}}
 	want := inject.LiveIn(whole.DeepCopy().Status.Containers)
 	made, err := SlimRecommendation(whole.DeepCopy())
@@ -81,10 +88,18 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	if !ok {
 		t.Fatalf("slimPod made a %T", made)
 	}
-	for _, runtime := range []v1alpha1.RuntimeType{v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeRuby} {
+	for _, runtime := range []v1alpha1.RuntimeType{
+		v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeRuby,
+	} {
 		spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: runtime}}
-		p := profile.NewIndex([]profile.Named{{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: whole.Namespace, Spec: spec}}).Find(whole.Namespace, "web")
-		wantPlan, gotPlan := inject.MakePlan(inject.Input{Pod: whole, Profile: p}), inject.MakePlan(inject.Input{Pod: slim, Profile: p})
+		p := profile.NewIndex(
+			[]profile.Named{
+				{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: whole.Namespace, Spec: spec},
+			},
+		).Find(whole.Namespace, "web")
+		wantPlan, gotPlan := inject.MakePlan(
+			inject.Input{Pod: whole, Profile: p},
+		), inject.MakePlan(inject.Input{Pod: slim, Profile: p})
 		if diff := cmp.Diff(wantPlan.Settings(), gotPlan.Settings()); diff != "" {
 			t.Errorf("%s: settings differ (-whole +slim):\n%s", runtime, diff)
 		}
@@ -120,7 +135,10 @@ func TestPodCacheBytes(t *testing.T) {
 		}
 		return pod
 	})
-	t.Logf("one pod with two containers takes %d bytes whole and %d in memfit's cache (%d %%); 10,000 pods: %d MiB", whole, slim, slim*100/whole, slim*10000>>20)
+	t.Logf(
+		"one pod with two containers takes %d bytes whole and %d in memfit's cache (%d %%); 10,000 pods: %d MiB", whole, slim,
+		slim*100/whole, slim*10000>>20,
+	)
 	if slim > 4500 {
 		t.Errorf("a slim pod takes %d bytes, want at most 4500", slim)
 	}

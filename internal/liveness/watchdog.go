@@ -12,8 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile gives up after ten seconds; one that
-// is still there after eighteen times as long does not listen to its context, and only a restart helps.
+// stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile gives up after
+// ten seconds; one that is still there after eighteen times as long does not listen to its context, and only a restart
+// helps.
 const stuckAfter = 3 * time.Minute
 
 // Watchdog knows what workers are on, for the liveness check. Safe for concurrent use; create it with [NewWatchdog].

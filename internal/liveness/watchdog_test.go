@@ -22,7 +22,8 @@ func TestWatchdogNoticesAWorkerThatIsStuck(t *testing.T) {
 		clock.SetTime(clock.Now().Add(stuckAfter / 20))
 		d.Begin(memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "api"})()
 	}
-	if err := d.Check(nil); err == nil || !strings.Contains(err.Error(), "Deployment shop/web since 2026-11-20T12:00:00Z") {
+	if err := d.Check(nil); err == nil ||
+		!strings.Contains(err.Error(), "Deployment shop/web since 2026-11-20T12:00:00Z") {
 		t.Errorf("got %v, want the workload and since when", err)
 	}
 	done()

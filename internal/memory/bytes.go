@@ -25,9 +25,9 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
-// FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes).
-// Negative quantities, which the API server refuses for memory, read as 0, and what is more than [Max] as Max. Computing the exact value of
-// "1e99999999", which an API server takes, would need 40 MB.
+// FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes). Negative
+// quantities, which the API server refuses for memory, read as 0, and what is more than [Max] as Max. Computing the
+// exact value of "1e99999999", which an API server takes, would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
 	if q.Sign() <= 0 {
 		return 0
@@ -46,8 +46,8 @@ func (b Bytes) Quantity() resource.Quantity {
 	return *resource.NewQuantity(int64(b), resource.BinarySI)
 }
 
-// Exact is the canonical quantity, as the API server writes it: "512Mi", "1536", "1Ei". It is what [Bytes.Quantity] gives as text, for a tenth of
-// the time.
+// Exact is the canonical quantity, as the API server writes it: "512Mi", "1536", "1Ei". It is what [Bytes.Quantity]
+// gives as text, for a tenth of the time.
 func (b Bytes) Exact() string {
 	if b < KiB { // written in units of 1000
 		q := b.Quantity()
@@ -109,7 +109,8 @@ func (b Bytes) FloorTo(unit Bytes) Bytes {
 func (b Bytes) MiB() int64 { return int64(b / MiB) }
 
 // String is what an operator reads: the largest binary unit that leaves at least one whole unit, one decimal below 10
-// units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where the exact value matters.
+// units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where the
+// exact value matters.
 func (b Bytes) String() string {
 	units := []struct {
 		size Bytes

@@ -42,7 +42,9 @@ func TestArithmeticSaturates(t *testing.T) {
 }
 
 func TestQuantitiesRoundTrip(t *testing.T) {
-	for in, want := range map[string]string{"128974848000m": "123Mi", "1G": "1000000000", "0.5Gi": "512Mi", "536870912": "512Mi"} {
+	for in, want := range map[string]string{
+		"128974848000m": "123Mi", "1G": "1000000000", "0.5Gi": "512Mi", "536870912": "512Mi",
+	} {
 		q := FromQuantity(resource.MustParse(in)).Quantity()
 		if got := q.String(); got != want {
 			t.Errorf("%s reads back as %s, want %s", in, got, want)
@@ -52,7 +54,10 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 
 // TestExact: the text is that of the quantity, which the API server writes.
 func TestExact(t *testing.T) {
-	for _, b := range []Bytes{0, 1, 999, 1000, 1023, KiB, 1025, 1536, 1_000_000, MiB, 704 * MiB, 3 * GiB / 2, 5 << 40, 7 << 50, 1 << 60, Max, Max - 1} {
+	for _, b := range []Bytes{
+		0, 1, 999, 1000, 1023, KiB, 1025, 1536, 1_000_000, MiB, 704 * MiB, 3 * GiB / 2, 5 << 40, 7 << 50, 1 << 60, Max,
+		Max - 1,
+	} {
 		q := b.Quantity()
 		if got, want := b.Exact(), q.String(); got != want {
 			t.Errorf("%d is %q, want %q", int64(b), got, want)

@@ -22,8 +22,8 @@ const (
 	OOMPodLimit OOMKind = "PodLimit"
 	// OOMSuspected: it looks like one, but the kubelet did not say so.
 	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is no kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about sizes, because a higher
-	// limit helps against both.
+	// OOMStall is no kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about sizes,
+	// because a higher limit helps against both.
 	OOMStall OOMKind = "Stall"
 )
 
@@ -37,8 +37,8 @@ const (
 	High   Confidence = "High"
 )
 
-// RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a container that runs, and
-// the kubelet tells ends and limits up to a second late each.
+// RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a
+// container that runs, and the kubelet tells ends and limits up to a second late each.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
@@ -47,16 +47,17 @@ type OOMKill struct {
 	Kind      OOMKind
 	// Time is when the kubelet says the container ended, or when memfit learned of it if nobody says.
 	Time time.Time
-	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with Time only as far
-	// as the node's clock is right. Zero: not known.
+	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
+	// Time only as far as the node's clock is right. Zero: not known.
 	Seen time.Time
 	// Limit is the limit in force when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
 	Limit Bytes
-	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force for the
-	// container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0: Limit was in force.
+	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force
+	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
+	// Limit was in force.
 	Asked Bytes
-	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup is known to have
-	// it. Otherwise a limit that a resize brought is in force only as far as can be told from outside.
+	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup
+	// is known to have it. Otherwise a limit that a resize brought is in force only as far as can be told from outside.
 	Proven bool
 	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
 	Peak Bytes

@@ -10,16 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of a quantity that somebody else wrote. [resource.ParseQuantity] computes with decimal numbers of any length: "1e-999999999" keeps
-// it busy for minutes, and a million digits for seconds. Within these bounds it takes microseconds.
+// Bounds of a quantity that somebody else wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
+// "1e-999999999" keeps it busy for minutes, and a million digits for seconds. Within these bounds it takes
+// microseconds.
 const (
-	// MaxQuantityLength is twice the longest quantity that Kubernetes itself writes: 19 digits, a sign, nine decimals and a suffix.
+	// MaxQuantityLength is twice the longest quantity that Kubernetes itself writes: 19 digits, a sign, nine decimals and
+	// a suffix.
 	MaxQuantityLength = 64
 	// MaxQuantityExponent is far above what a quantity can be: the largest is 2^63-1, about 9e18, the smallest 1e-9.
 	MaxQuantityExponent = 99
 )
 
-// ParseQuantity is [resource.ParseQuantity] for text that somebody else wrote: whatever it is, reading it takes microseconds.
+// ParseQuantity is [resource.ParseQuantity] for text that somebody else wrote: whatever it is, reading it takes
+// microseconds.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
 		return resource.Quantity{}, err
@@ -40,8 +43,9 @@ func CheckQuantity[T string | []byte](text T) error {
 	return nil
 }
 
-// exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there is none. It may stand
-// anywhere: in JSON there are quotes around a quantity, and whatever Unicode calls a space is cut off.
+// exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there
+// is none. It may stand anywhere: in JSON there are quotes around a quantity, and whatever Unicode calls a space is cut
+// off.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

@@ -28,7 +28,8 @@ func TestParseQuantityRefusesWhatTakesLong(t *testing.T) {
 	} {
 		budget.Check(t, quantityBudget, 0, func() {
 			q, err := memory.ParseQuantity(text)
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "512Mi") || len(err.Error()) > 200 {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "512Mi") ||
+				len(err.Error()) > 200 {
 				t.Errorf("%.20s reads as %s (%v), want a short reason with %q", text, q.String(), err, want)
 			}
 		})
@@ -37,7 +38,8 @@ func TestParseQuantityRefusesWhatTakesLong(t *testing.T) {
 
 func TestParseQuantityReadsEverySize(t *testing.T) {
 	for text, want := range map[string]memory.Bytes{
-		"512Mi": 512 * memory.MiB, "1e3": 1000, "1E3": 1000, "2E": 2e18, "1Ei": 1 << 60, "1e00000009": 1e9, "128974848000m": 128974848, "1e-9": 1, "1e99": memory.Max, "-5": 0,
+		"512Mi": 512 * memory.MiB, "1e3": 1000, "1E3": 1000, "2E": 2e18, "1Ei": 1 << 60, "1e00000009": 1e9,
+		"128974848000m": 128974848, "1e-9": 1, "1e99": memory.Max, "-5": 0,
 		"9223372036854775807": memory.Max, "9223372036854775808": memory.Max, "100E": memory.Max, "0e9": 0,
 	} {
 		q, err := memory.ParseQuantity(text)
@@ -47,7 +49,8 @@ func TestParseQuantityReadsEverySize(t *testing.T) {
 	}
 }
 
-// TestFromQuantityIsBounded: the API server takes quantities that are no memory, and what comes from its objects was parsed there.
+// TestFromQuantityIsBounded: the API server takes quantities that are no memory, and what comes from its objects was
+// parsed there.
 func TestFromQuantityIsBounded(t *testing.T) {
 	for text, want := range map[string]memory.Bytes{"1e99999999": memory.Max, "-1e99999999": 0, "0e999999999": 0} {
 		q, err := resource.ParseQuantity(text)
@@ -64,7 +67,10 @@ func TestFromQuantityIsBounded(t *testing.T) {
 
 // FuzzParseQuantity: what is read is what Kubernetes reads, within the budget whatever comes.
 func FuzzParseQuantity(f *testing.F) {
-	for _, s := range []string{"512Mi", "1.5Gi", "1e-999999999", "1E400", "-1", "+1e+09", ".5", "1.", "0", "", "e9", "1e", "1Ki ", "12345678901234567890123"} {
+	for _, s := range []string{
+		"512Mi", "1.5Gi", "1e-999999999", "1E400", "-1", "+1e+09", ".5", "1.", "0", "", "e9", "1e", "1Ki ",
+		"12345678901234567890123",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

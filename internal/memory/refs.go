@@ -50,15 +50,15 @@ type Sample struct {
 	HasRSS bool
 	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
 	WorkingSet Bytes
-	// Usage is all memory the kernel counts against the limit, page cache included. What it has beyond RSS is page cache and the kernel's
-	// own. 0: unknown.
+	// Usage is all memory the kernel counts against the limit, page cache included. What it has beyond RSS is page cache
+	// and the kernel's own. 0: unknown.
 	Usage Bytes
-	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the difference between two
-	// samples of one instance means something.
+	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the
+	// difference between two samples of one instance means something.
 	MajorFaults int64
 	// HasMajorFaults is false for sources that do not count them.
 	HasMajorFaults bool
-	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total). A kernel without PSI reports 0, as a
-	// calm one does: 0 is unknown, and only what rises says something.
+	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total). A kernel without PSI
+	// reports 0, as a calm one does: 0 is unknown, and only what rises says something.
 	Waited time.Duration
 }

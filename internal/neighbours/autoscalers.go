@@ -97,12 +97,15 @@ type Horizontal struct {
 	containers []string
 }
 
-// ReadHorizontal reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names of custom and
-// external metrics say nothing reliable, and their targets do not depend on requests.
+// ReadHorizontal reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names
+// of custom and external metrics say nothing reliable, and their targets do not depend on requests.
 func ReadHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) Horizontal {
 	ref := h.Spec.ScaleTargetRef
-	out := Horizontal{Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}}
-	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" && group(owner.APIVersion) == "keda.sh" {
+	out := Horizontal{
+		Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
+	}
+	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" &&
+		group(owner.APIVersion) == "keda.sh" {
 		out.ScaledObject = owner.Name
 	}
 	for i := range h.Spec.Metrics {
@@ -119,7 +122,9 @@ func ReadHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) Horizontal {
 
 // follows says whether it scales on the memory of one of the containers.
 func (h *Horizontal) follows(containers []string) bool {
-	return len(containers) > 0 && (h.pods || slices.ContainsFunc(h.containers, func(c string) bool { return slices.Contains(containers, c) }))
+	return len(containers) > 0 && (h.pods || slices.ContainsFunc(
+		h.containers, func(c string) bool { return slices.Contains(containers, c) },
+	))
 }
 
 func text(m map[string]any, fields ...string) string {

@@ -18,22 +18,39 @@ func TestRangeOfContainers(t *testing.T) {
 		ranges []corev1.LimitRange
 		want   Range
 	}{
-		"none":                {},
-		"about CPU only":      {ranges: []corev1.LimitRange{limitRange("cpu", corev1.LimitRangeItem{Type: corev1.LimitTypeContainer})}},
-		"about pods only":     {ranges: []corev1.LimitRange{limitRange("pods", item(corev1.LimitTypePod, "", "1Gi", ""))}},
-		"about claims only":   {ranges: []corev1.LimitRange{limitRange("disk", item(corev1.LimitTypePersistentVolumeClaim, "1Gi", "2Gi", ""))}},
-		"minimum and maximum": {ranges: []corev1.LimitRange{limitRange("a", item(corev1.LimitTypeContainer, "64Mi", "1Gi", ""))}, want: Range{Name: "a", Min: 64 * memory.MiB, Max: memory.GiB}},
+		"none": {},
+		"about CPU only": {
+			ranges: []corev1.LimitRange{limitRange("cpu", corev1.LimitRangeItem{Type: corev1.LimitTypeContainer})},
+		},
+		"about pods only": {ranges: []corev1.LimitRange{limitRange("pods", item(corev1.LimitTypePod, "", "1Gi", ""))}},
+		"about claims only": {
+			ranges: []corev1.LimitRange{limitRange("disk", item(corev1.LimitTypePersistentVolumeClaim, "1Gi", "2Gi", ""))},
+		},
+		"minimum and maximum": {
+			ranges: []corev1.LimitRange{limitRange("a", item(corev1.LimitTypeContainer, "64Mi", "1Gi", ""))},
+			want:   Range{Name: "a", Min: 64 * memory.MiB, Max: memory.GiB},
+		},
 		"the tighter of two": {
-			ranges: []corev1.LimitRange{limitRange("b", item(corev1.LimitTypeContainer, "32Mi", "1Gi", "")), limitRange("a", item(corev1.LimitTypeContainer, "64Mi", "512Mi", ""))},
-			want:   Range{Name: "a", Min: 64 * memory.MiB, Max: 512 * memory.MiB},
+			ranges: []corev1.LimitRange{
+				limitRange("b", item(corev1.LimitTypeContainer, "32Mi", "1Gi", "")),
+				limitRange("a", item(corev1.LimitTypeContainer, "64Mi", "512Mi", "")),
+			},
+			want: Range{Name: "a", Min: 64 * memory.MiB, Max: 512 * memory.MiB},
 		},
 		"one bound of each": {
-			ranges: []corev1.LimitRange{limitRange("b", item(corev1.LimitTypeContainer, "128Mi", "", "")), limitRange("a", item(corev1.LimitTypeContainer, "", "512Mi", ""))},
-			want:   Range{Name: "b and a", Min: 128 * memory.MiB, Max: 512 * memory.MiB},
+			ranges: []corev1.LimitRange{
+				limitRange("b", item(corev1.LimitTypeContainer, "128Mi", "", "")),
+				limitRange("a", item(corev1.LimitTypeContainer, "", "512Mi", "")),
+			},
+			want: Range{Name: "b and a", Min: 128 * memory.MiB, Max: 512 * memory.MiB},
 		},
 		"two items of one": {
-			ranges: []corev1.LimitRange{limitRange("a", item(corev1.LimitTypeContainer, "64Mi", "1Gi", ""), item(corev1.LimitTypeContainer, "96Mi", "2Gi", ""))},
-			want:   Range{Name: "a", Min: 96 * memory.MiB, Max: memory.GiB},
+			ranges: []corev1.LimitRange{
+				limitRange(
+					"a", item(corev1.LimitTypeContainer, "64Mi", "1Gi", ""), item(corev1.LimitTypeContainer, "96Mi", "2Gi", ""),
+				),
+			},
+			want: Range{Name: "a", Min: 96 * memory.MiB, Max: memory.GiB},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +61,8 @@ func TestRangeOfContainers(t *testing.T) {
 	}
 }
 
-// TestRefusalByLimitRange: the pod has a container app (128Mi of 256Mi) and what else the row says; app is to get a new size.
+// TestRefusalByLimitRange: the pod has a container app (128Mi of 256Mi) and what else the row says; app is to get a new
+// size.
 func TestRefusalByLimitRange(t *testing.T) {
 	sidecar := container("proxy", "32Mi", "64Mi")
 	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
@@ -57,32 +75,67 @@ func TestRefusalByLimitRange(t *testing.T) {
 		size Size        // zero: app
 		want string
 	}{
-		"it fits":         {item: item(corev1.LimitTypeContainer, "64Mi", "512Mi", "2")},
-		"above":           {item: item(corev1.LimitTypeContainer, "", "500Mi", ""), want: "container app: limit 512Mi is above the maximum of 500Mi in LimitRange bounds"},
-		"below":           {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), want: "container app: request 256Mi is below the minimum of 300Mi in LimitRange bounds"},
-		"limit alone":     {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), size: Size{Limit: 400 * memory.MiB}},
-		"request above":   {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), size: Size{Request: 310 * memory.MiB, Limit: 290 * memory.MiB}, want: "container app: limit 290Mi is below the minimum of 300Mi in LimitRange bounds"},
-		"ratio":           {item: item(corev1.LimitTypeContainer, "", "", "1500m"), want: "container app: limit 512Mi is more than 1.5 times the request 256Mi, the maxLimitRequestRatio in LimitRange bounds"},
-		"ratio, no limit": {item: item(corev1.LimitTypeContainer, "", "", "2"), size: Size{Request: memory.MiB}, want: "container app: request and limit are both needed, because the limit may be at most 2 times the request in LimitRange bounds"},
-		"no limit":        {item: item(corev1.LimitTypeContainer, "", "1Gi", ""), size: Size{Request: memory.MiB}, want: "container app: there is no limit, but a maximum of 1Gi in LimitRange bounds"},
+		"it fits": {item: item(corev1.LimitTypeContainer, "64Mi", "512Mi", "2")},
+		"above": {
+			item: item(corev1.LimitTypeContainer, "", "500Mi", ""),
+			want: "container app: limit 512Mi is above the maximum of 500Mi in LimitRange bounds",
+		},
+		"below": {
+			item: item(corev1.LimitTypeContainer, "300Mi", "", ""),
+			want: "container app: request 256Mi is below the minimum of 300Mi in LimitRange bounds",
+		},
+		"limit alone": {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), size: Size{Limit: 400 * memory.MiB}},
+		"request above": {
+			item: item(corev1.LimitTypeContainer, "300Mi", "", ""),
+			size: Size{Request: 310 * memory.MiB, Limit: 290 * memory.MiB},
+			want: "container app: limit 290Mi is below the minimum of 300Mi in LimitRange bounds",
+		},
+		"ratio": {
+			item: item(corev1.LimitTypeContainer, "", "", "1500m"),
+			want: "container app: limit 512Mi is more than 1.5 times the request 256Mi, the maxLimitRequestRatio in " +
+				"LimitRange bounds",
+		},
+		"ratio, no limit": {
+			item: item(corev1.LimitTypeContainer, "", "", "2"), size: Size{Request: memory.MiB},
+			want: "container app: request and limit are both needed, because the limit may be at most 2 times the request in " +
+				"LimitRange bounds",
+		},
+		"no limit": {
+			item: item(corev1.LimitTypeContainer, "", "1Gi", ""), size: Size{Request: memory.MiB},
+			want: "container app: there is no limit, but a maximum of 1Gi in LimitRange bounds",
+		},
 		"another container": {
-			item: item(corev1.LimitTypeContainer, "", "600Mi", ""), pod: pod(container("app", "128Mi", "256Mi"), container("big", "", "700Mi")),
+			item: item(corev1.LimitTypeContainer, "", "600Mi", ""),
+			pod:  pod(container("app", "128Mi", "256Mi"), container("big", "", "700Mi")),
 			want: "container big: limit 700Mi is above the maximum of 600Mi in LimitRange bounds",
 		},
 		"an init container": {
-			item: item(corev1.LimitTypeContainer, "", "600Mi", ""), pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{container("setup", "", "700Mi")}}},
+			item: item(corev1.LimitTypeContainer, "", "600Mi", ""),
+			pod:  &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{container("setup", "", "700Mi")}}},
 			want: "container setup: limit 700Mi is above the maximum of 600Mi in LimitRange bounds",
 		},
 		"the pod's sum": {
-			item: item(corev1.LimitTypePod, "", "600Mi", ""), pod: pod(container("app", "128Mi", "256Mi"), container("log", "64Mi", "100Mi")),
+			item: item(corev1.LimitTypePod, "", "600Mi", ""),
+			pod:  pod(container("app", "128Mi", "256Mi"), container("log", "64Mi", "100Mi")),
 			want: "all containers of the pod together: limit 612Mi is above the maximum of 600Mi in LimitRange bounds",
 		},
 		"a native sidecar counts": {
-			item: item(corev1.LimitTypePod, "", "575Mi", ""), pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}, Containers: []corev1.Container{container("app", "1Mi", "2Mi")}}},
+			item: item(corev1.LimitTypePod, "", "575Mi", ""),
+			pod: &corev1.Pod{
+				Spec: corev1.PodSpec{
+					InitContainers: []corev1.Container{sidecar}, Containers: []corev1.Container{container("app", "1Mi", "2Mi")},
+				},
+			},
 			want: "all containers of the pod together: limit 576Mi is above the maximum of 575Mi in LimitRange bounds",
 		},
 		"an init container beside a sidecar is the most": {
-			item: item(corev1.LimitTypePod, "", "1Gi", ""), pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar, container("setup", "1Gi", "1Gi")}, Containers: []corev1.Container{container("app", "1Mi", "2Mi")}}},
+			item: item(corev1.LimitTypePod, "", "1Gi", ""),
+			pod: &corev1.Pod{
+				Spec: corev1.PodSpec{
+					InitContainers: []corev1.Container{sidecar, container("setup", "1Gi", "1Gi")},
+					Containers:     []corev1.Container{container("app", "1Mi", "2Mi")},
+				},
+			},
 			want: "all containers of the pod together: limit 1.1Gi is above the maximum of 1Gi in LimitRange bounds",
 		},
 		"the pod's own size": {
@@ -109,7 +162,9 @@ func TestRefusalByLimitRange(t *testing.T) {
 // TestQuotas: what is left for the pod, in the tightest quota that counts it.
 func TestQuotas(t *testing.T) {
 	type amounts = map[corev1.ResourceName][2]string
-	selector := func(q corev1.ResourceQuota, operator corev1.ScopeSelectorOperator, values ...string) corev1.ResourceQuota {
+	selector := func(
+		q corev1.ResourceQuota, operator corev1.ScopeSelectorOperator, values ...string,
+	) corev1.ResourceQuota {
 		q.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
 			ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: operator, Values: values,
 		}}}
@@ -123,40 +178,94 @@ func TestQuotas(t *testing.T) {
 		noPod  bool
 		want   Quota
 	}{
-		"none":               {},
-		"about objects":      {quotas: []corev1.ResourceQuota{quota("q", amounts{"pods": {"10", "3"}})}},
-		"limits":             {quotas: []corev1.ResourceQuota{quota("q", limits)}, want: left},
-		"requests":           {quotas: []corev1.ResourceQuota{quota("q", amounts{"requests.memory": {"4Gi", "3584Mi"}})}, want: Quota{Name: "q", Requests: 512 * memory.MiB}},
-		"requests, old name": {quotas: []corev1.ResourceQuota{quota("q", amounts{"memory": {"4Gi", "3Gi"}})}, want: Quota{Name: "q", Requests: memory.GiB}},
-		"nothing left":       {quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"4Gi", "4Gi"}})}, want: Quota{Name: "q", Limits: Exhausted}},
-		"overdrawn":          {quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"1Gi", "4Gi"}})}, want: Quota{Name: "q", Limits: Exhausted}},
-		"not counted yet":    {quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"1Gi", ""}})}},
+		"none":          {},
+		"about objects": {quotas: []corev1.ResourceQuota{quota("q", amounts{"pods": {"10", "3"}})}},
+		"limits":        {quotas: []corev1.ResourceQuota{quota("q", limits)}, want: left},
+		"requests": {
+			quotas: []corev1.ResourceQuota{quota("q", amounts{"requests.memory": {"4Gi", "3584Mi"}})},
+			want:   Quota{Name: "q", Requests: 512 * memory.MiB},
+		},
+		"requests, old name": {
+			quotas: []corev1.ResourceQuota{quota("q", amounts{"memory": {"4Gi", "3Gi"}})},
+			want:   Quota{Name: "q", Requests: memory.GiB},
+		},
+		"nothing left": {
+			quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"4Gi", "4Gi"}})},
+			want:   Quota{Name: "q", Limits: Exhausted},
+		},
+		"overdrawn": {
+			quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"1Gi", "4Gi"}})},
+			want:   Quota{Name: "q", Limits: Exhausted},
+		},
+		"not counted yet": {quotas: []corev1.ResourceQuota{quota("q", amounts{"limits.memory": {"1Gi", ""}})}},
 		"the tightest": {
-			quotas: []corev1.ResourceQuota{quota("wide", amounts{"limits.memory": {"9Gi", "3Gi"}}), quota("q", limits)}, want: left,
+			quotas: []corev1.ResourceQuota{quota("wide", amounts{"limits.memory": {"9Gi", "3Gi"}}), quota("q", limits)},
+			want:   left,
 		},
 		"one for each": {
 			quotas: []corev1.ResourceQuota{quota("r", amounts{"requests.memory": {"2Gi", "1Gi"}}), quota("l", limits)},
 			want:   Quota{Name: "l and r", Limits: memory.GiB, Requests: memory.GiB},
 		},
-		"for jobs, and this is none":   {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeTerminating)}},
-		"for jobs, and this is one":    {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeTerminating)}, edit: func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(60)) }, want: left},
-		"for what stays":               {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotTerminating)}, want: left},
-		"for best effort":              {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeBestEffort)}},
-		"for best effort, as it is":    {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeBestEffort)}, edit: func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort }, want: left},
-		"for all but best effort":      {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotBestEffort)}, want: left},
-		"all scopes have to match":     {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopeTerminating)}},
-		"for pods with a priority":     {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopePriorityClass)}},
-		"its priority":                 {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpIn, "high")}, edit: func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }, want: left},
-		"another priority":             {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpIn, "high")}, edit: func(p *corev1.Pod) { p.Spec.PriorityClassName = "low" }},
-		"all priorities but one":       {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpNotIn, "high")}, want: left},
-		"no priority at all":           {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpDoesNotExist)}, want: left},
-		"any priority":                 {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpExists)}, edit: func(p *corev1.Pod) { p.Spec.PriorityClassName = "low" }, want: left},
-		"an operator nobody knows":     {quotas: []corev1.ResourceQuota{selector(quota("q", limits), "Like", "high")}},
-		"a scope nobody knows":         {quotas: []corev1.ResourceQuota{quota("q", limits, "PhaseOfTheMoon")}},
-		"no pod to ask, no scope":      {quotas: []corev1.ResourceQuota{quota("q", limits)}, noPod: true, want: left},
-		"no pod to ask, a scope":       {quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotTerminating)}, noPod: true},
-		"no pod to ask, a selector":    {quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpDoesNotExist)}, noPod: true},
-		"status is empty, spec is not": {quotas: []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"limits.memory": resource.MustParse("1Gi")}}}}},
+		"for jobs, and this is none": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeTerminating)},
+		},
+		"for jobs, and this is one": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeTerminating)},
+			edit:   func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(60)) }, want: left,
+		},
+		"for what stays": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotTerminating)}, want: left,
+		},
+		"for best effort": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeBestEffort)},
+		},
+		"for best effort, as it is": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeBestEffort)},
+			edit:   func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSBestEffort }, want: left,
+		},
+		"for all but best effort": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotBestEffort)}, want: left,
+		},
+		"all scopes have to match": {
+			quotas: []corev1.ResourceQuota{
+				quota("q", limits, corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopeTerminating),
+			},
+		},
+		"for pods with a priority": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopePriorityClass)},
+		},
+		"its priority": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpIn, "high")},
+			edit:   func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }, want: left,
+		},
+		"another priority": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpIn, "high")},
+			edit:   func(p *corev1.Pod) { p.Spec.PriorityClassName = "low" },
+		},
+		"all priorities but one": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpNotIn, "high")}, want: left,
+		},
+		"no priority at all": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpDoesNotExist)}, want: left,
+		},
+		"any priority": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpExists)},
+			edit:   func(p *corev1.Pod) { p.Spec.PriorityClassName = "low" }, want: left,
+		},
+		"an operator nobody knows": {quotas: []corev1.ResourceQuota{selector(quota("q", limits), "Like", "high")}},
+		"a scope nobody knows":     {quotas: []corev1.ResourceQuota{quota("q", limits, "PhaseOfTheMoon")}},
+		"no pod to ask, no scope":  {quotas: []corev1.ResourceQuota{quota("q", limits)}, noPod: true, want: left},
+		"no pod to ask, a scope": {
+			quotas: []corev1.ResourceQuota{quota("q", limits, corev1.ResourceQuotaScopeNotTerminating)}, noPod: true,
+		},
+		"no pod to ask, a selector": {
+			quotas: []corev1.ResourceQuota{selector(quota("q", limits), corev1.ScopeSelectorOpDoesNotExist)}, noPod: true,
+		},
+		"status is empty, spec is not": {
+			quotas: []corev1.ResourceQuota{
+				{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"limits.memory": resource.MustParse("1Gi")}}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pod()
@@ -183,9 +292,17 @@ func TestPodLeaves(t *testing.T) {
 	}{
 		"nothing of its own": {pod: pod(app)},
 		"a limit":            {pod: pod(app), whole: new(container("", "", "512Mi").Resources), limit: 512 * memory.MiB},
-		"room beside others": {pod: pod(app, other), whole: new(container("", "300Mi", "512Mi").Resources), limit: 512 * memory.MiB, request: 268 * memory.MiB},
-		"no room":            {pod: pod(app, other), whole: new(container("", "160Mi", "").Resources), request: 128 * memory.MiB},
-		"no request at all":  {pod: pod(container("app", "0", ""), container("log", "64Mi", "")), whole: new(container("", "64Mi", "").Resources), request: Exhausted},
+		"room beside others": {
+			pod: pod(app, other), whole: new(container("", "300Mi", "512Mi").Resources), limit: 512 * memory.MiB,
+			request: 268 * memory.MiB,
+		},
+		"no room": {
+			pod: pod(app, other), whole: new(container("", "160Mi", "").Resources), request: 128 * memory.MiB,
+		},
+		"no request at all": {
+			pod: pod(container("app", "0", ""), container("log", "64Mi", "")), whole: new(container("", "64Mi", "").Resources),
+			request: Exhausted,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.pod.Spec.Resources = tc.whole

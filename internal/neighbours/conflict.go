@@ -14,13 +14,17 @@ import (
 // finding is one autoscaler that steers the memory, with what to do about it.
 type finding struct{ who, remedy string }
 
-// Conflict names the autoscalers that steer the memory of one of a workload's containers, and says what to do; both are "" when none
-// does. A VerticalPodAutoscaler writes the same fields, and two writers evict in a circle. A HorizontalPodAutoscaler that scales on
-// memory measures use against requests, so that every change of requests changes the number of replicas, and with it use.
-func Conflict(w memory.WorkloadRef, containers []string, vertical []VPA, horizontal []Horizontal) (conflict, remedy string) {
+// Conflict names the autoscalers that steer the memory of one of a workload's containers, and says what to do; both are
+// "" when none does. A VerticalPodAutoscaler writes the same fields, and two writers evict in a circle. A
+// HorizontalPodAutoscaler that scales on memory measures use against requests, so that every change of requests changes
+// the number of replicas, and with it use.
+func Conflict(
+	w memory.WorkloadRef, containers []string, vertical []VPA, horizontal []Horizontal,
+) (conflict, remedy string) {
 	var writers, followers []finding
 	for i := range vertical {
-		if v := &vertical[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" && slices.ContainsFunc(containers, v.controls) {
+		if v := &vertical[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" &&
+			slices.ContainsFunc(containers, v.controls) {
 			writers = append(writers, v.finding())
 		}
 	}
@@ -56,9 +60,15 @@ func (v *VPA) finding() finding {
 func (h *Horizontal) finding() finding {
 	if h.ScaledObject != "" {
 		return finding{
-			who:    fmt.Sprintf("ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)", h.Namespace, h.ScaledObject, h.Name),
+			who: fmt.Sprintf(
+				"ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)", h.Namespace, h.ScaledObject,
+				h.Name,
+			),
 			remedy: "remove its memory trigger",
 		}
 	}
-	return finding{who: fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Namespace, h.Name), remedy: "remove its memory metric"}
+	return finding{
+		who:    fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Namespace, h.Name),
+		remedy: "remove its memory metric",
+	}
 }

@@ -25,23 +25,27 @@ type Objects struct {
 
 // Facts are what the neighbours mean for one workload. The zero value means that nobody has a say.
 type Facts struct {
-	// Conflict names the autoscalers that steer the workload's memory, too, and Remedy what to do about it; "" when there are none.
+	// Conflict names the autoscalers that steer the workload's memory, too, and Remedy what to do about it; "" when there
+	// are none.
 	Conflict, Remedy string
 	// Range is what LimitRanges allow every container.
 	Range Range
 	// Quota is what ResourceQuotas leave for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them; 0 when none is known.
+	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them; 0 when none
+	// is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
 
 	limits []limits
 }
 
-// About gathers what the neighbours mean for a workload, whose managed containers and newest pod are given. Without a pod, quotas that
-// choose pods by scope are left out.
+// About gathers what the neighbours mean for a workload, whose managed containers and newest pod are given. Without a
+// pod, quotas that choose pods by scope are left out.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
-	f := Facts{Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges)}
+	f := Facts{
+		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),
+	}
 	f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal)
 	f.Range = rangeOf(f.limits)
 	return f

@@ -18,7 +18,8 @@ var web = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespac
 // TestFactsOfAnEmptyNamespace: no neighbours, no say.
 func TestFactsOfAnEmptyNamespace(t *testing.T) {
 	f := About(web, []string{"app"}, nil, Objects{})
-	if f.Conflict != "" || f.Remedy != "" || f.Range != (Range{}) || f.Quota != (Quota{}) || f.NodeSize != nil || f.Refusal(pod(), nil) != "" {
+	if f.Conflict != "" || f.Remedy != "" || f.Range != (Range{}) || f.Quota != (Quota{}) || f.NodeSize != nil ||
+		f.Refusal(pod(), nil) != "" {
 		t.Errorf("an empty namespace says %+v", f)
 	}
 }
@@ -28,10 +29,13 @@ func TestFactsBringEverythingTogether(t *testing.T) {
 	f := About(web, []string{"app"}, pod(), Objects{
 		Vertical:    []VPA{{Namespace: "shop", Name: "v", Target: Target{Kind: "Deployment", Name: "web"}}},
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypeContainer, "64Mi", "512Mi", ""))},
-		Quotas:      []corev1.ResourceQuota{quota("team", map[corev1.ResourceName][2]string{"limits.memory": {"4Gi", "3Gi"}})},
-		NodeSize:    map[string]memory.Bytes{"n1": 8 * memory.GiB},
+		Quotas: []corev1.ResourceQuota{
+			quota("team", map[corev1.ResourceName][2]string{"limits.memory": {"4Gi", "3Gi"}}),
+		},
+		NodeSize: map[string]memory.Bytes{"n1": 8 * memory.GiB},
 	})
-	if f.Conflict == "" || f.Remedy == "" || f.Range.Max != 512*memory.MiB || f.Quota.Limits != memory.GiB || f.NodeSize["n1"] != 8*memory.GiB {
+	if f.Conflict == "" || f.Remedy == "" || f.Range.Max != 512*memory.MiB || f.Quota.Limits != memory.GiB ||
+		f.NodeSize["n1"] != 8*memory.GiB {
 		t.Errorf("facts are %+v", f)
 	}
 }
@@ -54,12 +58,16 @@ func container(name, request, limit string) corev1.Container {
 }
 
 func limitRange(name string, items ...corev1.LimitRangeItem) corev1.LimitRange {
-	return corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.LimitRangeSpec{Limits: items}}
+	return corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.LimitRangeSpec{Limits: items},
+	}
 }
 
 func item(kind corev1.LimitType, lowest, highest, ratio string) corev1.LimitRangeItem {
 	i := corev1.LimitRangeItem{Type: kind}
-	for value, field := range map[*corev1.ResourceList]string{&i.Min: lowest, &i.Max: highest, &i.MaxLimitRequestRatio: ratio} {
+	for value, field := range map[*corev1.ResourceList]string{
+		&i.Min: lowest, &i.Max: highest, &i.MaxLimitRequestRatio: ratio,
+	} {
 		if field != "" {
 			*value = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(field)}
 		}
@@ -68,8 +76,12 @@ func item(kind corev1.LimitType, lowest, highest, ratio string) corev1.LimitRang
 }
 
 // quota has, for each resource, what is hard and what is used.
-func quota(name string, amounts map[corev1.ResourceName][2]string, scopes ...corev1.ResourceQuotaScope) corev1.ResourceQuota {
-	q := corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes}}
+func quota(
+	name string, amounts map[corev1.ResourceName][2]string, scopes ...corev1.ResourceQuotaScope,
+) corev1.ResourceQuota {
+	q := corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes},
+	}
 	q.Status.Hard, q.Status.Used = corev1.ResourceList{}, corev1.ResourceList{}
 	for resourceName, amount := range amounts {
 		q.Status.Hard[resourceName] = resource.MustParse(amount[0])

@@ -28,10 +28,11 @@ type Fitted struct {
 	Quota bool
 }
 
-// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to what is asked for as that allows. What a bound per
-// container or per pod does not allow is brought to the bound. Where a quota or the nodes have no room, the container keeps what its
-// template asks for: a part of what it needs would take the room and help nobody. Sizes below the template's need less room than it does,
-// so they always pass there. If LimitRanges would refuse the pod even so, but not with its template's sizes, it keeps those.
+// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to what is asked for as that allows.
+// What a bound per container or per pod does not allow is brought to the bound. Where a quota or the nodes have no
+// room, the container keeps what its template asks for: a part of what it needs would take the room and help nobody.
+// Sizes below the template's need less room than it does, so they always pass there. If LimitRanges would refuse the
+// pod even so, but not with its template's sizes, it keeps those.
 func (f *Facts) Fit(pod *corev1.Pod, asks []Ask) []Fitted {
 	t := trial{facts: f, pod: pod, asks: asks, out: make([]Fitted, len(asks)), sizes: make(map[string]Size, len(asks))}
 	for i := range asks {
@@ -102,7 +103,10 @@ func (t *trial) boundContainer(i int) {
 			t.set(i, a.Base, "the pod sets memory for all containers together (spec.resources): size it there")
 			return
 		case own.Limit > 0 && t.out[i].Limit > own.Limit:
-			t.change(i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}), "the whole pod has a limit of %s (spec.resources.limits.memory): raise it there", own.Limit)
+			t.change(
+				i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}),
+				"the whole pod has a limit of %s (spec.resources.limits.memory): raise it there", own.Limit,
+			)
 		}
 	}
 	for j := range t.facts.limits {
@@ -111,7 +115,8 @@ func (t *trial) boundContainer(i int) {
 	}
 }
 
-// with is a size that keeps what the container needs of it: no request above the limit, and one that equals it where it has to.
+// with is a size that keeps what the container needs of it: no request above the limit, and one that equals it where it
+// has to.
 func (a *Ask) with(s Size) Size {
 	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
 		s.Request = s.Limit

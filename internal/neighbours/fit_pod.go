@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// boundTogether takes back what the containers ask for beyond what the pod may have in all. The last containers give first: the first one
-// is the application as a rule.
+// boundTogether takes back what the containers ask for beyond what the pod may have in all. The last containers give
+// first: the first one is the application as a rule.
 func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
@@ -68,10 +68,15 @@ func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	before := slices.Clone(t.out)
 	if need := t.need(); !q.Holds(Size{Limit: need.Limit}) {
-		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit)
+		t.keepRaised(
+			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit,
+		)
 	}
 	if need := t.need(); !q.Holds(Size{Request: need.Request}) {
-		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests), need.Request)
+		t.keepRequests(
+			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests),
+			need.Request,
+		)
 	}
 	for i := range t.out {
 		t.out[i].Quota = t.out[i].Size != before[i].Size
@@ -80,8 +85,8 @@ func (t *trial) fitQuota() {
 
 func (t *trial) need() Size { return Need(t.pod, t.sizes) }
 
-// Need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does not name have what they
-// ask for, and the runtime takes something for the pod itself.
+// Need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
+// not name have what they ask for, and the runtime takes something for the pod itself.
 func Need(pod *corev1.Pod, sizes map[string]Size) Size {
 	need := total(pod, sizes)
 	if overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory()); overhead > 0 {
@@ -90,8 +95,8 @@ func Need(pod *corev1.Pod, sizes map[string]Size) Size {
 	return need
 }
 
-// keepRequests leaves the request of containers that would ask for more than their template; without a request there, or where the two
-// have to be equal, the limit as well.
+// keepRequests leaves the request of containers that would ask for more than their template; without a request there,
+// or where the two have to be equal, the limit as well.
 func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
@@ -115,7 +120,8 @@ func (t *trial) keepRaised(format string, args ...any) {
 	}
 }
 
-// refusal is why the pod would not be admitted with the sizes found; "" also when it would not be with its template's sizes either.
+// refusal is why the pod would not be admitted with the sizes found; "" also when it would not be with its template's
+// sizes either.
 func (t *trial) refusal() string {
 	why := t.facts.Refusal(t.pod, t.sizes)
 	if why == "" {

@@ -100,8 +100,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal says why the LimitRanges of the namespace would not admit the pod with these sizes, by container; containers that sizes does not
-// name keep what they have. "" when it fits, or the pod is nil.
+// Refusal says why the LimitRanges of the namespace would not admit the pod with these sizes, by container; containers
+// that sizes does not name keep what they have. "" when it fits, or the pod is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]Size) string {
 	if pod == nil {
 		return ""
@@ -134,9 +134,13 @@ func (b bounds) refusal(s Size) string {
 	case b.max > 0 && max(s.Limit, s.Request) > b.max:
 		return fmt.Sprintf("limit %s is above the maximum of %s", max(s.Limit, s.Request), b.max)
 	case b.ratio > 0 && (s.Limit == 0 || s.Request == 0):
-		return fmt.Sprintf("request and limit are both needed, because the limit may be at most %s times the request", times(b.ratio))
+		return fmt.Sprintf(
+			"request and limit are both needed, because the limit may be at most %s times the request", times(b.ratio),
+		)
 	case b.ratio > 0 && float64(s.Limit)/float64(s.Request)*1000 > float64(b.ratio):
-		return fmt.Sprintf("limit %s is more than %s times the request %s, the maxLimitRequestRatio", s.Limit, times(b.ratio), s.Request)
+		return fmt.Sprintf(
+			"limit %s is more than %s times the request %s, the maxLimitRequestRatio", s.Limit, times(b.ratio), s.Request,
+		)
 	}
 	return ""
 }

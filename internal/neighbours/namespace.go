@@ -9,7 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Namespace is what the LimitRanges and ResourceQuotas of one namespace say about memory. It is not changed once it is read.
+// Namespace is what the LimitRanges and ResourceQuotas of one namespace say about memory. It is not changed once it is
+// read.
 type Namespace struct {
 	limits []limits
 	quotas []corev1.ResourceQuota
@@ -30,7 +31,9 @@ func ReadNamespace(ranges []corev1.LimitRange, quotas []corev1.ResourceQuota) *N
 }
 
 func boundsMemory(q *corev1.ResourceQuota) bool {
-	for _, name := range []corev1.ResourceName{corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory,
+	} {
 		if _, bounded := q.Status.Hard[name]; bounded {
 			return true
 		}
@@ -41,7 +44,8 @@ func boundsMemory(q *corev1.ResourceQuota) bool {
 // Counts says whether a quota counts memory there, so that each pod leaves less for the next one.
 func (n *Namespace) Counts() bool { return n != nil && len(n.quotas) > 0 }
 
-// Leaves is what the quotas leave for any pod; ok is false when that depends on the pod, because one of them has scopes.
+// Leaves is what the quotas leave for any pod; ok is false when that depends on the pod, because one of them has
+// scopes.
 func (n *Namespace) Leaves() (left Quota, ok bool) {
 	for i := range n.quotas {
 		if q := &n.quotas[i]; len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {

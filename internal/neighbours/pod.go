@@ -45,8 +45,8 @@ func total(pod *corev1.Pod, sizes map[string]Size) Size {
 	return sum
 }
 
-// together are the containers and native sidecars, or more while an init container runs. A container without a limit adds nothing, as in
-// Kubernetes.
+// together are the containers and native sidecars, or more while an init container runs. A container without a limit
+// adds nothing, as in Kubernetes.
 func together(pod *corev1.Pod, sizes map[string]Size) Size {
 	var running, starting Size
 	for i := range pod.Spec.InitContainers {
@@ -65,8 +65,9 @@ func together(pod *corev1.Pod, sizes map[string]Size) Size {
 	return running.most(starting)
 }
 
-// PodLeaves is what a pod that sets memory for all its containers together (spec.resources) leaves one of them: no limit may be above the
-// pod's, and the requests together not above the pod's request. 0: the pod sets none; [Exhausted]: nothing is left.
+// PodLeaves is what a pod that sets memory for all its containers together (spec.resources) leaves one of them: no
+// limit may be above the pod's, and the requests together not above the pod's request. 0: the pod sets none;
+// [Exhausted]: nothing is left.
 func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) {
 	if pod.Spec.Resources == nil {
 		return 0, 0

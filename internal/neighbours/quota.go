@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is what the tightest ResourceQuotas leave for all pods of a workload together; 0 means no such quota, and [Exhausted] that
-// nothing is left.
+// Quota is what the tightest ResourceQuotas leave for all pods of a workload together; 0 means no such quota, and
+// [Exhausted] that nothing is left.
 type Quota struct {
 	// Name is that of the ResourceQuota, or of both ("a and b") when limits are tightest in one and requests in another.
 	Name string
@@ -64,8 +64,8 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers says whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without a pod only quotas
-// without scopes do.
+// covers says whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without a
+// pod only quotas without scopes do.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	terms := q.Spec.ScopeSelector
 	if pod == nil {
@@ -86,8 +86,8 @@ func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	return true
 }
 
-// matches one term. Scopes that memfit cannot judge (affinity across namespaces, kinds of volumes) match no pod: the API server has
-// the last word.
+// matches one term. Scopes that memfit cannot judge (affinity across namespaces, kinds of volumes) match no pod: the
+// API server has the last word.
 func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort

@@ -95,8 +95,9 @@ func typicalReplicaSet(i int) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s("team-%d"), Name: s("web-%d-6d4cf56db6"), UID: types.UID(s("01234567-89ab-cdef-0123-%012d")), ResourceVersion: s("%d"),
-			Labels: map[string]string{"app": s("web-%d"), "pod-template-hash": s("6d4cf%d")},
+			Namespace: s("team-%d"), Name: s("web-%d-6d4cf56db6"), UID: types.UID(s("01234567-89ab-cdef-0123-%012d")),
+			ResourceVersion: s("%d"),
+			Labels:          map[string]string{"app": s("web-%d"), "pod-template-hash": s("6d4cf%d")},
 			Annotations: map[string]string{
 				"deployment.kubernetes.io/revision": s("%d"), "memfit.dev/profile": s("web-%d"),
 				"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat(s("%08d"), 300),

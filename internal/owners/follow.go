@@ -58,15 +58,20 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 
 // circular tells whether an owner was met before: nothing stops anybody from writing owner references in a ring.
 func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name })
+	return slices.ContainsFunc(
+		visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name },
+	)
 }
 
-// spare are objects to read the cache's into: every pod of a cluster passes here, two of them each. What leaves, an owner's annotations and
-// references, is the cache's own.
+// spare are objects to read the cache's into: every pod of a cluster passes here, two of them each. What leaves, an
+// owner's annotations and references, is the cache's own.
 var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
 
-// cached reads an owner from the cache into m. Nil without an error: it is not there yet, or what is there is another one of the same name.
-func (r Resolver) cached(ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, m *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+// cached reads an owner from the cache into m. Nil without an error: it is not there yet, or what is there is another
+// one of the same name.
+func (r Resolver) cached(
+	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, m *metav1.PartialObjectMetadata,
+) (*metav1.PartialObjectMetadata, error) {
 	k.reset(m)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
@@ -78,8 +83,11 @@ func (r Resolver) cached(ctx context.Context, k *Kind, namespace string, ref *me
 	return m, nil
 }
 
-// live reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is gone for good.
-func (r Resolver) live(ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error) (*metav1.PartialObjectMetadata, error) {
+// live reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is gone
+// for good.
+func (r Resolver) live(
+	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
+) (*metav1.PartialObjectMetadata, error) {
 	if r.Live == nil {
 		if cacheErr != nil {
 			return nil, cacheErr
@@ -111,7 +119,8 @@ func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference is what the reference alone says. Known kinds get the API version of the table, so that a workload has one name whoever wrote the reference.
+// byReference is what the reference alone says. Known kinds get the API version of the table, so that a workload has
+// one name whoever wrote the reference.
 func byReference(k *Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	apiVersion := ref.APIVersion
 	if k != nil {

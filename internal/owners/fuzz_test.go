@@ -19,8 +19,9 @@ import (
 // ownerBudget is what finding the workload of any pod may take: a handful of lookups, whatever its references say.
 var ownerBudget = budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
 
-// FuzzOwner: anybody may write any owner reference, into pods and into what they refer to. Whatever it says, memfit asks for a handful of
-// objects at most, and what it takes for the workload is the pod itself or something of which there can be an object.
+// FuzzOwner: anybody may write any owner reference, into pods and into what they refer to. Whatever it says, memfit
+// asks for a handful of objects at most, and what it takes for the workload is the pod itself or something of which
+// there can be an object.
 func FuzzOwner(f *testing.F) {
 	f.Add("apps/v1", "ReplicaSet", "web-1", "u", "apps/v1", "Deployment", "web", true)
 	f.Add("batch/v1", "Job", "web-1", "u", "batch/v1", "Job", "web-1", true)
@@ -28,10 +29,14 @@ func FuzzOwner(f *testing.F) {
 	f.Add("v1", "Node", "node-1", "u", "", "", "", true)
 	f.Add("a/b/c", strings.Repeat("K", 64), strings.Repeat("n", 254), "u", "v1", "Pod", "\xff", false)
 	f.Add("apps/v1", "ReplicaSet", "ring", "uid-ReplicaSet/ring", "apps/v1", "ReplicaSet", "ring", true)
-	checkOwner(f, "apps/v1", "ReplicaSet", "web", "u", "apps/v1", "Deployment", "web", true) // what is made once per process is no part of the budget
+	// what is made once per process is no part of the budget
+	checkOwner(f, "apps/v1", "ReplicaSet", "web", "u", "apps/v1", "Deployment", "web", true)
 	f.Fuzz(func(t *testing.T, apiVersion, kind, name, uid, aboveVersion, aboveKind, aboveName string, controls bool) {
 		size := len(apiVersion) + len(kind) + len(name) + len(uid) + len(aboveVersion) + len(aboveKind) + len(aboveName)
-		budget.Check(t, ownerBudget, size, func() { checkOwner(t, apiVersion, kind, name, uid, aboveVersion, aboveKind, aboveName, controls) })
+		budget.Check(
+			t, ownerBudget, size,
+			func() { checkOwner(t, apiVersion, kind, name, uid, aboveVersion, aboveKind, aboveName, controls) },
+		)
 	})
 }
 
@@ -39,7 +44,9 @@ func checkOwner(t testing.TB, apiVersion, kind, name, uid, aboveVersion, aboveKi
 	t.Helper()
 	c := holding("ReplicaSet/"+name, "Job/"+name)
 	for id := range c.objects {
-		c.objects[id].OwnerReferences = []metav1.OwnerReference{{APIVersion: aboveVersion, Kind: aboveKind, Name: aboveName, Controller: &controls}}
+		c.objects[id].OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: aboveVersion, Kind: aboveKind, Name: aboveName, Controller: &controls},
+		}
 	}
 	pod := &metav1.ObjectMeta{Namespace: "shop", Name: "web-1-x7k2p", UID: "pod", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "example.com/v1", Kind: "Bystander", Name: "not-the-controller"},

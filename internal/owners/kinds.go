@@ -44,9 +44,10 @@ func Objects() []client.Object {
 	return objects
 }
 
-// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since when it exists and
-// whether it is being deleted, its controller and the annotations for which keep is true. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
-// hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
+// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since
+// when it exists and whether it is being deleted, its controller and the annotations for which keep is true. The rest,
+// above all kubectl's last-applied copy and managedFields, is most of what such a cache would hold. Texts that many
+// objects have are kept once: the garbage collector walks all of them each time.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -63,7 +64,9 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
-		kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: once(c.APIVersion), Kind: once(c.Kind), Name: c.Name, UID: c.UID, Controller: controls}}
+		kept.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: once(c.APIVersion), Kind: once(c.Kind), Name: c.Name, UID: c.UID, Controller: controls},
+		}
 	}
 	for key, value := range m.Annotations {
 		if !keep(key) {
@@ -82,7 +85,8 @@ var controls = new(true)
 
 func once(text string) string { return unique.Make(text).Value() }
 
-// Metadata is an empty object to read the metadata of a workload with; false for a kind that is known by reference only.
+// Metadata is an empty object to read the metadata of a workload with; false for a kind that is known by reference
+// only.
 func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	k := Resolver{}.kindOf(of.APIVersion, of.Kind)
 	if k == nil {
@@ -96,7 +100,8 @@ func kind(group, version, name string, intermediate bool) Kind {
 	return Kind{GVK: gvk, Intermediate: intermediate, apiVersion: gvk.GroupVersion().String()}
 }
 
-// object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each time.
+// object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each
+// time.
 func (k *Kind) object() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	k.reset(m)
@@ -108,7 +113,8 @@ func (k *Kind) reset(m *metav1.PartialObjectMetadata) {
 	*m = metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
 }
 
-// is tells whether an owner reference is of this kind; the version does not matter, the API server serves every object in each.
+// is tells whether an owner reference is of this kind; the version does not matter, the API server serves every object
+// in each.
 func (k *Kind) is(apiVersion, kind string) bool {
 	return k.GVK.Kind == kind && k.GVK.Group == workloadkind.Group(apiVersion)
 }

@@ -15,8 +15,10 @@ import (
 func TestStripKeepsWhatAResolverReads(t *testing.T) {
 	full := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 3,
-		Labels:          map[string]string{"app": "web"},
-		Annotations:     map[string]string{"memfit.dev/profile": "web", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+		Labels: map[string]string{"app": "web"},
+		Annotations: map[string]string{
+			"memfit.dev/profile": "web", "kubectl.kubernetes.io/last-applied-configuration": "{}",
+		},
 		OwnerReferences: ownedBy("example.com/v1 Web/web"),
 		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
 		Finalizers:      []string{"example.com/wait"},

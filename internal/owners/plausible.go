@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The API server takes any text as the kind, API version and name of an owner. What could be no object's is nobody's reference: names of
-// records and events are made of these, and the API server would refuse them for ever.
+// The API server takes any text as the kind, API version and name of an owner. What could be no object's is nobody's
+// reference: names of records and events are made of these, and the API server would refuse them for ever.
 const (
 	mostName  = 253 // of an object, and of an API group
 	mostKind  = 63

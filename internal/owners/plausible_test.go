@@ -49,7 +49,9 @@ func TestForgedOwners(t *testing.T) {
 
 // FuzzValidName agrees with the API server's own rule, within its budget.
 func FuzzValidName(f *testing.F) {
-	for _, name := range []string{"web", "a.b-c", "a.-b", "a-.b", "-a", "a-", "a..b", "", ".", "A", "a_b", strings.Repeat("a", 254), "ü"} {
+	for _, name := range []string{
+		"web", "a.b-c", "a.-b", "a-.b", "-a", "a-", "a..b", "", ".", "A", "a_b", strings.Repeat("a", 254), "ü",
+	} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -16,22 +16,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrNotSeen means that an owner is not in the cache (yet) and could not be read live, so that its annotations are unknown - which is
-// not the same as none. The Owner returned with it has the best name there is.
+// ErrNotSeen means that an owner is not in the cache (yet) and could not be read live, so that its annotations are
+// unknown - which is not the same as none. The Owner returned with it has the best name there is.
 var ErrNotSeen = errors.New("owner not seen yet")
 
-// maxHops is how many owners are followed. Two are the longest chain Kubernetes makes; the rest is for operators that stack.
+// maxHops is how many owners are followed. Two are the longest chain Kubernetes makes; the rest is for operators that
+// stack.
 const maxHops = 4
 
 // Resolver finds the workload of a pod. The zero value with a Reader works.
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
 	Reader client.Reader
-	// Live is an uncached reader, asked only for owners the cache does not have yet, in the first moments of a rollout. Nil: never.
-	// Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a second, the pods of one
-	// rollout wait for each other until LiveTimeout (seen: 10 pods, the last after 430 ms).
+	// Live is an uncached reader, asked only for owners the cache does not have yet, in the first moments of a rollout.
+	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
+	// second, the pods of one rollout wait for each other until LiveTimeout (seen: 10 pods, the last after 430 ms).
 	Live client.Reader
-	// LiveTimeout bounds one live read, besides ctx; a pod takes two at most in any chain Kubernetes makes. Default 500ms: a webhook has 2s in all.
+	// LiveTimeout bounds one live read, besides ctx; a pod takes two at most in any chain Kubernetes makes. Default 500ms:
+	// a webhook has 2s in all.
 	LiveTimeout time.Duration
 	// Also are further kinds that Reader has a metadata cache for, such as Argo's Rollout.
 	Also []schema.GroupVersionKind
@@ -55,9 +57,10 @@ func (r Resolver) Workload(ctx context.Context, pod metav1.Object) (memory.Workl
 	return o.Ref, o.Annotations, err
 }
 
-// Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod only.
-// A pod without a controller, or with one that can be no object, is its own workload, and so is a static pod, which its Node owns; while such a pod is only being created
-// and has no name yet, its generateName stands in. With an error, the Owner is still the best there is, and its annotations may be missing.
+// Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod
+// only. A pod without a controller, or with one that can be no object, is its own workload, and so is a static pod,
+// which its Node owns; while such a pod is only being created and has no name yet, its generateName stands in. With an
+// error, the Owner is still the best there is, and its annotations may be missing.
 func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 	at := Owner{
 		Ref:         memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: pod.GetNamespace(), Name: pod.GetName()},

@@ -20,7 +20,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// cluster is a client.Reader over a map, which also remembers what it was asked for. Keys are "Kind/name"; everything is in namespace shop.
+// cluster is a client.Reader over a map, which also remembers what it was asked for. Keys are "Kind/name"; everything
+// is in namespace shop.
 type cluster struct {
 	client.Reader // any other method panics
 	objects       map[string]*metav1.PartialObjectMetadata
@@ -46,13 +47,15 @@ func (c *cluster) Get(ctx context.Context, key client.ObjectKey, out client.Obje
 	return nil
 }
 
-// holding builds a cluster from "Kind/name" or "Kind/name < APIVersion Kind/name" (its controller). UIDs are "uid-Kind/name";
-// every object carries the annotation on=Kind/name.
+// holding builds a cluster from "Kind/name" or "Kind/name < APIVersion Kind/name" (its controller). UIDs are
+// "uid-Kind/name"; every object carries the annotation on=Kind/name.
 func holding(lines ...string) *cluster {
 	c := &cluster{objects: map[string]*metav1.PartialObjectMetadata{}}
 	for _, line := range lines {
 		id, above, owned := strings.Cut(line, " < ")
-		m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID("uid-" + id), Annotations: map[string]string{"on": id}}}
+		m := &metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID("uid-" + id), Annotations: map[string]string{"on": id}},
+		}
 		if owned {
 			m.OwnerReferences = ownedBy(above)
 		}
@@ -111,10 +114,19 @@ func TestOwner(t *testing.T) {
 			cache: holding("StatefulSet/kafka-broker < kafka.example/v1 Kafka/kafka"),
 			want:  read("apps/v1", "StatefulSet", "kafka-broker"),
 		},
-		"a DaemonSet":             {pod: podOf("apps/v1 DaemonSet/log"), cache: holding("DaemonSet/log"), want: read("apps/v1", "DaemonSet", "log")},
-		"a ReplicationController": {pod: podOf("v1 ReplicationController/old"), cache: holding("ReplicationController/old"), want: read("v1", "ReplicationController", "old")},
-		"a Job by hand":           {pod: podOf("batch/v1 Job/once"), cache: holding("Job/once"), want: read("batch/v1", "Job", "once")},
-		"a ReplicaSet by hand":    {pod: podOf("apps/v1 ReplicaSet/rs"), cache: holding("ReplicaSet/rs"), want: read("apps/v1", "ReplicaSet", "rs")},
+		"a DaemonSet": {
+			pod: podOf("apps/v1 DaemonSet/log"), cache: holding("DaemonSet/log"), want: read("apps/v1", "DaemonSet", "log"),
+		},
+		"a ReplicationController": {
+			pod: podOf("v1 ReplicationController/old"), cache: holding("ReplicationController/old"),
+			want: read("v1", "ReplicationController", "old"),
+		},
+		"a Job by hand": {
+			pod: podOf("batch/v1 Job/once"), cache: holding("Job/once"), want: read("batch/v1", "Job", "once"),
+		},
+		"a ReplicaSet by hand": {
+			pod: podOf("apps/v1 ReplicaSet/rs"), cache: holding("ReplicaSet/rs"), want: read("apps/v1", "ReplicaSet", "rs"),
+		},
 		"a CronJob, through its Job": {
 			pod:   podOf("batch/v1 Job/nightly-29384756"),
 			cache: holding("Job/nightly-29384756 < batch/v1 CronJob/nightly", "CronJob/nightly"),
@@ -158,9 +170,13 @@ func TestOwner(t *testing.T) {
 			},
 		},
 		"a static pod belongs to itself, not to its Node": {
-			pod:   &metav1.ObjectMeta{Namespace: "shop", Name: "etcd-node1", UID: "u", OwnerReferences: ownedBy("v1 Node/node1")},
+			pod: &metav1.ObjectMeta{
+				Namespace: "shop", Name: "etcd-node1", UID: "u", OwnerReferences: ownedBy("v1 Node/node1"),
+			},
 			cache: holding(),
-			want:  Owner{Ref: memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "etcd-node1"}, UID: "u"},
+			want: Owner{
+				Ref: memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "etcd-node1"}, UID: "u",
+			},
 		},
 
 		"new rollout: the ReplicaSet is not in the cache, its name says whose it is": {
@@ -258,7 +274,8 @@ func TestOwner(t *testing.T) {
 		},
 		"owners without end": {
 			pod: podOf("batch/v1 Job/1"),
-			cache: holding("Job/1 < batch/v1 Job/2", "Job/2 < batch/v1 Job/3", "Job/3 < batch/v1 Job/4", "Job/4 < batch/v1 Job/5",
+			cache: holding("Job/1 < batch/v1 Job/2", "Job/2 < batch/v1 Job/3", "Job/3 < batch/v1 Job/4",
+				"Job/4 < batch/v1 Job/5",
 				"Job/5 < batch/v1 Job/6"),
 			want:      read("batch/v1", "Job", "4"),
 			wantAsked: []string{"Job/1", "Job/2", "Job/3", "Job/4"},
@@ -296,7 +313,9 @@ func referenced(apiVersion, kind, name string) Owner {
 }
 
 func unverified(apiVersion, kind, name string) Owner {
-	return Owner{Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name}, ByReference: true}
+	return Owner{
+		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name}, ByReference: true,
+	}
 }
 
 func read(apiVersion, kind, name string) Owner {

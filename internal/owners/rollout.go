@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// guessed names the owner of a ReplicaSet that is not in the cache yet: in the first moments of a rollout the webhook sees pods
-// before the watch has brought their ReplicaSet.
+// guessed names the owner of a ReplicaSet that is not in the cache yet: in the first moments of a rollout the webhook
+// sees pods before the watch has brought their ReplicaSet.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
@@ -31,8 +31,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind. A pod that is older than
-// the workload is what an earlier one of that name left, whose ReplicaSet is gone already.
+// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind. A
+// pod that is older than the workload is what an earlier one of that name left, whose ReplicaSet is gone already.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {
@@ -42,7 +42,10 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	if k == nil {
 		return o, true
 	}
-	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name}, new(metav1.PartialObjectMetadata))
+	m, err := r.cached(
+		ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name},
+		new(metav1.PartialObjectMetadata),
+	)
 	if err != nil || m == nil || olderThan(pod, m) {
 		return Owner{}, false
 	}

@@ -28,7 +28,8 @@ const (
 // Presence is what is known of a workload.
 type Presence struct {
 	State State
-	// UID and Created are those of the object that has the workload's name now; empty when there is none, or it could not be read.
+	// UID and Created are those of the object that has the workload's name now; empty when there is none, or it could not
+	// be read.
 	UID     types.UID
 	Created time.Time
 }
@@ -43,8 +44,8 @@ const (
 	Delete        // it is about a workload that does not exist any more, also when another of the same name does
 )
 
-// Judge says what is to be done with a record of a workload, and why. Deleting is only ever the answer where it is known that the
-// record's workload is gone.
+// Judge says what is to be done with a record of a workload, and why. Deleting is only ever the answer where it is
+// known that the record's workload is gone.
 func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
 	uid, owned := OwnerUID(record.OwnerReferences, of)
 	switch {
@@ -67,7 +68,8 @@ func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action
 	}
 }
 
-// OwnerUID is the UID of the workload that a record names as its owner; owned is false when it does not name one of that kind and name.
+// OwnerUID is the UID of the workload that a record names as its owner; owned is false when it does not name one of
+// that kind and name.
 func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UID, owned bool) {
 	for i := range refs {
 		if refs[i].Kind == of.Kind && refs[i].Name == of.Name && group(refs[i].APIVersion) == group(of.APIVersion) {
@@ -77,9 +79,9 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 	return "", false
 }
 
-// BelongTo says whether a new pod may be given what a record says: it names the workload as its owner, and that is the pod's. A UID that
-// is not known, as in the first moments of a rollout, contradicts nothing. A pod that is its own workload is only being created, and
-// what was written for one of its name before was about another program.
+// BelongTo says whether a new pod may be given what a record says: it names the workload as its owner, and that is the
+// pod's. A UID that is not known, as in the first moments of a rollout, contradicts nothing. A pod that is its own
+// workload is only being created, and what was written for one of its name before was about another program.
 func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
@@ -88,7 +90,8 @@ func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owner is the reference that a record of this workload carries, so that the garbage collector removes it with its workload.
+// Owner is the reference that a record of this workload carries, so that the garbage collector removes it with its
+// workload.
 func Owner(of memory.WorkloadRef, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}
 }

@@ -31,21 +31,31 @@ func TestJudge(t *testing.T) {
 		of      Presence
 		want    Action
 	}{
-		"of the workload that exists":                        {refs: owned("now"), of: exists, want: Keep},
-		"of an earlier one of that name":                     {refs: owned("before"), of: exists, want: Delete},
-		"of an earlier one, and this one is leaving":         {refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: Delete},
-		"of one that is leaving: the garbage collector's":    {refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: Keep},
-		"of none that exists":                                {refs: owned("now"), of: Presence{State: Gone}, want: Delete},
-		"of none, unowned: a ghost of an older memfit":       {of: Presence{State: Gone}, want: Delete},
-		"unowned, older than the workload":                   {created: noon.Add(-time.Second), of: exists, want: Delete},
-		"unowned, as old as the workload":                    {created: noon, of: exists, want: Adopt},
-		"owned by somebody's ConfigMap only":                 {refs: []metav1.OwnerReference{someone}, created: noon, of: exists, want: Adopt},
-		"unowned, of one that is leaving":                    {created: noon, of: Presence{State: Leaving, UID: "now", Created: noon}, want: Keep},
-		"nothing is known":                                   {refs: owned("before"), of: Presence{}, want: Keep},
-		"nothing is known of an unowned one":                 {of: Presence{}, want: Keep},
-		"of a kind that cannot be read, unowned":             {of: Presence{UID: "now"}, want: Adopt},
-		"of a kind that cannot be read, of another UID":      {refs: owned("before"), of: Presence{UID: "now"}, want: Keep},
-		"of a workload that was read before it had its UID":  {refs: owned("before"), of: Presence{State: Exists}, want: Keep},
+		"of the workload that exists":    {refs: owned("now"), of: exists, want: Keep},
+		"of an earlier one of that name": {refs: owned("before"), of: exists, want: Delete},
+		"of an earlier one, and this one is leaving": {
+			refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: Delete,
+		},
+		"of one that is leaving: the garbage collector's": {
+			refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: Keep,
+		},
+		"of none that exists":                          {refs: owned("now"), of: Presence{State: Gone}, want: Delete},
+		"of none, unowned: a ghost of an older memfit": {of: Presence{State: Gone}, want: Delete},
+		"unowned, older than the workload":             {created: noon.Add(-time.Second), of: exists, want: Delete},
+		"unowned, as old as the workload":              {created: noon, of: exists, want: Adopt},
+		"owned by somebody's ConfigMap only": {
+			refs: []metav1.OwnerReference{someone}, created: noon, of: exists, want: Adopt,
+		},
+		"unowned, of one that is leaving": {
+			created: noon, of: Presence{State: Leaving, UID: "now", Created: noon}, want: Keep,
+		},
+		"nothing is known":                              {refs: owned("before"), of: Presence{}, want: Keep},
+		"nothing is known of an unowned one":            {of: Presence{}, want: Keep},
+		"of a kind that cannot be read, unowned":        {of: Presence{UID: "now"}, want: Adopt},
+		"of a kind that cannot be read, of another UID": {refs: owned("before"), of: Presence{UID: "now"}, want: Keep},
+		"of a workload that was read before it had its UID": {
+			refs: owned("before"), of: Presence{State: Exists}, want: Keep,
+		},
 		"unowned, of a workload whose age nobody could read": {of: Presence{State: Exists, UID: "now"}, want: Adopt},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,12 +80,16 @@ func TestBelongTo(t *testing.T) {
 		uid  types.UID
 		want bool
 	}{
-		"the pod's own workload":             {owned("now"), web, "now", true},
-		"an earlier one of the same name":    {owned("before"), web, "now", false},
-		"a record that names no owner":       {nil, web, "now", false},
-		"a UID that is not known yet":        {owned("now"), web, "", true},
-		"another version of the same group":  {[]metav1.OwnerReference{{APIVersion: "argoproj.io/v1", Kind: "Rollout", Name: "web", UID: "r"}}, rollout, "r", true},
-		"the same kind of another group":     {owned("now"), memory.WorkloadRef{APIVersion: "example.com/v1", Kind: "Deployment", Name: "web"}, "now", false},
+		"the pod's own workload":          {owned("now"), web, "now", true},
+		"an earlier one of the same name": {owned("before"), web, "now", false},
+		"a record that names no owner":    {nil, web, "now", false},
+		"a UID that is not known yet":     {owned("now"), web, "", true},
+		"another version of the same group": {
+			[]metav1.OwnerReference{{APIVersion: "argoproj.io/v1", Kind: "Rollout", Name: "web", UID: "r"}}, rollout, "r", true,
+		},
+		"the same kind of another group": {
+			owned("now"), memory.WorkloadRef{APIVersion: "example.com/v1", Kind: "Deployment", Name: "web"}, "now", false,
+		},
 		"a pod without a controller, again":  {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "", false},
 		"a pod that has its UID at creation": {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "q", false},
 	} {

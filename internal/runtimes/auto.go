@@ -3,13 +3,15 @@
 
 package runtimes
 
-// auto is a container whose runtime nobody declared and whose command says nothing. It gets only what no process refuses.
+// auto is a container whose runtime nobody declared and whose command says nothing. It gets only what no process
+// refuses.
 //
-// JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod replaces one that is baked into the image, an agent
-// for example, so it waits for a declaration.
+// JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod replaces one that is baked into the image, an
+// agent for example, so it waits for a declaration.
 var auto = row(&Runtime{
 	Name: "Auto", Title: "unknown", Order: 1,
 	Knobs:  append([]Knob{goMemLimit}, glibc(0, "", "")...),
 	Growth: func(Facts, bool) Growth { return capped("unknown", 0, 0) },
-	Advice: "declare what it runs (runtime.type in the profile, or annotation memfit.dev/runtime) to get the settings of that runtime",
+	Advice: "declare what it runs (runtime.type in the profile, or annotation memfit.dev/runtime) to get the settings " +
+		"of that runtime",
 })

@@ -9,8 +9,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit (measured, 2.9.6).
-// A bad V8 flag stops it at start, and there is nothing to merge with, so the cap is set only when the profile asks for one.
+// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit
+// (measured, 2.9.6). A bad V8 flag stops it at start, and there is nothing to merge with, so the cap is set only when
+// the profile asks for one.
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
 	Commands: []string{"deno"},
@@ -37,8 +38,8 @@ var _ = row(&Runtime{
 const (
 	denoFlags = "DENO_V8_FLAGS"
 
-	// denoSemiSpace does not follow the limit, which Deno does not see: 32 MiB from 256Mi to 4Gi, so three of them add 96 MiB to the
-	// old space (measured, 2.9.6 on a machine of 24 GiB).
+	// denoSemiSpace does not follow the limit, which Deno does not see: 32 MiB from 256Mi to 4Gi, so three of them add 96
+	// MiB to the old space (measured, 2.9.6 on a machine of 24 GiB).
 	denoSemiSpace = 32 * memory.MiB
 )
 
@@ -51,7 +52,12 @@ func denoOldSpace(f Facts) Verdict {
 		}
 		return v
 	case f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0:
-		return suggest(fmt.Sprintf("Deno's heap cap is 4192 MiB whatever the limit: heapPercent: %d in the profile sets it to %s MiB here", nodePercent, v.Value))
+		return suggest(
+			fmt.Sprintf(
+				"Deno's heap cap is 4192 MiB whatever the limit: heapPercent: %d in the profile sets it to %s MiB here",
+				nodePercent, v.Value,
+			),
+		)
 	}
 	v.Value = oldSpaceFlag + "=" + v.Value
 	return v

@@ -29,7 +29,9 @@ func TestSemiSpaces(t *testing.T) {
 		{[]int{3072, 4096, 8192, 15360, 16384, 32768}, 16, 64},
 	} {
 		for _, limit := range tc.limits {
-			for version, want := range map[string]memory.Bytes{"16.20.2": tc.upTo22, "20": tc.upTo22, "22.12.0": tc.upTo22, "24.0.0": tc.v24, "25": tc.v24, "": tc.v24} {
+			for version, want := range map[string]memory.Bytes{
+				"16.20.2": tc.upTo22, "20": tc.upTo22, "22.12.0": tc.upTo22, "24.0.0": tc.v24, "25": tc.v24, "": tc.v24,
+			} {
 				if got := semiSpace(limited(limit, version)); got != want*memory.MiB {
 					t.Errorf("Node.js %q at %dMi: a semi-space of %s, want %dMi", version, limit, got, want)
 				}
@@ -73,7 +75,10 @@ func TestTheHeapLeavesRoomUnderEveryLimit(t *testing.T) {
 					old = old*10 + memory.Bytes(c-'0')
 				}
 				if old *= memory.MiB; old+3*semiSpace(f) >= f.Limit || old < 96*memory.MiB {
-					t.Fatalf("limit %dMi, %d %%, Node.js %q: an old space of %s with semi-spaces of %s", mib, percent, version, old, semiSpace(f))
+					t.Fatalf(
+						"limit %dMi, %d %%, Node.js %q: an old space of %s with semi-spaces of %s", mib, percent, version, old,
+						semiSpace(f),
+					)
 				}
 			}
 		}
@@ -87,8 +92,10 @@ func TestGrammars(t *testing.T) {
 		want       []string
 		wantUnsafe bool
 	}{
-		"node: spaces":                    {g: nodeOptions, value: "  --a  --b=c ", want: []string{"--a", "--b=c"}},
-		"node: double quotes":             {g: nodeOptions, value: `--require "./a b.js"`, want: []string{"--require", "./a b.js"}},
+		"node: spaces": {g: nodeOptions, value: "  --a  --b=c ", want: []string{"--a", "--b=c"}},
+		"node: double quotes": {
+			g: nodeOptions, value: `--require "./a b.js"`, want: []string{"--require", "./a b.js"},
+		},
 		"node: an escape inside quotes":   {g: nodeOptions, value: `"a \" \\ b"`, want: []string{`a " \ b`}},
 		"node: no escape outside quotes":  {g: nodeOptions, value: `a\ b`, want: []string{`a\`, "b"}},
 		"node: single quotes are letters": {g: nodeOptions, value: `'a b'`, want: []string{"'a", "b'"}},
@@ -99,9 +106,11 @@ func TestGrammars(t *testing.T) {
 		"node: open quote":                {g: nodeOptions, value: `a "b`, want: []string{"a", "b"}, wantUnsafe: true},
 		"node: escape of nothing":         {g: nodeOptions, value: `"a\`, want: nil, wantUnsafe: true},
 		"java: white space":               {g: javaToolOptions, value: " -a\t-b\n-c\r\n", want: []string{"-a", "-b", "-c"}},
-		"java: both quotes":               {g: javaToolOptions, value: `-Da='b c' -Dd="e 'f"`, want: []string{"-Da=b c", "-Dd=e 'f"}},
-		"java: nothing escapes":           {g: javaToolOptions, value: `-Da=\"b`, want: []string{`-Da=\b`}, wantUnsafe: true},
-		"java: open single quote":         {g: javaToolOptions, value: `it's`, want: []string{"its"}, wantUnsafe: true},
+		"java: both quotes": {
+			g: javaToolOptions, value: `-Da='b c' -Dd="e 'f"`, want: []string{"-Da=b c", "-Dd=e 'f"},
+		},
+		"java: nothing escapes":   {g: javaToolOptions, value: `-Da=\"b`, want: []string{`-Da=\b`}, wantUnsafe: true},
+		"java: open single quote": {g: javaToolOptions, value: `it's`, want: []string{"its"}, wantUnsafe: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.g.Words(tc.value); tc.want != nil && !slices.Equal(got, tc.want) {
@@ -114,9 +123,13 @@ func TestGrammars(t *testing.T) {
 	}
 }
 
-// TestSharesLeaveRoomForMemoryVolumes: the runtime applies its share to the limit that it sees, which knows nothing of tmpfs.
+// TestSharesLeaveRoomForMemoryVolumes: the runtime applies its share to the limit that it sees, which knows nothing of
+// tmpfs.
 func TestSharesLeaveRoomForMemoryVolumes(t *testing.T) {
-	f := Facts{Limit: 448 * memory.MiB, Cgroup: 512 * memory.MiB, LimitText: "448Mi (512Mi less 64Mi of memory-backed volumes)", Ask: Ask{HeapPercent: 60}}
+	f := Facts{
+		Limit: 448 * memory.MiB, Cgroup: 512 * memory.MiB, LimitText: "448Mi (512Mi less 64Mi of memory-backed volumes)",
+		Ask: Ask{HeapPercent: 60},
+	}
 	for name, tc := range map[string]struct {
 		derive func(Facts) Verdict
 		want   string

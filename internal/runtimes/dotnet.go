@@ -11,8 +11,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in silence. The
-// runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and documentation, not measured.
+// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in
+// silence. The runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and
+// documentation, not measured.
 var _ = row(&Runtime{
 	Name: "DotNet", Title: ".NET", Order: 7,
 	Commands: []string{"dotnet"},
@@ -49,10 +50,15 @@ var _ = row(&Runtime{
 		Raise: "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",
 	},
 	Advisories: []Advisory{
-		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade", Source: "dotnet/runtime"},
-		{Since: V(3), Before: V(5), Text: ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later", Source: "dotnet/runtime#30337"},
-		{Since: V(9), Before: V(10, 0, 11), Text: ".NET 9.0 to 10.0.10 misread the limit where the container sees its cgroup as the root (host cgroup namespace): upgrade to 10.0.11", Source: "dotnet/runtime#130092"},
-		{Since: V(9), Text: ".NET 9 and later adapt the Server GC's heap to the load (DATAS), which lowers the working set by itself", Source: "datas.md"},
+		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade",
+			Source: "dotnet/runtime"},
+		{Since: V(3), Before: V(5),
+			Text: ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later", Source: "dotnet/runtime#30337"},
+		{Since: V(9), Before: V(10, 0, 11),
+			Text: ".NET 9.0 to 10.0.10 misread the limit where the container sees its cgroup as the root (host cgroup " +
+				"namespace): upgrade to 10.0.11", Source: "dotnet/runtime#130092"},
+		{Since: V(9), Text: ".NET 9 and later adapt the Server GC's heap to the load (DATAS), which lowers the working set " +
+			"by itself", Source: "datas.md"},
 	},
 })
 
@@ -77,7 +83,8 @@ var fixedHardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimitSOH", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimitSOH", In: AsVariable},
 }
 
-const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or set the COMPlus_ variable in the pod template"
+const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or set the COMPlus_ variable in the " +
+	"pod template"
 
 func dotnetPercent(f Facts) Verdict {
 	p := f.Ask.HeapPercent
@@ -91,7 +98,9 @@ func dotnetPercent(f Facts) Verdict {
 	case p == 100:
 		return left("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
 	case f.Limit == 0:
-		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+		return left(
+			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
+		)
 	case tooSmallHeap(f) != "":
 		return left(tooSmallHeap(f))
 	}
@@ -107,9 +116,16 @@ func dotnetLimit(f Facts) Verdict {
 	case badHeapLimit(f.Ask.HeapLimit) != "":
 		return left(badHeapLimit(f.Ask.HeapLimit))
 	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
-		return left(fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText))
+		return left(
+			fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
+		)
 	}
-	return fixed(set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)), fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit)))
+	return fixed(
+		set(
+			fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)),
+			fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit),
+		),
+	)
 }
 
 func dotnetConserve(f Facts) Verdict {

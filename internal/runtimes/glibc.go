@@ -10,7 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES always win over them, so they never conflict.
+// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES always win over them, so they never
+// conflict.
 const (
 	arenaMaxName      = "MALLOC_ARENA_MAX"
 	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
@@ -32,8 +33,9 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid values
-// are ignored, and other allocators never look. byDefault arenas are set unasked (0: none); try says when to suggest them.
+// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid
+// values are ignored, and other allocators never look. byDefault arenas are set unasked (0: none); try says when to
+// suggest them.
 func glibc(byDefault int32, why, try string) []Knob {
 	arenas := Knob{
 		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
@@ -43,7 +45,9 @@ func glibc(byDefault int32, why, try string) []Knob {
 	}
 	trim := Knob{
 		Name: trimThresholdName, Env: trimThresholdName, Tier: TierA,
-		Yields: append([]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...),
+		Yields: append(
+			[]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...,
+		),
 		Form:   `^[1-9][0-9]+$`,
 		Derive: trimThreshold,
 	}
@@ -84,7 +88,8 @@ func trimThreshold(f Facts) Verdict {
 }
 
 // tryArenas is the suggestion for runtimes where measurements went both ways.
-const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads on a large node arenaMax: 2 took a C program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. Try it on one replica first"
+const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads on a large node arenaMax: 2 took a C " +
+	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. Try it on one replica first"
 
 // badPercent says what is wrong with the heapPercent asked for; empty when nothing is.
 func badPercent(p int32) string {
@@ -102,19 +107,26 @@ func badHeapLimit(b memory.Bytes) string {
 	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
 }
 
-// tooSmallHeap says that the share asked for is less than any profile may ask for outright; empty when it is not. HotSpot does not start
-// with less than 2 to 4 MiB ("Too small maximum heap", measured).
+// tooSmallHeap says that the share asked for is less than any profile may ask for outright; empty when it is not.
+// HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap", measured).
 func tooSmallHeap(f Facts) string {
 	heap := f.Limit.Percent(f.Ask.HeapPercent)
 	if heap >= heapLimitMin && f.share(f.Ask.HeapPercent) >= 10 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap, f.Ask.HeapPercent, f.LimitText)
+	return fmt.Sprintf(
+		"%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap, f.Ask.HeapPercent,
+		f.LimitText,
+	)
 }
 
 // noLimit is what a setting derived from the limit says when there is none.
 func noLimit(name string) Verdict {
-	return left(fmt.Sprintf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name))
+	return left(
+		fmt.Sprintf(
+			"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name,
+		),
+	)
 }
 
 // capped is [Growth] of a heap that fills a share of the limit.

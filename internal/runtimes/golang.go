@@ -33,14 +33,17 @@ var _ = row(&Runtime{
 		return g
 	},
 	Advisories: []Advisory{
-		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go", Source: "Go 1.19 release notes"},
-		{Since: V(1, 12), Before: V(1, 16), Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
-		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector may run", Source: "doc/godebug.md"},
+		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go",
+			Source: "Go 1.19 release notes"},
+		{Since: V(1, 12), Before: V(1, 16),
+			Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
+		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector " +
+			"may run", Source: "doc/godebug.md"},
 	},
 })
 
-// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters only where that
-// would be more. The user's own value wins over the profile's.
+// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters
+// only where that would be more. The user's own value wins over the profile's.
 func collectsOnlyAtLimit(f Facts) bool {
 	if own, set := f.Texts["GOGC"]; set {
 		return own == "off"
@@ -51,8 +54,11 @@ func collectsOnlyAtLimit(f Facts) bool {
 // goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.
 var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
-	Yields: []Sign{{Text: "AUTOMEMLIMIT", In: AsVariable, Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"}},
-	Form:   `^[1-9][0-9]*$`,
+	Yields: []Sign{
+		{Text: "AUTOMEMLIMIT", In: AsVariable,
+			Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"},
+	},
+	Form: `^[1-9][0-9]*$`,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {
 			return notAsked()
@@ -78,8 +84,8 @@ func cgoOnly(knobs []Knob) []Knob {
 // goLimitMin: below it the 10 % left over are less than the binary and its stacks.
 const goLimitMin = 64 * memory.MiB
 
-// goPercent leaves 10 % for what the Go runtime cannot see (the binary, cgo, mmap), the same share as the automemlimit library
-// and within the 5 to 10 % of Go's own guide; 20 % with cgo.
+// goPercent leaves 10 % for what the Go runtime cannot see (the binary, cgo, mmap), the same share as the automemlimit
+// library and within the 5 to 10 % of Go's own guide; 20 % with cgo.
 func goPercent(f Facts) int32 {
 	if f.Ask.Cgo {
 		return 80
@@ -88,7 +94,11 @@ func goPercent(f Facts) int32 {
 }
 
 func tooSmallForGo(f Facts) string {
-	return fmt.Sprintf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the limit", f.LimitText, goLimitMin)
+	return fmt.Sprintf(
+		"%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the "+
+			"limit",
+		f.LimitText, goLimitMin,
+	)
 }
 
 func memLimit(f Facts) Verdict {
@@ -108,14 +118,19 @@ func memLimit(f Facts) Verdict {
 	}
 	v := set(strconv.FormatInt(int64(f.Limit.Percent(percent)), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
 	if percent == 100 {
-		v.Warning = fmt.Sprintf("GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a live heap near it is killed", f.LimitText)
+		v.Warning = fmt.Sprintf(
+			"GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a live heap near it is killed",
+			f.LimitText,
+		)
 	}
 	return v
 }
 
 func memLimitAsked(f Facts) Verdict {
 	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
-		return left(fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText))
+		return left(
+			fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
+		)
 	}
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return left(bad)
@@ -130,7 +145,12 @@ func autoMemLimit(f Facts) Verdict {
 	case !f.Ask.AutoMemLimit:
 		return notAsked()
 	case f.Ask.HeapLimit > 0:
-		return left(fmt.Sprintf("it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT", f.Ask.HeapLimit))
+		return left(
+			fmt.Sprintf(
+				"it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
+				f.Ask.HeapLimit,
+			),
+		)
 	case badPercent(percent) != "":
 		return left(badPercent(percent))
 	case f.Limit > 0 && f.Limit < goLimitMin:
@@ -151,6 +171,7 @@ func gcOnlyAtLimit(f Facts) Verdict {
 		return notAsked()
 	}
 	v := set("off", "go.gc: OnlyAtLimit of the profile")
-	v.Warning = "GOGC=off: the collector runs only near GOMEMLIMIT; a live heap above it becomes a severe slowdown instead of an OOM kill"
+	v.Warning = "GOGC=off: the collector runs only near GOMEMLIMIT; a live heap above it becomes a severe slowdown " +
+		"instead of an OOM kill"
 	return v
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does nothing but collect. Go
-// has none: GOMEMLIMIT gives way.
+// CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does
+// nothing but collect. Go has none: GOMEMLIMIT gives way.
 func (r *Runtime) CapsHeap() bool {
 	for i := range r.Knobs {
 		if r.Knobs[i].Caps != nil {
@@ -22,8 +22,8 @@ func (r *Runtime) CapsHeap() bool {
 	return false
 }
 
-// Tight says why a value of the knob would leave the live heap too little, by what was seen in running replicas; empty: it fits, or nothing
-// was seen.
+// Tight says why a value of the knob would leave the live heap too little, by what was seen in running replicas; empty:
+// it fits, or nothing was seen.
 func (k *Knob) Tight(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
 		return ""
@@ -33,7 +33,8 @@ func (k *Knob) Tight(v Verdict, f Facts) string {
 	if heap == 0 || heap >= need || f.Proven > 0 && heap >= f.Proven {
 		return ""
 	}
-	return fmt.Sprintf("pods without a heap cap were seen with a live heap of up to %s, which takes a cap of %s, and %s (%s) is less, so the process might run out of heap: %s",
+	return fmt.Sprintf("pods without a heap cap were seen with a live heap of up to %s, which takes a cap of %s, and %s "+
+		"(%s) is less, so the process might run out of heap: %s",
 		f.Live, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
 }
 
@@ -65,8 +66,9 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	return 0
 }
 
-// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables say it; 0: none, as far as one can see.
-// Value gives the text of a variable, limit is what shares are taken of. Of several the smallest counts.
+// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables say it; 0: none, as
+// far as one can see. Value gives the text of a variable, limit is what shares are taken of. Of several the smallest
+// counts.
 func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for _, k := range caps {

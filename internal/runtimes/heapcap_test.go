@@ -31,22 +31,48 @@ func TestTight(t *testing.T) {
 		live, proven  int
 		want          string // a part of the reason; empty: it fits
 	}{
-		"nothing was seen":                       {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512},
-		"it fits with room":                      {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 317},
-		"it fits without room":                   {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 318, want: "a live heap of up to 318Mi, which takes a cap of 382Mi, and 381Mi (75 % of 512Mi less three semi-spaces of 1Mi) is less"},
-		"it does not fit":                        {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, want: "raise the limit to 736Mi"},
-		"a small one":                            {runtime: "NodeJS", knob: oldSpaceFlag, limit: 256, live: 160, want: "raise the limit to 272Mi"},
-		"others run with as little":              {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, proven: 381},
-		"others run, but with more":              {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, proven: 382, want: "raise the limit"},
-		"a heap that the profile states":         {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, ask: bytes, live: 280, want: "256Mi (heapLimit of the profile) is less, so the process might run out of heap: ask for that much, or raise the limit"},
-		"deno, when asked":                       {runtime: "Deno", knob: denoFlags, limit: 512, ask: percent, live: 200, want: "raise the limit to"},
+		"nothing was seen":  {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512},
+		"it fits with room": {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 317},
+		"it fits without room": {
+			runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 318,
+			want: "a live heap of up to 318Mi, which takes a cap of 382Mi, and 381Mi (75 % of 512Mi less three semi-spaces of " +
+				"1Mi) is less",
+		},
+		"it does not fit": {
+			runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, want: "raise the limit to 736Mi",
+		},
+		"a small one": {
+			runtime: "NodeJS", knob: oldSpaceFlag, limit: 256, live: 160, want: "raise the limit to 272Mi",
+		},
+		"others run with as little": {runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, proven: 381},
+		"others run, but with more": {
+			runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, live: 420, proven: 382, want: "raise the limit",
+		},
+		"a heap that the profile states": {
+			runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, ask: bytes, live: 280,
+			want: "256Mi (heapLimit of the profile) is less, so the process might run out of heap: ask for that much, or " +
+				"raise the limit",
+		},
+		"deno, when asked": {
+			runtime: "Deno", knob: denoFlags, limit: 512, ask: percent, live: 200, want: "raise the limit to",
+		},
 		"a JVM, whose RSS holds more than alive": {runtime: "JVM", knob: maxRAMName, limit: 512, ask: percent, live: 307},
-		"a JVM with a larger heap":               {runtime: "JVM", knob: maxRAMName, limit: 512, ask: percent, live: 308, want: "raise the limit to 528Mi"},
-		"the same of the small share":            {runtime: "JVM", knob: minRAMName, limit: 512, ask: percent, live: 308, want: "raise the limit to 528Mi"},
-		".NET, a share":                          {runtime: "DotNet", knob: dotnetPercentName, limit: 512, ask: percent, live: 300, want: "raise the limit to 608Mi"},
-		".NET, bytes":                            {runtime: "DotNet", knob: dotnetLimitName, limit: 512, ask: bytes, live: 220, want: "ask for that much"},
-		"Go, whose limit gives way":              {runtime: "Go", knob: "GOMEMLIMIT", limit: 512, live: 500},
-		"an allocator's setting":                 {runtime: "NodeJS", knob: "MALLOC_ARENA_MAX", limit: 512, ask: Ask{ArenaMax: new(int32(2))}, live: 500},
+		"a JVM with a larger heap": {
+			runtime: "JVM", knob: maxRAMName, limit: 512, ask: percent, live: 308, want: "raise the limit to 528Mi",
+		},
+		"the same of the small share": {
+			runtime: "JVM", knob: minRAMName, limit: 512, ask: percent, live: 308, want: "raise the limit to 528Mi",
+		},
+		".NET, a share": {
+			runtime: "DotNet", knob: dotnetPercentName, limit: 512, ask: percent, live: 300, want: "raise the limit to 608Mi",
+		},
+		".NET, bytes": {
+			runtime: "DotNet", knob: dotnetLimitName, limit: 512, ask: bytes, live: 220, want: "ask for that much",
+		},
+		"Go, whose limit gives way": {runtime: "Go", knob: "GOMEMLIMIT", limit: 512, live: 500},
+		"an allocator's setting": {
+			runtime: "NodeJS", knob: "MALLOC_ARENA_MAX", limit: 512, ask: Ask{ArenaMax: new(int32(2))}, live: 500,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, f := knob(t, tc.runtime, tc.knob), limited(tc.limit, "")
@@ -90,18 +116,38 @@ func TestHeapCapIn(t *testing.T) {
 		env  map[string]string
 		want memory.Bytes
 	}{
-		"nothing":                     {},
-		"other words":                 {env: map[string]string{"NODE_OPTIONS": "--require ./trace.js", "JAVA_TOOL_OPTIONS": "-Dx=y"}},
-		"Node.js":                     {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=381 --require ./trace.js"}, want: 381 * memory.MiB},
-		"Node.js, the user's wins":    {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=381 --max_old_space_size=200"}, want: 200 * memory.MiB},
-		"Node.js, quoted":             {env: map[string]string{"NODE_OPTIONS": `"--max-old-space-size=381"`}, want: 381 * memory.MiB},
-		"no number":                   {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=$(HEAP)"}},
-		"a JVM's share":               {env: map[string]string{"JAVA_TOOL_OPTIONS": "-XX:+IgnoreUnrecognizedVMOptions -XX:MaxRAMPercentage=52.5 -XX:MinRAMPercentage=52.5"}, want: 512 * memory.MiB * 525 / 1000},
-		".NET, a share":               {env: map[string]string{"DOTNET_GCHeapHardLimitPercent": "0x3C"}, want: (512 * memory.MiB).Percent(60)},
-		".NET, more than there is":    {env: map[string]string{"DOTNET_GCHeapHardLimitPercent": "75"}},
-		".NET, bytes":                 {env: map[string]string{"DOTNET_GCHeapHardLimit": "0x10000000"}, want: 256 * memory.MiB},
-		"Go's limit is no cap":        {env: map[string]string{"GOMEMLIMIT": "483183820"}},
-		"of two runtimes the smaller": {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=381", "DENO_V8_FLAGS": "--max-old-space-size=100"}, want: 100 * memory.MiB},
+		"nothing": {},
+		"other words": {
+			env: map[string]string{"NODE_OPTIONS": "--require ./trace.js", "JAVA_TOOL_OPTIONS": "-Dx=y"},
+		},
+		"Node.js": {
+			env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=381 --require ./trace.js"}, want: 381 * memory.MiB,
+		},
+		"Node.js, the user's wins": {
+			env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=381 --max_old_space_size=200"}, want: 200 * memory.MiB,
+		},
+		"Node.js, quoted": {
+			env: map[string]string{"NODE_OPTIONS": `"--max-old-space-size=381"`}, want: 381 * memory.MiB,
+		},
+		"no number": {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=$(HEAP)"}},
+		"a JVM's share": {
+			env: map[string]string{
+				"JAVA_TOOL_OPTIONS": "-XX:+IgnoreUnrecognizedVMOptions -XX:MaxRAMPercentage=52.5 -XX:MinRAMPercentage=52.5",
+			},
+			want: 512 * memory.MiB * 525 / 1000,
+		},
+		".NET, a share": {
+			env: map[string]string{"DOTNET_GCHeapHardLimitPercent": "0x3C"}, want: (512 * memory.MiB).Percent(60),
+		},
+		".NET, more than there is": {env: map[string]string{"DOTNET_GCHeapHardLimitPercent": "75"}},
+		".NET, bytes": {
+			env: map[string]string{"DOTNET_GCHeapHardLimit": "0x10000000"}, want: 256 * memory.MiB,
+		},
+		"Go's limit is no cap": {env: map[string]string{"GOMEMLIMIT": "483183820"}},
+		"of two runtimes the smaller": {
+			env:  map[string]string{"NODE_OPTIONS": "--max-old-space-size=381", "DENO_V8_FLAGS": "--max-old-space-size=100"},
+			want: 100 * memory.MiB,
+		},
 	} {
 		if got := HeapCapIn(func(name string) string { return tc.env[name] }, 512*memory.MiB); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's own
-// text and the command line win over it. Measured with JDK 11 to 25: docs/runtimes.md.
+// The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's
+// own text and the command line win over it. Measured with JDK 11 to 25: docs/runtimes.md.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Commands: []string{"java"},
@@ -37,7 +37,11 @@ var _ = row(&Runtime{
 			Form:   `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
 			Derive: g1Periodic,
 		},
-	}, glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first")...),
+	}, glibc(
+		0, "",
+		"MALLOC_ARENA_MAX is not set unasked: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM "+
+			"more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first",
+	)...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := int32(25) // HotSpot's own MaxRAMPercentage
 		switch {
@@ -66,13 +70,24 @@ var _ = row(&Runtime{
 		"-XX:MaxDirectMemorySize": "an application that needs more gets OutOfMemoryError",
 	},
 	Advisories: []Advisory{
-		{Since: V(8), Before: V(8, 0, 191), Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
-		{Since: V(8, 0, 191), Before: V(8, 0, 372), Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
-		{Since: V(11), Before: V(11, 0, 16), Text: "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
-		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About cgroup v2"},
-		{Since: V(8), Before: V(17, 0, 9), Text: "this JDK does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: 17.0.9, 21.0.1 and later give free native memory back", Source: "JDK-8293114"},
-		{Since: V(21), Before: V(21, 0, 1), Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: upgrade to 21.0.4 or later", Source: "JDK-8293114"},
-		{Variant: nativeImage, Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection up to twice what is live: size the limit for that, or build with -R:MaxHeapSize", Source: "GraalVM MemoryManagement.md"},
+		{Since: V(8), Before: V(8, 0, 191),
+			Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(8, 0, 191), Before: V(8, 0, 372),
+			Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
+				"cgroup v2"},
+		{Since: V(11), Before: V(11, 0, 16),
+			Text: "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
+				"cgroup v2"},
+		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade",
+			Source: "kubernetes.io, About cgroup v2"},
+		{Since: V(8), Before: V(17, 0, 9),
+			Text: "this JDK does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: 17.0.9, 21.0.1 and later " +
+				"give free native memory back", Source: "JDK-8293114"},
+		{Since: V(21), Before: V(21, 0, 1),
+			Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: upgrade to 21.0.4 or later", Source: "JDK-8293114"},
+		{Variant: nativeImage,
+			Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection " +
+				"up to twice what is live: size the limit for that, or build with -R:MaxHeapSize", Source: "GraalVM MemoryManagement.md"},
 	},
 })
 
@@ -93,27 +108,32 @@ const (
 
 	trimDefault = 60 * time.Second
 
-	// hotspotRoom is how much heap a cap must leave (see [Knob.Room]): HotSpot's RSS stays 1.5 times its live set, and it worked at 75 % of it.
+	// hotspotRoom is how much heap a cap must leave (see [Knob.Room]): HotSpot's RSS stays 1.5 times its live set, and it
+	// worked at 75 % of it.
 	hotspotRoom = 100
 )
 
-// rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after all. That a restore
-// refuses flags is tested in openjdk/crac (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions itself was one of them until 2025.
+// rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after
+// all. That a restore refuses flags is tested in openjdk/crac (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions
+// itself was one of them until 2025.
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
-	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions", Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
-	{Text: "CRaCRestoreFrom", Why: "and a restored JVM refuses flags that were not there at the checkpoint: set them when the checkpoint is made"},
+	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions",
+		Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
+	{Text: "CRaCRestoreFrom",
+		Why: "and a restored JVM refuses flags that were not there at the checkpoint: set them when the checkpoint is made"},
 }
 
-// percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap size
-// settles the matter, also -Xmx, which would win anyway.
+// percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap
+// size settles the matter, also -Xmx, which would win anyway.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return Knob{
 		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
 		Guard: []string{ignoreUnknown},
 		Yields: append([]Sign{
-			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"}, {Text: "-XX:MaxRAM="},
+			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"},
+			{Text: "-XX:MaxRAM="},
 		}, rearmed...),
 		Form:   `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
 		Derive: derive, Caps: flagPercent(name), Room: hotspotRoom,
@@ -158,20 +178,26 @@ func maxRAM(f Facts) Verdict {
 	case notHotSpot(f) != "":
 		return left(notHotSpot(f))
 	case f.Variant == buildpack:
-		return left("the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT")
+		return left(
+			"the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
+				"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT",
+		)
 	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
 		return left("this JDK does not know it: 8u191 and 10 were the first")
 	case badPercent(f.Ask.HeapPercent) != "":
 		return left(badPercent(f.Ask.HeapPercent))
 	case f.Limit == 0:
-		return left("the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory")
+		return left(
+			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
+		)
 	case tooSmallHeap(f) != "":
 		return left(tooSmallHeap(f))
 	}
 	// JDK 8 is reported to need the decimal point.
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
 	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
-		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is advised at this size",
+		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d "+
+			"is advised at this size",
 			f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
 	}
 	return v
@@ -188,8 +214,9 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 	return 50
 }
 
-// minRAM is the same share again: HotSpot takes MinRAMPercentage instead where it comes to less than 125 MiB, also after a resize. With
-// MaxRAMPercentage alone the heap is 125 MiB where less was asked for, and half of any limit below 250Mi (measured, 11 to 25).
+// minRAM is the same share again: HotSpot takes MinRAMPercentage instead where it comes to less than 125 MiB, also
+// after a resize. With MaxRAMPercentage alone the heap is 125 MiB where less was asked for, and half of any limit below
+// 250Mi (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
 	if !ok {
@@ -221,7 +248,8 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
 var javaToolOptions = &Grammar{
 	Hazard: javaHazard, Words: javaWords,
-	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. What is cut is the user's.
+	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. What is cut is the
+	// user's.
 	MaxLength: 1024, MaxWords: 64,
 	Strict:    func(v Version) bool { return !v.Known() || v.Below(V(9)) },
 	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",

@@ -11,14 +11,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Node.js. Measured with 12 to 25: docs/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi, so that a small pod
-// is killed before V8 feels any pressure.
+// Node.js. Measured with 12 to 25: docs/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi, so that a
+// small pod is killed before V8 feels any pressure.
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Commands: []string{"node", "nodejs"},
 	Fold:     foldV8,
 	Reads:    []string{semiSpaceFlag},
-	Heap:     oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}}, // with -percentage they are shares
+	// with -percentage they are shares
+	Heap: oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
@@ -32,7 +33,11 @@ var _ = row(&Runtime{
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
-	}, glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib burst from 200 to 340 MB. Try it on one replica first")...),
+	}, glibc(
+		0, "",
+		"MALLOC_ARENA_MAX is not set unasked: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib "+
+			"burst from 200 to 340 MB. Try it on one replica first",
+	)...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := percentOr(f.Ask, nodePercent)
 		if !set {
@@ -45,15 +50,20 @@ var _ = row(&Runtime{
 		Raise: "raise --max-old-space-size (heapPercent in the profile)",
 	},
 	Never: map[string]string{
-		"--max-heap-size":                 "Node.js before 24.16 does not start with it",
-		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before 22.21 does not start with it",
-		"--expose-gc":                     "Node.js before 20.18 does not start with it",
-		"--optimize-for-size":             "no Node.js starts with it in NODE_OPTIONS",
+		"--max-heap-size": "Node.js before 24.16 does not start with it",
+		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before " +
+			"22.21 does not start with it",
+		"--expose-gc":         "Node.js before 20.18 does not start with it",
+		"--optimize-for-size": "no Node.js starts with it in NODE_OPTIONS",
 	},
 	Advisories: []Advisory{
-		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade", Source: "node-v0.x-archive#2522"},
-		{Since: V(12), Before: V(20, 3), Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the node (2 to 4 GiB): keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
-		{Since: V(24), Text: "Node.js 24 and later use semi-spaces four times as large (16 MiB at 1Gi, 64 MiB from 3Gi), three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi", Source: "measured"},
+		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade",
+			Source: "node-v0.x-archive#2522"},
+		{Since: V(12), Before: V(20, 3),
+			Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the node (2 to 4 " +
+				"GiB): keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
+		{Since: V(24), Text: "Node.js 24 and later use semi-spaces four times as large (16 MiB at 1Gi, 64 MiB from 3Gi), " +
+			"three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi", Source: "measured"},
 	},
 })
 
@@ -71,9 +81,12 @@ const (
 
 // clusters are programs that start several V8s, each of which would get the whole heap.
 var clusters = []Sign{
-	{Text: "pm2", In: InCommand, Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
-	{Text: "pm2-runtime", In: InCommand, Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
-	{Text: "pm2-docker", In: InCommand, Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
+	{Text: "pm2", In: InCommand,
+		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
+	{Text: "pm2-runtime", In: InCommand,
+		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
+	{Text: "pm2-docker", In: InCommand,
+		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
 }
 
 func nodeOldSpace(f Facts) Verdict {
@@ -100,9 +113,10 @@ func nodeSemiSpace(f Facts) Verdict {
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
 }
 
-// semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it
-// sees. Up to 512Mi it is 1 MiB. Above, V8 takes half the limit as old generation and 1/128 of that, rounded up to a power of two,
-// at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which leaves more room.
+// semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it sees. Up to
+// 512Mi it is 1 MiB. Above, V8 takes half the limit as old generation and 1/128 of that, rounded up to a power of two,
+// at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which
+// leaves more room.
 func semiSpace(f Facts) memory.Bytes {
 	if given := f.Given[semiSpaceFlag]; given > 0 && given <= 1024 {
 		return memory.Bytes(given) * memory.MiB
@@ -126,13 +140,15 @@ func powerOfTwo(b memory.Bytes) memory.Bytes {
 	return 1 << bits.Len64(uint64(b-1)) //nolint:gosec // b is at least 1
 }
 
-// nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\" escapes.
+// nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\"
+// escapes.
 var nodeOptions = &Grammar{Hazard: nodeHazard, Words: nodeWords}
 
 func nodeHazard(value string) string {
 	switch {
 	case strings.ContainsRune(value, '\n'):
-		return "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one line (YAML: use >- instead of |)"
+		return "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one " +
+			"line (YAML: use >- instead of |)"
 	case strings.ContainsRune(value, '\t'):
 		return "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
 	case strings.ContainsRune(value, '\r'):

@@ -13,5 +13,6 @@ var _ = row(&Runtime{
 		Words: []string{"Allowed memory size of"},
 		Raise: "raise memory_limit in php.ini, which no profile reaches",
 	},
-	Advice: "PHP has no memory variable: pm.max_children times memory_limit must fit below the limit, and pm.max_requests replaces workers that grow",
+	Advice: "PHP has no memory variable: pm.max_children times memory_limit must fit below the limit, and " +
+		"pm.max_requests replaces workers that grow",
 })

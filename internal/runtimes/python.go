@@ -3,17 +3,25 @@
 
 package runtimes
 
-// Python has no heap cap, and PYTHONMALLOC, the one variable there is, is a fatal error where the version does not know the value.
+// Python has no heap cap, and PYTHONMALLOC, the one variable there is, is a fatal error where the version does not know
+// the value.
 var _ = row(&Runtime{
 	Name: "Python", Title: "Python", Order: 5,
 	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
-	Knobs:    glibc(0, "", "MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with threads that end it raised 50 to over 600 MB. Try it on one replica first"),
-	Growth:   func(Facts, bool) Growth { return capped("Python", 0, 0) },
+	Knobs: glibc(
+		0, "",
+		"MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with "+
+			"threads that end it raised 50 to over 600 MB. Try it on one replica first",
+	),
+	Growth: func(Facts, bool) Growth { return capped("Python", 0, 0) },
 	Never: map[string]string{
 		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
 	},
 	Advisories: []Advisory{
-		{Since: V(3, 14), Before: V(3, 14, 5), Text: "CPython 3.14.0 to 3.14.4 collect incrementally and were reported to take up to five times the memory: upgrade to 3.14.5", Source: "python/cpython#148726"},
+		{Since: V(3, 14), Before: V(3, 14, 5),
+			Text: "CPython 3.14.0 to 3.14.4 collect incrementally and were reported to take up to five times the memory: " +
+				"upgrade to 3.14.5", Source: "python/cpython#148726"},
 	},
-	Advice: "Python has no heap cap: where workers grow, let the server replace them (gunicorn --max-requests, celery --max-tasks-per-child)",
+	Advice: "Python has no heap cap: where workers grow, let the server replace them (gunicorn --max-requests, celery " +
+		"--max-tasks-per-child)",
 })

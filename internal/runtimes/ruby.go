@@ -3,8 +3,8 @@
 
 package runtimes
 
-// Ruby has no heap cap. What it retains is glibc's arenas, and two of them are the one default that the field agrees on (Heroku
-// since 2019; article 3). The row must not grow RUBYOPT: a bad option stops Ruby at start.
+// Ruby has no heap cap. What it retains is glibc's arenas, and two of them are the one default that the field agrees on
+// (Heroku since 2019; article 3). The row must not grow RUBYOPT: a bad option stops Ruby at start.
 var _ = row(&Runtime{
 	Name: "Ruby", Title: "Ruby", Order: 6,
 	Commands: []string{"ruby", "ruby*", "bundle", "bundler", "rails", "rake", "puma", "unicorn", "sidekiq", "irb"},
@@ -13,5 +13,6 @@ var _ = row(&Runtime{
 	Never: map[string]string{
 		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",
 	},
-	Advice: "images that preload jemalloc, as generated Rails Dockerfiles do, ignore MALLOC_ARENA_MAX; nothing is lost there",
+	Advice: "images that preload jemalloc, as generated Rails Dockerfiles do, ignore MALLOC_ARENA_MAX; nothing is lost " +
+		"there",
 })

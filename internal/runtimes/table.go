@@ -53,7 +53,8 @@ type Runtime struct {
 	Variants []string
 	// Knobs are the settings, in the order in which they appear in a variable they share.
 	Knobs []Knob
-	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag. Nil: as is.
+	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag.
+	// Nil: as is.
 	Fold func(string) string
 	// Reads are flags of the user whose number other settings depend on; see [Facts.Given].
 	Reads []string
@@ -67,7 +68,8 @@ type Runtime struct {
 	NoHeapLimit string
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
 	Growth func(f Facts, set bool) Growth
-	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which ...".
+	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
+	// ...".
 	Never map[string]string
 	// FullHeap says how a process ends whose heap has reached its own cap.
 	FullHeap FullHeap
@@ -83,7 +85,8 @@ type Knob struct {
 	Name string
 	// Env is the environment variable that carries it.
 	Env string
-	// List is how the variable's value is split into words, for variables that carry several settings. Nil: the value is the setting.
+	// List is how the variable's value is split into words, for variables that carry several settings. Nil: the value is
+	// the setting.
 	List *Grammar
 	// Tier says how sure of the runtime memfit must be.
 	Tier Tier
@@ -95,17 +98,18 @@ type Knob struct {
 	Yields []Sign
 	// Needs names a knob that memfit must have set as well; empty: none.
 	Needs string
-	// Form is what the setting may look like for the runtime to read it, as a regular expression. Anything else stops a process or means
-	// something else: GOMEMLIMIT=512Mi, DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k. Tests hold every value to it.
+	// Form is what the setting may look like for the runtime to read it, as a regular expression. Anything else stops a
+	// process or means something else: GOMEMLIMIT=512Mi, DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k.
+	// Tests hold every value to it.
 	Form string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
-	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which needs more; 0: the
-	// text does not say. Nil: the setting is no such cap.
+	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which
+	// needs more; 0: the text does not say. Nil: the setting is no such cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Room is what such a cap must be at least, in percent of the live heap that was seen (see [Knob.Tight]): the lowest RSS that processes
-	// without a cap came down to between collections. That is an upper bound of what is alive: it also holds garbage that no collection met,
-	// and the process besides its heap.
+	// Room is what such a cap must be at least, in percent of the live heap that was seen (see [Knob.Tight]): the lowest
+	// RSS that processes without a cap came down to between collections. That is an upper bound of what is alive: it also
+	// holds garbage that no collection met, and the process besides its heap.
 	Room int32
 }
 
@@ -124,7 +128,8 @@ type Where int
 
 // The places.
 const (
-	// Anywhere: in command, args and every literal environment value. Text of a shell script counts: it may end up on a command line.
+	// Anywhere: in command, args and every literal environment value. Text of a shell script counts: it may end up on a
+	// command line.
 	Anywhere Where = iota
 	// InCommand: a word of command or args whose basename is the text.
 	InCommand
@@ -146,20 +151,22 @@ type Facts struct {
 	Cgroup memory.Bytes
 	// LimitText is Limit as people say it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
-	// Live is the most that the live heap can be, from what was measured in replicas that ran without a cap. 0: not measured.
+	// Live is the most that the live heap can be, from what was measured in replicas that ran without a cap. 0: not
+	// measured.
 	Live memory.Bytes
 	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
 	Proven memory.Bytes
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
-	// Texts are the user's own values of the variables in [Runtime.Heeds]; [FromElsewhere] where the pod does not show the value.
+	// Texts are the user's own values of the variables in [Runtime.Heeds]; [FromElsewhere] where the pod does not show the
+	// value.
 	Texts map[string]string
 	// Ask is what the profile asks for.
 	Ask Ask
 }
 
-// share is percent of the limit as a share of the limit that the runtime sees, in tenths of a percent, rounded down. It is less than
-// percent where memory-backed volumes take a part that the runtime knows nothing of.
+// share is percent of the limit as a share of the limit that the runtime sees, in tenths of a percent, rounded down. It
+// is less than percent where memory-backed volumes take a part that the runtime knows nothing of.
 func (f Facts) share(percent int32) (tenths int64) {
 	if f.Cgroup <= f.Limit {
 		return int64(percent) * 10
@@ -196,7 +203,8 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is what a knob answers for some facts. At most one of Value, Left and Suggest is set; none means that nobody asked.
+// Verdict is what a knob answers for some facts. At most one of Value, Left and Suggest is set; none means that nobody
+// asked.
 type Verdict struct {
 	// Value is the setting as it stands in the variable: "483183820", "--max-old-space-size=381".
 	Value string
@@ -218,14 +226,16 @@ func left(why string) Verdict       { return Verdict{Left: why} }
 func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
 func notAsked() Verdict             { return Verdict{} }
 
-// Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from habit.
+// Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from
+// habit.
 type Growth struct {
-	// FollowsLimit is true when the managed heap grows towards a cap that is derived from the limit: the peak is then no demand.
+	// FollowsLimit is true when the managed heap grows towards a cap that is derived from the limit: the peak is then no
+	// demand.
 	FollowsLimit bool
 	// HeapPercent is the share of the limit that the heap may take, in percent; 0 when there is no such cap.
 	HeapPercent int32
-	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use near the share
-	// is then demand, and growth below it is no heap that fills.
+	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use
+	// near the share is then demand, and growth below it is no heap that fills.
 	Soft bool
 	// Overhead is what the runtime needs besides the heap: code, stacks, buffers. 0: not known.
 	Overhead memory.Bytes
@@ -245,13 +255,15 @@ type Advisory struct {
 	Source string
 }
 
-// table is every runtime; Auto, which stands for "not known", is first. Filled by init, when the rows of all files are there.
+// table is every runtime; Auto, which stands for "not known", is first. Filled by init, when the rows of all files are
+// there.
 var table []*Runtime
 
 // rows are the runtimes as their files name them, in no particular order.
 var rows []*Runtime
 
-// row adds a runtime to the table. Its file calls it in a package variable, so that nothing else has to name the runtime:
+// row adds a runtime to the table. Its file calls it in a package variable, so that nothing else has to name the
+// runtime:
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
@@ -259,7 +271,8 @@ func row(r *Runtime) *Runtime {
 	return r
 }
 
-// init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of files.
+// init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of
+// files.
 func init() {
 	table = sorted(rows)
 	caps = hardCaps(table)
@@ -288,7 +301,8 @@ func Lookup(name string) *Runtime {
 	return auto
 }
 
-// ByCommand finds the runtime whose program this is, from its path or basename; nil when the name says nothing for certain.
+// ByCommand finds the runtime whose program this is, from its path or basename; nil when the name says nothing for
+// certain.
 func ByCommand(program string) *Runtime {
 	base := path.Base(program)
 	for _, r := range table {
@@ -331,8 +345,10 @@ func (r *Runtime) Known(f Facts) []string {
 }
 
 func (a Advisory) holds(f Facts) bool {
-	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage { // what is known of versions is known of HotSpot
+	// what is known of versions is known of HotSpot
+	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage {
 		return a.Variant == f.Variant
 	}
-	return f.Version.Known() && (!a.Since.Known() || f.Version.AtLeast(a.Since)) && (!a.Before.Known() || f.Version.Below(a.Before))
+	return f.Version.Known() && (!a.Since.Known() || f.Version.AtLeast(a.Since)) &&
+		(!a.Before.Known() || f.Version.Below(a.Before))
 }

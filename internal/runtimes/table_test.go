@@ -19,7 +19,8 @@ func everything(limit memory.Bytes, version string) Facts {
 		Version: ParseVersion(version), Limit: limit, Cgroup: limit, LimitText: limit.String(),
 		Ask: Ask{
 			ArenaMax: new(int32(2)), TrimThreshold: 128 * memory.KiB, TrimInterval: new(30 * time.Second), HeapPercent: 60,
-			OnlyAtLimit: true, Cgo: true, G1PeriodicGCInterval: 5 * time.Minute, SemiSpace: 16 * memory.MiB, ConserveMemory: new(int32(5)),
+			OnlyAtLimit: true, Cgo: true, G1PeriodicGCInterval: 5 * time.Minute, SemiSpace: 16 * memory.MiB,
+			ConserveMemory: new(int32(5)),
 		},
 	}
 }
@@ -27,7 +28,10 @@ func everything(limit memory.Bytes, version string) Facts {
 func TestEveryValueIsWhatItsRuntimeReads(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, r := range All() {
-		for _, limit := range []memory.Bytes{0, 1, 48 * memory.MiB, 128 * memory.MiB, 200 * memory.MiB, 512 * memory.MiB, memory.GiB, 3 * memory.GiB, 32 * memory.GiB, memory.Max} {
+		for _, limit := range []memory.Bytes{
+			0, 1, 48 * memory.MiB, 128 * memory.MiB, 200 * memory.MiB, 512 * memory.MiB, memory.GiB, 3 * memory.GiB,
+			32 * memory.GiB, memory.Max,
+		} {
 			for _, version := range []string{"", "8", "17.0.9", "20.11", "24", "1.22"} {
 				for _, auto := range []bool{false, true} {
 					f := everything(limit, version)
@@ -101,7 +105,9 @@ func TestTheTableKeepsItsPromises(t *testing.T) {
 				t.Errorf("Auto has %s of tier %s: only what no process refuses may go in unasked", k.Name, k.Tier)
 			}
 			if k.List == nil && (k.Name != k.Env || len(k.Guard) > 0) {
-				t.Errorf("%s: %s is a value of its own, so it is called what its variable is called and has no guard", r.Name, k.Name)
+				t.Errorf(
+					"%s: %s is a value of its own, so it is called what its variable is called and has no guard", r.Name, k.Name,
+				)
 			}
 		}
 	}
@@ -143,10 +149,13 @@ func TestRowsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestTheOrderIsTheTables: people read the lists, and a golden pair has one of them, so it does not depend on the names of files.
+// TestTheOrderIsTheTables: people read the lists, and a golden pair has one of them, so it does not depend on the names
+// of files.
 func TestTheOrderIsTheTables(t *testing.T) {
 	var got []string
-	for _, r := range sorted([]*Runtime{{Name: "Native"}, {Name: "B", Order: 2}, {Name: "Brook"}, {Name: "Auto", Order: 1}}) {
+	for _, r := range sorted(
+		[]*Runtime{{Name: "Native"}, {Name: "B", Order: 2}, {Name: "Brook"}, {Name: "Auto", Order: 1}},
+	) {
 		got = append(got, r.Name)
 	}
 	if want := []string{"Auto", "B", "Brook", "Native"}; !slices.Equal(got, want) {
@@ -159,10 +168,12 @@ func TestTheOrderIsTheTables(t *testing.T) {
 
 func TestByCommand(t *testing.T) {
 	for command, want := range map[string]string{
-		"node": "NodeJS", "/usr/local/bin/node": "NodeJS", "nodejs": "NodeJS", "java": "JVM", "/opt/jdk/bin/java": "JVM", "python3.12": "Python",
-		"python": "Python", "ruby3.1": "Ruby", "bundle": "Ruby", "php-fpm8.2": "PHP", "dotnet": "DotNet", "deno": "Deno",
+		"node": "NodeJS", "/usr/local/bin/node": "NodeJS", "nodejs": "NodeJS", "java": "JVM", "/opt/jdk/bin/java": "JVM",
+		"python3.12": "Python",
+		"python":     "Python", "ruby3.1": "Ruby", "bundle": "Ruby", "php-fpm8.2": "PHP", "dotnet": "DotNet", "deno": "Deno",
 		// Not certain: a shell, a wrapper, another program that only sounds alike.
-		"sh": "", "npm": "", "yarn": "", "bun": "", "nodemon": "", "javac": "", "python-wrapper": "", "pm2": "", "": "", "/": "", "node-gyp": "",
+		"sh": "", "npm": "", "yarn": "", "bun": "", "nodemon": "", "javac": "", "python-wrapper": "", "pm2": "", "": "",
+		"/": "", "node-gyp": "",
 	} {
 		got := ""
 		if r := ByCommand(command); r != nil {

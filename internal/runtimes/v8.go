@@ -20,8 +20,8 @@ var v8LastWords = []string{
 	"Fatal JavaScript out of memory",
 }
 
-// v8Room is how much heap a cap must leave (see [Knob.Room]): Node.js aborted with caps of up to 111 % of the live heap and not from 115 % on,
-// measured with a live set that is replaced all the time (docs/runtimes.md).
+// v8Room is how much heap a cap must leave (see [Knob.Room]): Node.js aborted with caps of up to 111 % of the live heap
+// and not from 115 % on, measured with a live set that is replaced all the time (docs/runtimes.md).
 const v8Room = 120
 
 // v8 is a runtime with V8 in it, Node.js or Deno.
@@ -40,7 +40,8 @@ func (e v8) oldSpace(f Facts) Verdict {
 		return noLimit("it")
 	}
 	if f.Limit < nodeLimitMin {
-		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
+		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise "+
+			"the limit",
 			f.LimitText, nodeLimitMin, e.name, nodeBare))
 	}
 	percent := percentOr(f.Ask, nodePercent)
@@ -62,7 +63,8 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	}
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower it, or raise the limit",
+		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit "+
+			"of %s: lower it, or raise the limit",
 			old, why, young, nodeBare, e.name, f.LimitText))
 	}
 	return e.checked(f, old, why)
@@ -70,7 +72,12 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 
 func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
-		return left(fmt.Sprintf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why, nodeOldMin))
+		return left(
+			fmt.Sprintf(
+				"%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why,
+				nodeOldMin,
+			),
+		)
 	}
 	return set(fmt.Sprint(old.MiB()), why)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Version is a runtime's version as far as it is known: "20" says nothing about the minor version. The zero value is unknown.
+// Version is a runtime's version as far as it is known: "20" says nothing about the minor version. The zero value is
+// unknown.
 type Version struct {
 	parts [4]int
 	n     int
@@ -21,8 +22,8 @@ func V(parts ...int) Version {
 	return v
 }
 
-// ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191", which both mean 8.0.191.
-// What it cannot read is unknown.
+// ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191", which both mean
+// 8.0.191. What it cannot read is unknown.
 func ParseVersion(text string) Version {
 	text, _, _ = strings.Cut(text, "+")
 	text = strings.ReplaceAll(text, "_", ".")

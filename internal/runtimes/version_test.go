@@ -13,8 +13,10 @@ import (
 
 func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]Version{
-		"20": V(20), "17.0.9": V(17, 0, 9), "17.0.9+9": V(17, 0, 9), "1.22": V(1, 22), "8u191": V(8, 0, 191), "1.8.0_191": V(8, 0, 191), "1.8": V(8),
-		"8.0.100": V(8, 0, 100), "1.80": V(1, 80), "10.0.11": V(10, 0, 11), "": {}, "latest": {}, "v20": {}, "20.x": {}, "1.2.3.4.5": {}, "-1": {},
+		"20": V(20), "17.0.9": V(17, 0, 9), "17.0.9+9": V(17, 0, 9), "1.22": V(1, 22), "8u191": V(8, 0, 191),
+		"1.8.0_191": V(8, 0, 191), "1.8": V(8),
+		"8.0.100": V(8, 0, 100), "1.80": V(1, 80), "10.0.11": V(10, 0, 11), "": {}, "latest": {}, "v20": {}, "20.x": {},
+		"1.2.3.4.5": {}, "-1": {},
 	} {
 		if got := ParseVersion(text); got != want {
 			t.Errorf("ParseVersion(%q) = %+v, want %+v", text, got, want)
@@ -39,15 +41,20 @@ func TestVersionsAreComparedOnlyWhereCertain(t *testing.T) {
 	} {
 		v, w := ParseVersion(tc.v), ParseVersion(tc.w)
 		if v.AtLeast(w) != tc.wantAtLeast || v.Below(w) != tc.wantBelow {
-			t.Errorf("%s: %s against %s: at least %v, below %v; want %v, %v", name, tc.v, tc.w, v.AtLeast(w), v.Below(w), tc.wantAtLeast, tc.wantBelow)
+			t.Errorf(
+				"%s: %s against %s: at least %v, below %v; want %v, %v", name, tc.v, tc.w, v.AtLeast(w), v.Below(w), tc.wantAtLeast,
+				tc.wantBelow,
+			)
 		}
 	}
 }
 
-// FuzzParseVersion: whatever an annotation declares is read within the budget, and a version that is known is at least itself, in whichever way
-// it is written again.
+// FuzzParseVersion: whatever an annotation declares is read within the budget, and a version that is known is at least
+// itself, in whichever way it is written again.
 func FuzzParseVersion(f *testing.F) {
-	for _, text := range []string{"20", "17.0.9+9", "8u191", "1.8.0_191", "", ".", "1.8", "99999999999999999999", "1.2.3.4.5", "u", "-1"} {
+	for _, text := range []string{
+		"20", "17.0.9+9", "8u191", "1.8.0_191", "", ".", "1.8", "99999999999999999999", "1.2.3.4.5", "u", "-1",
+	} {
 		f.Add(text)
 	}
 	within := budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}

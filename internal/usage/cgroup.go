@@ -5,10 +5,10 @@ package usage
 
 import "strings"
 
-// ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they name the pod's UID:
-// "/kubepods/burstable/pod<uid>/<container>" (cgroupfs driver) or
-// "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid with _>.slice/cri-containerd-<container>.scope" (systemd driver).
-// Both are empty when the path is not that of a pod's container.
+// ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they
+// name the pod's UID: "/kubepods/burstable/pod<uid>/<container>" (cgroupfs driver) or
+// "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid with _>.slice/cri-containerd-<container>.scope"
+// (systemd driver). Both are empty when the path is not that of a pod's container.
 func ParseCgroup(path string) (podUID, containerID string) {
 	above, last, ok := cutLast(path, "/")
 	if !ok {

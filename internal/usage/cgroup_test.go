@@ -14,14 +14,17 @@ func TestParseCgroup(t *testing.T) {
 			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/cri-containerd-" + id + ".scope", uid, id,
 		},
 		"systemd, CRI-O in kind": {
-			"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/crio-" + id + ".scope", uid, id,
+			"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/crio-" + id +
+				".scope", uid, id,
 		},
-		"a static pod's UID is a hash": {"/kubepods/burstable/podd41d8cd98f00b204e9800998ecf8427e/" + id, "d41d8cd98f00b204e9800998ecf8427e", id},
-		"the pod itself":               {"/kubepods/burstable/pod" + uid, "", ""},
-		"a class of pods":              {"/kubepods/burstable", "", ""},
-		"a service":                    {"/system.slice/podman.service", "", ""},
-		"the root":                     {"/", "", ""},
-		"nothing":                      {"", "", ""},
+		"a static pod's UID is a hash": {
+			"/kubepods/burstable/podd41d8cd98f00b204e9800998ecf8427e/" + id, "d41d8cd98f00b204e9800998ecf8427e", id,
+		},
+		"the pod itself":  {"/kubepods/burstable/pod" + uid, "", ""},
+		"a class of pods": {"/kubepods/burstable", "", ""},
+		"a service":       {"/system.slice/podman.service", "", ""},
+		"the root":        {"/", "", ""},
+		"nothing":         {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if gotUID, gotContainer := ParseCgroup(test.path); gotUID != test.wantUID || gotContainer != test.wantContainer {

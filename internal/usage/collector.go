@@ -14,7 +14,8 @@ type Gap struct {
 	Node Node
 	// Err is the answer of the last attempt. A node in backoff keeps it although nobody asked this time.
 	Err error
-	// Since is when the first attempt of this run of failures was made: what was read before it is known, what happened after is not.
+	// Since is when the first attempt of this run of failures was made: what was read before it is known, what happened
+	// after is not.
 	Since time.Time
 	// Failures counts the attempts since then. 0: the cycle ended before the node was asked.
 	Failures int
@@ -22,8 +23,8 @@ type Gap struct {
 	NextTry time.Time
 }
 
-// Collector reads many nodes at once and remembers which ones do not answer. Use one for the life of the process, by pointer;
-// a cycle must end before the next one starts.
+// Collector reads many nodes at once and remembers which ones do not answer. Use one for the life of the process, by
+// pointer; a cycle must end before the next one starts.
 type Collector struct {
 	Source Source
 	// Now is the clock. Required.
@@ -34,11 +35,11 @@ type Collector struct {
 	Concurrency int
 	// Timeout is for one node, over all sources of a [Fallback]. Default 30s.
 	Timeout time.Duration
-	// Spread is the time over which the reads of one cycle are started, so that neither the network nor memfit sees a burst.
-	// Default 0: at once. Half of the cycle is a good value.
+	// Spread is the time over which the reads of one cycle are started, so that neither the network nor memfit sees a
+	// burst. Default 0: at once. Half of the cycle is a good value.
 	Spread time.Duration
-	// MinBackoff is how long a node that failed once is left alone, doubled with each failure up to MaxBackoff. Defaults 15s and 5m.
-	// Jitter takes up to a fifth off, so that nodes that failed together are not asked together for ever.
+	// MinBackoff is how long a node that failed once is left alone, doubled with each failure up to MaxBackoff. Defaults
+	// 15s and 5m. Jitter takes up to a fifth off, so that nodes that failed together are not asked together for ever.
 	MinBackoff, MaxBackoff time.Duration
 
 	silent map[string]*Gap // by node name
@@ -52,8 +53,8 @@ func (c *Collector) Collect(ctx context.Context, nodes []Node) ([]Reading, []Gap
 }
 
 // Each reads all nodes and hands over each reading as it comes, in no particular order; calls of take do not overlap.
-// It returns when all nodes have answered, failed or been passed over, with the gaps in the order of nodes. When ctx ends,
-// the nodes that were not asked yet are gaps too, but that is not held against them.
+// It returns when all nodes have answered, failed or been passed over, with the gaps in the order of nodes. When ctx
+// ends, the nodes that were not asked yet are gaps too, but that is not held against them.
 func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []Gap {
 	c.forgetAllBut(nodes)
 	gaps := make([]*Gap, len(nodes))
@@ -122,8 +123,9 @@ func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	wg.Wait()
 }
 
-// starts are the moments at which turns begin, from the start of the cycle: each has a place of its own within Spread, and a random
-// point in that place. They are drawn before any turn runs, so Rand is never called from two goroutines at once.
+// starts are the moments at which turns begin, from the start of the cycle: each has a place of its own within Spread,
+// and a random point in that place. They are drawn before any turn runs, so Rand is never called from two goroutines at
+// once.
 func (c *Collector) starts(n int) []time.Duration {
 	starts := make([]time.Duration, n)
 	for turn := range starts {

@@ -59,7 +59,9 @@ func (f *fake) Read(ctx context.Context, n Node) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{Source: f.name, Samples: []memory.Sample{{Time: time.Now(), Container: memory.ContainerRef{Pod: "on-" + n.Name}}}}, nil
+	return Reading{
+		Source: f.name, Samples: []memory.Sample{{Time: time.Now(), Container: memory.ContainerRef{Pod: "on-" + n.Name}}},
+	}, nil
 }
 
 func nodes(n int) []Node {
@@ -148,7 +150,13 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 		cycle(both, nil) // it is back
 		source.refuse = map[string]error{"n1": errDown}
 		restart := time.Since(start)
-		cycle(both, []Gap{{Node: Node{Name: "n1"}, Err: errDown, Since: start.Add(restart), Failures: 1, NextTry: start.Add(restart + 15*time.Second)}})
+		cycle(
+			both,
+			[]Gap{
+				{Node: Node{Name: "n1"}, Err: errDown, Since: start.Add(restart), Failures: 1,
+					NextTry: start.Add(restart + 15*time.Second)},
+			},
+		)
 	})
 }
 
@@ -158,7 +166,9 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 		for _, n := range nodes(50) {
 			source.refuse[n.Name] = errDown
 		}
-		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, MinBackoff: 10 * time.Second}
+		c := &Collector{
+			Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, MinBackoff: 10 * time.Second,
+		}
 		_, gaps := c.Collect(t.Context(), nodes(50))
 		next := map[time.Duration]bool{}
 		for _, g := range gaps {
@@ -193,7 +203,8 @@ func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 		c := &Collector{Source: &fake{name: "kubelet", took: time.Hour}, Now: time.Now, Timeout: 10 * time.Second}
 		_, gaps := c.Collect(t.Context(), nodes(1))
 		want := []Gap{{
-			Node: Node{Name: "n0"}, Err: context.DeadlineExceeded, Since: start, Failures: 1, NextTry: start.Add(10*time.Second + 15*time.Second),
+			Node: Node{Name: "n0"}, Err: context.DeadlineExceeded, Since: start, Failures: 1,
+			NextTry: start.Add(10*time.Second + 15*time.Second),
 		}}
 		if diff := cmp.Diff(want, gaps, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("gaps (-want +got):\n%s", diff)

@@ -18,12 +18,14 @@ import (
 //   - A node where a fails again and again is asked through a less and less often: after n failures in a row the next 2^(n-1)-1 reads
 //     (at most 31) go straight to b. So a cluster whose firewall drops connections to kubelets does not wait for a timeout per node and cycle.
 //
-// a must give up before ctx does, or there is no time left for b - until it has failed twice and is left out. Fallbacks nest: Fallback(kubelet, Fallback(prometheus, metricsAPI)).
+// a must give up before ctx does, or there is no time left for b - until it has failed twice and is left out. Fallbacks
+// nest: Fallback(kubelet, Fallback(prometheus, metricsAPI)).
 func Fallback(a, b Source) Source {
 	return &fallback{a: a, b: b, failed: map[string]*refusal{}}
 }
 
-// maxSkips bounds how many reads in a row leave a out; at one read a minute a kubelet that came back is noticed within half an hour.
+// maxSkips bounds how many reads in a row leave a out; at one read a minute a kubelet that came back is noticed within
+// half an hour.
 const maxSkips = 31
 
 // maxRefusals bounds what is remembered about nodes, most of which may be long gone; beyond it memory starts afresh.

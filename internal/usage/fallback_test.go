@@ -78,7 +78,9 @@ func TestFallback(t *testing.T) {
 			}
 			r, err := Fallback(test.a, second).Read(t.Context(), Node{Name: "n"})
 			if r.Source != test.wantSource || r.WorkingSetOnly != test.wantOnly {
-				t.Errorf("reading is from %q, working set only %t; want %q, %t", r.Source, r.WorkingSetOnly, test.wantSource, test.wantOnly)
+				t.Errorf(
+					"reading is from %q, working set only %t; want %q, %t", r.Source, r.WorkingSetOnly, test.wantSource, test.wantOnly,
+				)
 			}
 			checkErrors(t, "degraded", r.Degraded, test.wantDegraded)
 			checkErrors(t, "error", err, test.wantErr)

@@ -16,7 +16,8 @@ func (e TooLongError) Error() string {
 	return "the answer is longer than " + memory.Bytes(e).String() + ", the most memfit reads"
 }
 
-// Limit is a reader that ends with a [TooLongError] where r goes beyond limit. An io.LimitReader would make a long answer look like a short one.
+// Limit is a reader that ends with a [TooLongError] where r goes beyond limit. An io.LimitReader would make a long
+// answer look like a short one.
 func Limit(r io.Reader, limit memory.Bytes) io.Reader {
 	return &limited{r: r, left: int64(limit), limit: limit}
 }

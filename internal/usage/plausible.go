@@ -11,9 +11,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What the time of a sample may be, as seen from memfit's own clock. A kubelet measures every 10 to 15 s, metrics-server every minute, and
-// Prometheus answers with what is up to 5 minutes old; clocks that are kept in step differ by less than a second. A time outside of this
-// is a wrong clock or a lie, and one of 40 days ahead would push ten days of history out.
+// What the time of a sample may be, as seen from memfit's own clock. A kubelet measures every 10 to 15 s,
+// metrics-server every minute, and Prometheus answers with what is up to 5 minutes old; clocks that are kept in step
+// differ by less than a second. A time outside of this is a wrong clock or a lie, and one of 40 days ahead would push
+// ten days of history out.
 const (
 	MostBehind = 10 * time.Minute
 	MostAhead  = 2 * time.Minute
@@ -27,11 +28,13 @@ func (e ClockError) Error() string {
 	if e.Ahead > 0 {
 		how = "ahead"
 	}
-	return fmt.Sprintf("its samples are of %s %s of memfit's clock, so none is taken (at most %s behind and %s ahead): compare the clocks of the node and of memfit's node",
+	return fmt.Sprintf("its samples are of %s %s of memfit's clock, so none is taken (at most %s behind and %s ahead): "+
+		"compare the clocks of the node and of memfit's node",
 		e.Ahead.Abs().Round(time.Second), how, MostBehind, MostAhead)
 }
 
-// plausible drops the samples of another time, and a start that comes after its own sample. When none is left of some, that is an error.
+// plausible drops the samples of another time, and a start that comes after its own sample. When none is left of some,
+// that is an error.
 func plausible(r Reading, now time.Time) (Reading, error) {
 	had := len(r.Samples)
 	var off time.Duration

@@ -35,7 +35,8 @@ func TestSamplesOfAnotherTimeAreDropped(t *testing.T) {
 		"nothing runs there":   {in: Reading{}},
 	} {
 		r, err := plausible(tc.in, now)
-		if len(r.Samples) != tc.kept || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+		if len(r.Samples) != tc.kept || (err == nil) != (tc.says == "") || err != nil &&
+			!strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %d samples and error %v, want %d and %q", what, len(r.Samples), err, tc.kept, tc.says)
 		}
 		if _, clock := errors.AsType[ClockError](err); err != nil && !clock {

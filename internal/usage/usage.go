@@ -21,14 +21,15 @@ type Node struct {
 
 // Reading is what one source knew about the containers of one node at one moment.
 type Reading struct {
-	// Samples has one entry per running container whose memory is known; a container that is missing is unknown, not empty.
+	// Samples has one entry per running container whose memory is known; a container that is missing is unknown, not
+	// empty.
 	Samples []memory.Sample
 	// Source is the Name of the source that answered, which behind a [Fallback] is not the one that was asked first.
 	Source string
 	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates what it says.
 	WorkingSetOnly bool
-	// Degraded is why this is less than it could be: a better source did not answer and a [Fallback] asked another one, or the source
-	// itself had to leave something out. Nil: nothing is missing.
+	// Degraded is why this is less than it could be: a better source did not answer and a [Fallback] asked another one, or
+	// the source itself had to leave something out. Nil: nothing is missing.
 	Degraded error
 }
 

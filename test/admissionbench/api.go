@@ -18,18 +18,24 @@ import (
 
 // apiResources is what this API server says it has: all that the two operators ask for.
 var apiResources = []struct{ groupVersion, resource, kind string }{
-	{"v1", "namespaces", "Namespace"}, {"v1", "configmaps", "ConfigMap"}, {"v1", "pods", "Pod"}, {"v1", "nodes", "Node"}, {"v1", "limitranges", "LimitRange"}, {"v1", "events", "Event"},
+	{"v1", "namespaces", "Namespace"}, {"v1", "configmaps", "ConfigMap"}, {"v1", "pods", "Pod"}, {"v1", "nodes", "Node"},
+	{"v1", "limitranges", "LimitRange"}, {"v1", "events", "Event"},
 	{"v1", "replicationcontrollers", "ReplicationController"}, {"v1", "resourcequotas", "ResourceQuota"},
-	{"apps/v1", "deployments", "Deployment"}, {"apps/v1", "replicasets", "ReplicaSet"}, {"apps/v1", "statefulsets", "StatefulSet"}, {"apps/v1", "daemonsets", "DaemonSet"},
+	{"apps/v1", "deployments", "Deployment"}, {"apps/v1", "replicasets", "ReplicaSet"},
+	{"apps/v1", "statefulsets", "StatefulSet"}, {"apps/v1", "daemonsets", "DaemonSet"},
 	{"batch/v1", "jobs", "Job"}, {"batch/v1", "cronjobs", "CronJob"},
-	{"autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"}, {"policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"},
+	{"autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"},
+	{"policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"},
 	{"autoscaling.k8s.io/v1", "verticalpodautoscalers", "VerticalPodAutoscaler"},
-	{"memfit.dev/v1alpha1", "memoryprofiles", "MemoryProfile"}, {"memfit.dev/v1alpha1", "clustermemoryprofiles", "ClusterMemoryProfile"},
-	{"memfit.dev/v1alpha1", "memoryrecommendations", "MemoryRecommendation"}, {"memfit.dev/v1alpha1", "memorycheckpoints", "MemoryCheckpoint"},
+	{"memfit.dev/v1alpha1", "memoryprofiles", "MemoryProfile"},
+	{"memfit.dev/v1alpha1", "clustermemoryprofiles", "ClusterMemoryProfile"},
+	{"memfit.dev/v1alpha1", "memoryrecommendations", "MemoryRecommendation"},
+	{"memfit.dev/v1alpha1", "memorycheckpoints", "MemoryCheckpoint"},
 }
 
-// serveAPI answers list and watch for a world that never changes, and writes a kubeconfig that leads there. It stands in for an
-// API server with its etcd, which would take many minutes to fill; what is measured starts after the caches are full.
+// serveAPI answers list and watch for a world that never changes, and writes a kubeconfig that leads there. It stands
+// in for an API server with its etcd, which would take many minutes to fill; what is measured starts after the caches
+// are full.
 func serveAPI(ctx context.Context, w *world, kubeconfig string) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,7 +83,11 @@ func refuse(out http.ResponseWriter, code int32) {
 	if code == http.StatusForbidden {
 		reason = metav1.StatusReasonForbidden
 	}
-	_ = json.NewEncoder(out).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: code})
+	_ = json.NewEncoder(out).Encode(
+		metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: code,
+		},
+	)
 }
 
 // hold keeps a watch open on which nothing ever happens.
@@ -125,19 +135,30 @@ func discoveryDocuments() map[string][]byte {
 		"/api":     []byte(`{"kind":"APIVersions","versions":["v1"]}`),
 		"/version": []byte(`{"major":"1","minor":"37","gitVersion":"v1.37.0"}`),
 	}
-	lists, groups := map[string]*metav1.APIResourceList{}, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	lists, groups := map[string]*metav1.APIResourceList{}, metav1.APIGroupList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+	}
 	for _, r := range apiResources {
 		list := lists[r.groupVersion]
 		if list == nil {
-			list = &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: r.groupVersion}
+			list = &metav1.APIResourceList{
+				TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: r.groupVersion,
+			}
 			lists[r.groupVersion] = list
 			if group, version, ok := strings.Cut(r.groupVersion, "/"); ok {
 				v := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion, Version: version}
-				groups.Groups = append(groups.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+				groups.Groups = append(
+					groups.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v},
+				)
 			}
 		}
 		clusterWide := r.resource == "namespaces" || r.resource == "nodes" || r.resource == "clustermemoryprofiles"
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.resource, Kind: r.kind, Namespaced: !clusterWide, Verbs: metav1.Verbs{"get", "list", "watch"}})
+		list.APIResources = append(
+			list.APIResources,
+			metav1.APIResource{
+				Name: r.resource, Kind: r.kind, Namespaced: !clusterWide, Verbs: metav1.Verbs{"get", "list", "watch"},
+			},
+		)
 	}
 	encode := func(path string, document any) {
 		text, err := json.Marshal(document)

@@ -22,9 +22,9 @@ const (
 	promisedGrowth = 64 << 20
 )
 
-// underAttack measures the latency of governed pods and the server's memory, first in quiet and then beside so many connections that
-// are idle or slow, and fails when what is promised does not hold. The attackers come from the client's own address, which is the worst case:
-// the server cannot tell them apart by it.
+// underAttack measures the latency of governed pods and the server's memory, first in quiet and then beside so many
+// connections that are idle or slow, and fails when what is promised does not hold. The attackers come from the
+// client's own address, which is the worst case: the server cannot tell them apart by it.
 func underAttack(ctx context.Context, o options, certs certificates, s *server, bc *benchCase) error {
 	ask := &patient{server: s, certs: certs, limit: o.limit, pods: &stream{server: s, bc: bc, step: 1}}
 	defer ask.close()
@@ -54,18 +54,29 @@ func underAttack(ctx context.Context, o options, certs certificates, s *server, 
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d attackers, %d of them connected at the end, %d connections made in all; the client connected again %d times\n", o.hostile, open, a.made.Load(), ask.again)
+	fmt.Printf(
+		"%d attackers, %d of them connected at the end, %d connections made in all; the client connected again %d times\n",
+		o.hostile, open, a.made.Load(), ask.again,
+	)
 	fmt.Printf("p99_ms_quiet=%.2f p99_ms_attacked=%.2f rss_mib_quiet=%d rss_mib_attacked=%d\n",
 		milliseconds(quiet.p99), milliseconds(attacked.p99), quiet.rss>>20, attacked.rss>>20)
 	// The server keeps 512 connections at most. With fewer than half of what can be there, this was no attack.
 	if least := int64(min(o.hostile, 512) / 2); open < least {
-		err = fmt.Errorf("only %d attackers were connected at the end, and at least %d have to be for the numbers to mean something", open, least)
+		err = fmt.Errorf(
+			"only %d attackers were connected at the end, and at least %d have to be for the numbers to mean something", open,
+			least,
+		)
 	}
 	if attacked.p99 >= promisedP99 {
-		err = errors.Join(err, fmt.Errorf("the slowest percent of pods waits for %s under attack, and %s are promised", attacked.p99, promisedP99))
+		err = errors.Join(
+			err,
+			fmt.Errorf("the slowest percent of pods waits for %s under attack, and %s are promised", attacked.p99, promisedP99),
+		)
 	}
 	if grown := attacked.rss - quiet.rss; grown >= promisedGrowth {
-		err = errors.Join(err, fmt.Errorf("memory grows by %d MiB under attack, and less than %d are promised", grown>>20, promisedGrowth>>20))
+		err = errors.Join(
+			err, fmt.Errorf("memory grows by %d MiB under attack, and less than %d are promised", grown>>20, promisedGrowth>>20),
+		)
 	}
 	return err
 }
@@ -88,7 +99,8 @@ func (p *patient) close() {
 	}
 }
 
-// measure asks n times, one after the other. A request that meets the end of its connection is made again, and takes as long as both.
+// measure asks n times, one after the other. A request that meets the end of its connection is made again, and takes as
+// long as both.
 func (p *patient) measure(n int) (r result, err error) {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -145,7 +157,8 @@ func (a *attack) keep(ctx context.Context, i int) {
 	}
 }
 
-// once is one connection, until it is closed: silent, silent after the handshake, or with a body of 2 MiB that comes a byte at a time.
+// once is one connection, until it is closed: silent, silent after the handshake, or with a body of 2 MiB that comes a
+// byte at a time.
 func (a *attack) once(ctx context.Context, i int) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", a.address)
@@ -169,7 +182,10 @@ func (a *attack) once(ctx context.Context, i int) error {
 		_, err = io.Copy(io.Discard, encrypted)
 		return err
 	}
-	_, err = fmt.Fprintf(encrypted, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", a.path, 2<<20)
+	_, err = fmt.Fprintf(
+		encrypted, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", a.path,
+		2<<20,
+	)
 	for err == nil {
 		_, err = encrypted.Write([]byte("x"))
 		time.Sleep(time.Second)

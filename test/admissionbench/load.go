@@ -40,8 +40,8 @@ type asker interface {
 	close()
 }
 
-// client is one kept-alive HTTP/1.1 connection. Requests are written as they were prepared and answers are hardly looked at, so that
-// the client costs little.
+// client is one kept-alive HTTP/1.1 connection. Requests are written as they were prepared and answers are hardly
+// looked at, so that the client costs little.
 type client struct {
 	conn   *tls.Conn
 	reader *bufio.Reader
@@ -111,7 +111,10 @@ type multiplexed struct {
 func (s *server) multiplexed(certs certificates) *multiplexed {
 	config := certs.client.Clone()
 	config.NextProtos = nil // the transport fills it in
-	return &multiplexed{url: "https://" + s.address + s.path + "?timeout=2s", transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true}}
+	return &multiplexed{
+		url:       "https://" + s.address + s.path + "?timeout=2s",
+		transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true},
+	}
 }
 
 func (m *multiplexed) close() { m.transport.CloseIdleConnections() }
@@ -136,7 +139,8 @@ func (m *multiplexed) ask(request []byte) error {
 	return err
 }
 
-// stream makes requests to s of a case's pods, one connection's share of them: every step-th from the first on. Each is good until the next.
+// stream makes requests to s of a case's pods, one connection's share of them: every step-th from the first on. Each is
+// good until the next.
 type stream struct {
 	server      *server
 	bc          *benchCase
@@ -148,7 +152,11 @@ type stream struct {
 func (t *stream) next() []byte {
 	pod := t.bc.order(t.first + t.made*t.step)
 	t.made++
-	t.request = fmt.Appendf(t.request[:0], "POST %s?timeout=2s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", t.server.path, t.server.address, len(pod.text))
+	t.request = fmt.Appendf(
+		t.request[:0],
+		"POST %s?timeout=2s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		t.server.path, t.server.address, len(pod.text),
+	)
 	t.request = pod.fill(t.request, t.bc.made.Add(1))
 	return t.request
 }
@@ -205,7 +213,9 @@ type series struct {
 }
 
 // measure goes round: everything once per round, so that whatever else this machine does hits all alike.
-func measure(ctx context.Context, o options, certs certificates, servers []*server, cases []*benchCase) ([]*series, error) {
+func measure(
+	ctx context.Context, o options, certs certificates, servers []*server, cases []*benchCase,
+) ([]*series, error) {
 	var all []*series
 	for _, bc := range cases {
 		for _, protocol := range []string{http1, http2} {
@@ -213,7 +223,9 @@ func measure(ctx context.Context, o options, certs certificates, servers []*serv
 				continue
 			}
 			for _, s := range servers {
-				of := &series{server: s, bc: bc, protocol: protocol, sent: bc.start, warmup: o.warmup, serial: o.latency, flood: o.throughput}
+				of := &series{
+					server: s, bc: bc, protocol: protocol, sent: bc.start, warmup: o.warmup, serial: o.latency, flood: o.throughput,
+				}
 				if protocol == http2 { // a side line, from which a ratio is all that is wanted
 					of.warmup, of.serial, of.flood = o.warmup/4, o.latency/4, o.throughput/3
 				}
@@ -265,14 +277,17 @@ func (of *series) round(ctx context.Context, o options, certs certificates) (res
 		took[i] = time.Since(start)
 	}
 	slices.Sort(took)
-	r := result{server: of.server.name, name: of.bc.name, protocol: of.protocol, p50: took[len(took)/2], p99: took[len(took)*99/100]}
+	r := result{
+		server: of.server.name, name: of.bc.name, protocol: of.protocol, p50: took[len(took)/2], p99: took[len(took)*99/100],
+	}
 	of.sent += pods.made
 	err = of.load(ctx, o, certs, &r)
 	of.sent += of.flood + o.connections
 	return r, err
 }
 
-// load sends a fixed number of requests over all connections, each waiting for its answer, and notes what that took of whom.
+// load sends a fixed number of requests over all connections, each waiting for its answer, and notes what that took of
+// whom.
 func (of *series) load(ctx context.Context, o options, certs certificates, r *result) error {
 	askers, streams := make([]asker, o.connections), make([]*stream, o.connections)
 	for i := range askers {
@@ -322,7 +337,8 @@ func (of *series) load(ctx context.Context, o options, certs certificates, r *re
 	return err
 }
 
-// ownCPU is the processor time of this process: the client, and a stand-in for an API server that has nothing to do meanwhile.
+// ownCPU is the processor time of this process: the client, and a stand-in for an API server that has nothing to do
+// meanwhile.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

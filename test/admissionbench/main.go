@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program admissionbench measures what an admission webhook costs: memfit's webhook, one of the same framework that does
-// nothing, and the Vertical Pod Autoscaler's admission controller, which is built from its own Go module in test/peers. All three
-// get the same pods from the same client in the same run, and know a cluster of the same size. See test/peers/README.md for what
-// is fair about it and what is not.
+// Program admissionbench measures what an admission webhook costs: memfit's webhook, one of the same framework that
+// does nothing, and the Vertical Pod Autoscaler's admission controller, which is built from its own Go module in
+// test/peers. All three get the same pods from the same client in the same run, and know a cluster of the same size.
+// See test/peers/README.md for what is fair about it and what is not.
 //
 // Everything is on the loopback interface, bounded in count and time, and ends with the program.
 package main
@@ -37,20 +37,37 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.vpa, "vpa", "", "VPA's admission controller; empty: not measured")
-	flag.IntVar(&o.workloads, "workloads", 20_000, "Deployments, each with its ReplicaSet; at 5 replicas 20000 are the owners of 100000 pods")
-	flag.IntVar(&o.profiles, "profiles", 10_000, "workloads with a MemoryProfile and a MemoryRecommendation, and a VerticalPodAutoscaler, of their own")
+	flag.IntVar(
+		&o.workloads, "workloads", 20_000,
+		"Deployments, each with its ReplicaSet; at 5 replicas 20000 are the owners of 100000 pods",
+	)
+	flag.IntVar(
+		&o.profiles, "profiles", 10_000,
+		"workloads with a MemoryProfile and a MemoryRecommendation, and a VerticalPodAutoscaler, of their own",
+	)
 	flag.IntVar(&o.warmup, "warmup", 4_000, "requests before the first measurement of a server and case")
 	flag.IntVar(&o.latency, "latency", 5_000, "requests one after the other, for latency, per round")
-	flag.IntVar(&o.throughput, "throughput", 15_000, "requests over all connections, for throughput, per round; a third of it over HTTP/2")
+	flag.IntVar(
+		&o.throughput, "throughput", 15_000,
+		"requests over all connections, for throughput, per round; a third of it over HTTP/2",
+	)
 	flag.IntVar(&o.connections, "connections", 8, "connections at once, for throughput")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the median of each number is reported")
-	flag.IntVar(&o.hostile, "hostile", 0, "measure memfit alone, without and with so many idle and slow connections, and fail where what is promised does not hold")
+	flag.IntVar(
+		&o.hostile, "hostile", 0,
+		"measure memfit alone, without and with so many idle and slow connections, and fail where what is promised does "+
+			"not hold",
+	)
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "give up after this time")
-	serve := flag.String("serve", "", "be the server noop or memfit (the program starts itself so), with --certificates, --port and --metrics")
+	serve := flag.String(
+		"serve", "", "be the server noop or memfit (the program starts itself so), with --certificates, --port and --metrics",
+	)
 	certDir := flag.String("certificates", "", "folder with tls.crt and tls.key")
 	port := flag.Int("port", 0, "port of the webhook")
 	metricsAddr := flag.String("metrics", "0", "address of the metrics")
-	flag.StringVar(&o.pprof, "pprof", "", "address at which memfit's server offers profiles during the run; empty: it does not")
+	flag.StringVar(
+		&o.pprof, "pprof", "", "address at which memfit's server offers profiles during the run; empty: it does not",
+	)
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -35,7 +35,8 @@ type benchCase struct {
 const (
 	governed   = "governed"
 	ungoverned = "ungoverned"
-	// first: governed, and each pod is the first of its workload, so that nothing that was found out for an earlier one helps.
+	// first: governed, and each pod is the first of its workload, so that nothing that was found out for an earlier one
+	// helps.
 	first = "governed-first"
 )
 
@@ -77,7 +78,8 @@ func (c *benchCase) order(i int) *newPod {
 func (w *world) cases() ([]*benchCase, error) {
 	var theirs, nobodys []newPod
 	for n := range w.workloads {
-		// A step that shares no factor with the number of workloads visits them all, in no order a processor's cache would like.
+		// A step that shares no factor with the number of workloads visits them all, in no order a processor's cache would
+		// like.
 		i := n * 7919 % w.workloads
 		pod, err := review(i)
 		if err != nil {
@@ -107,21 +109,28 @@ func review(i int) (newPod, error) {
 	pod.Name = pod.GenerateName + hole
 	pod.Namespace = namespace(i)
 	pod.Labels["pod-template-hash"] = hash(i)
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: replicaSet(i), UID: uid("r", i), Controller: new(true), BlockOwnerDeletion: new(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: replicaSet(i), UID: uid("r", i), Controller: new(true),
+			BlockOwnerDeletion: new(true)},
+	}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
-		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &created, FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(managedFields),
+		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &created,
+		FieldsType: "FieldsV1",
+		FieldsV1:   metav1.NewFieldsV1(managedFields),
 	}}
 	raw, err := json.Marshal(pod)
 	if err != nil {
 		return newPod{}, err
 	}
-	gvk, gvr := metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, metav1.GroupVersionResource{Version: "v1", Resource: "pods"}
+	gvk, gvr := metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, metav1.GroupVersionResource{
+		Version: "v1", Resource: "pods",
+	}
 	text, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: types.UID(hole + "000-1111-4000-8000-000000000000"), Kind: gvk, Resource: gvr, RequestKind: &gvk, RequestResource: &gvr,
-			Name: pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: new(false),
+			UID: types.UID(hole + "000-1111-4000-8000-000000000000"), Kind: gvk, Resource: gvr, RequestKind: &gvk,
+			RequestResource: &gvr,
+			Name:            pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: new(false),
 			UserInfo: authenticationv1.UserInfo{
 				Username: "system:serviceaccount:kube-system:replicaset-controller", UID: "6f2b0a0e-1111-4000-8000-000000000000",
 				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
@@ -141,44 +150,76 @@ func review(i int) (newPod, error) {
 	}
 }
 
-// template is a usual pod: an application and a proxy with probes, some variables, mounts, and what the API server's own plugins add.
+// template is a usual pod: an application and a proxy with probes, some variables, mounts, and what the API server's
+// own plugins add.
 func template(i int) corev1.PodTemplateSpec {
-	variables := []corev1.EnvVar{{Name: "NODE_OPTIONS", Value: "--require ./tracing.js"}, {Name: "PORT", Value: "8080"}, {Name: "LOG_LEVEL", Value: "info"}}
-	for _, name := range []string{"DATABASE", "CACHE", "QUEUE", "SEARCH"} {
-		variables = append(variables, corev1.EnvVar{Name: name + "_URL", Value: "tcp://" + name + ".shop.svc.cluster.local:5432"})
+	variables := []corev1.EnvVar{
+		{Name: "NODE_OPTIONS", Value: "--require ./tracing.js"}, {Name: "PORT", Value: "8080"},
+		{Name: "LOG_LEVEL", Value: "info"},
 	}
-	variables = append(variables, corev1.EnvVar{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}})
+	for _, name := range []string{"DATABASE", "CACHE", "QUEUE", "SEARCH"} {
+		variables = append(
+			variables, corev1.EnvVar{Name: name + "_URL", Value: "tcp://" + name + ".shop.svc.cluster.local:5432"},
+		)
+	}
+	variables = append(
+		variables,
+		corev1.EnvVar{
+			Name:      "POD_NAME",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}},
+		},
+	)
 	probe := func(path string) *corev1.Probe {
 		p := &corev1.Probe{PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
 		p.HTTPGet = &corev1.HTTPGetAction{Path: path, Scheme: corev1.URISchemeHTTP}
 		p.HTTPGet.Port.IntVal = 8080
 		return p
 	}
-	mounts := []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}, {Name: serviceAccount, ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+	mounts := []corev1.VolumeMount{
+		{Name: "config", MountPath: "/etc/app"},
+		{Name: serviceAccount, ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"},
+	}
 	container := func(name, cpu, request, limit string, env []corev1.EnvVar) corev1.Container {
 		return corev1.Container{
-			Name: name, Image: "registry.example.test/shop/" + name + ":1.42.0", ImagePullPolicy: corev1.PullIfNotPresent, Env: env, VolumeMounts: mounts,
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}, LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
+			Name: name, Image: "registry.example.test/shop/" + name + ":1.42.0", ImagePullPolicy: corev1.PullIfNotPresent,
+			Env: env, VolumeMounts: mounts,
+			Ports:         []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+			LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
 			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(request)},
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
+				Requests: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(request),
+				},
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
 			},
-			SecurityContext:        &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
 			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 		}
 	}
 	labels := map[string]string{"app": workload(i), "app.kubernetes.io/part-of": "shop"}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
+		},
 		Spec: corev1.PodSpec{
-			Containers:    []corev1.Container{container("app", "100m", "512Mi", "576Mi", variables), container("proxy", "20m", "96Mi", "128Mi", nil)},
+			Containers: []corev1.Container{
+				container("app", "100m", "512Mi", "576Mi", variables), container("proxy", "20m", "96Mi", "128Mi", nil),
+			},
 			Volumes:       volumes(),
-			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler", ServiceAccountName: "web",
-			TerminationGracePeriodSeconds: new(int64(30)), EnableServiceLinks: new(true), PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority), Priority: new(int32(0)),
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
+			ServiceAccountName:            "web",
+			TerminationGracePeriodSeconds: new(int64(30)), EnableServiceLinks: new(true),
+			PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority), Priority: new(int32(0)),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
 			Tolerations: []corev1.Toleration{
-				{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
-				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+				{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+					TolerationSeconds: new(int64(300))},
+				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+					TolerationSeconds: new(int64(300))},
 			},
 		},
 	}
@@ -190,11 +231,17 @@ const serviceAccount = "kube-api-access-" + hole
 func volumes() []corev1.Volume {
 	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	return []corev1.Volume{
-		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: new(int32(420))}}},
-		{Name: serviceAccount, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)), Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("kube-root-ca.crt"), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
-		}}}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: new(int32(420))},
+		}},
+		{Name: serviceAccount,
+			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)),
+				Sources: []corev1.VolumeProjection{
+					{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
+					{ConfigMap: &corev1.ConfigMapProjection{
+						LocalObjectReference: named("kube-root-ca.crt"), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+					}},
+				}}}},
 	}
 }
 

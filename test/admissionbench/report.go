@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// summary takes the median of each number over the rounds, but the mean of processor time: a server with a large cache collects garbage
-// once in tens of thousands of requests, and all of them pay for it, not only those of the round in which it happens.
+// summary takes the median of each number over the rounds, but the mean of processor time: a server with a large cache
+// collects garbage once in tens of thousands of requests, and all of them pay for it, not only those of the round in
+// which it happens.
 func (of *series) summary() result {
 	r := of.rounds[0]
 	r.p50 = median(of.rounds, func(r result) time.Duration { return r.p50 })
@@ -47,7 +48,8 @@ func median[T cmp.Ordered](rounds []result, of func(result) T) T {
 func report(out io.Writer, servers []*server, all []*series) error {
 	for _, of := range all {
 		r := of.summary()
-		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d client_busy=%.2f\n",
+		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d "+
+			"client_busy=%.2f\n",
 			r.server, r.name, r.protocol, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20, r.cpuPerRequest.Microseconds(), r.clientPerRequest.Microseconds(), r.clientBusy)
 	}
 	for _, s := range servers {
@@ -61,8 +63,8 @@ func report(out io.Writer, servers []*server, all []*series) error {
 	return ratios(out, all)
 }
 
-// ratios writes how memfit compares. A ratio of times and rates is the median over the rounds of the ratio within a round, because
-// what else the machine did was much the same within one.
+// ratios writes how memfit compares. A ratio of times and rates is the median over the rounds of the ratio within a
+// round, because what else the machine did was much the same within one.
 func ratios(out io.Writer, all []*series) error {
 	rate := func(r result) float64 { return r.perSecond }
 	cpu := func(a, b *series) float64 {
@@ -81,7 +83,10 @@ func ratios(out io.Writer, all []*series) error {
 		byRate := ratio(memfit, vpa, rate)
 		fmt.Fprintf(out, "case=%s throughput_ratio_vs_vpa=%.2f cpu_ratio_vs_vpa=%.2f", name, byRate, cpu(memfit, vpa))
 		if over := find(all, "vpa", name, http2); over != nil {
-			fmt.Fprintf(out, " cpu_ratio_vs_vpa_over_h2=%.2f cpu_ratio_over_h2_vs_vpa_over_h2=%.2f", cpu(memfit, over), cpu(find(all, "memfit", name, http2), over))
+			fmt.Fprintf(
+				out, " cpu_ratio_vs_vpa_over_h2=%.2f cpu_ratio_over_h2_vs_vpa_over_h2=%.2f", cpu(memfit, over),
+				cpu(find(all, "memfit", name, http2), over),
+			)
 		}
 		fmt.Fprintf(out, " cpu_ratio_vs_noop=%.2f p50_ratio_vs_noop=%.2f\n", cpu(memfit, noop), p50)
 		if name != first {
@@ -116,7 +121,9 @@ func ratio(a, b *series, better func(result) float64) float64 {
 	return values[len(values)/2]
 }
 
-var bucket = regexp.MustCompile(`^memfit_admission_duration_seconds_(bucket|sum|count)\{(?:le="([^"]+)",)?result="(\w+)"(?:,le="([^"]+)")?\} (\S+)$`)
+var bucket = regexp.MustCompile(
+	`^memfit_admission_duration_seconds_(bucket|sum|count)\{(?:le="([^"]+)",)?result="(\w+)"(?:,le="([^"]+)")?\} (\S+)$`,
+)
 
 // reportOwn reads memfit's own histogram: the time of the handler alone, for every request of the run.
 func reportOwn(out io.Writer, s *server) error {
@@ -160,7 +167,10 @@ func reportOwn(out io.Writer, s *server) error {
 		if at >= 0 {
 			most = bounds[name][at].le
 		}
-		fmt.Fprintf(out, "handler=%s case=%s requests=%.0f mean_us=%.0f p99_us_at_most=%.0f\n", s.name, name, total, sums[name]/total*1e6, most*1e6)
+		fmt.Fprintf(
+			out, "handler=%s case=%s requests=%.0f mean_us=%.0f p99_us_at_most=%.0f\n", s.name, name, total,
+			sums[name]/total*1e6, most*1e6,
+		)
 	}
 	return lines.Err()
 }

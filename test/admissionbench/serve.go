@@ -26,14 +26,19 @@ import (
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
-// served is a webhook server as cmd/manager configures it, but for HTTP/2: the manager does not offer it, and here the client chooses.
+// served is a webhook server as cmd/manager configures it, but for HTTP/2: the manager does not offer it, and here the
+// client chooses.
 type served struct{ webhook.Server }
 
 func webhookServer(certDir string, port int) served {
 	ctrl.SetLogger(logr.Discard())
 	return served{webhookserver.New(webhookserver.Options{
-		Host: "127.0.0.1", Port: port, CertDir: certDir, Metrics: webhookserver.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos, c.DynamicRecordSizingDisabled = []string{"h2", "http/1.1"}, true }},
+		Host: "127.0.0.1", Port: port, CertDir: certDir, Metrics: webhookserver.NewMetrics(metrics.Registry),
+		Clock: clock.RealClock{},
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.NextProtos,
+				c.DynamicRecordSizingDisabled = []string{"h2", "http/1.1"}, true
+		}},
 	})}
 }
 
@@ -45,8 +50,8 @@ func (s served) noop(ctx context.Context) error {
 	return s.Start(ctx)
 }
 
-// memfit is what cmd/manager runs on a replica that is not the leader: the caches with their transforms, the profiles' index and
-// the webhook. Nothing is left out on the way from the socket to the patch.
+// memfit is what cmd/manager runs on a replica that is not the leader: the caches with their transforms, the profiles'
+// index and the webhook. Nothing is left out on the way from the socket to the patch.
 func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -57,8 +62,9 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: informers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: "0",
-		PprofBindAddress: pprofAddr,
+		Scheme: scheme, Cache: informers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr},
+		HealthProbeBindAddress: "0",
+		PprofBindAddress:       pprofAddr,
 	})
 	if err != nil {
 		return err
@@ -76,7 +82,9 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
-	injector := &podwebhook.Injector{Governor: governor, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{}}
+	injector := &podwebhook.Injector{
+		Governor: governor, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+	}
 	s.Register(podwebhook.Path, fastpath.NewHandler(injector))
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()

@@ -34,7 +34,9 @@ type server struct {
 }
 
 // startServers starts all of them; what did start is returned also with an error.
-func startServers(ctx context.Context, o options, dir string, certs certificates, kubeconfig string) ([]*server, error) {
+func startServers(
+	ctx context.Context, o options, dir string, certs certificates, kubeconfig string,
+) ([]*server, error) {
 	ports, err := freePorts(5)
 	if err != nil {
 		return nil, err
@@ -45,18 +47,26 @@ func startServers(ctx context.Context, o options, dir string, certs certificates
 		return nil, err
 	}
 	servers := []*server{
-		{name: "noop", path: "/", address: at(0), command: exec.CommandContext(ctx, self, "--serve", "noop", "--certificates", certs.dir, "--port", strconv.Itoa(ports[0]), "--limit", o.limit.String())},
+		{name: "noop", path: "/", address: at(0), command: exec.CommandContext(
+			ctx, self, "--serve", "noop", "--certificates", certs.dir, "--port", strconv.Itoa(ports[0]), "--limit",
+			o.limit.String(),
+		)},
 		{
 			name: "memfit", path: podwebhook.Path, address: at(1), metrics: "http://" + at(2) + "/metrics", patches: true,
-			command: exec.CommandContext(ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2), "--pprof", o.pprof, "--limit", o.limit.String()),
+			command: exec.CommandContext(
+				ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2),
+				"--pprof", o.pprof, "--limit", o.limit.String(),
+			),
 		},
 	}
 	if o.vpa != "" {
 		servers = append(servers, &server{
 			name: "vpa", path: "/", address: at(4), patches: true,
 			// Its own default is --v=4, which logs every patch; the least is fairer.
-			command: exec.CommandContext(ctx, o.vpa, "--kubeconfig", kubeconfig, "--port", strconv.Itoa(ports[4]), "--address", at(3), "--register-webhook=false", "--v=0",
-				"--client-ca-file", certs.ca, "--tls-cert-file", filepath.Join(certs.dir, "tls.crt"), "--tls-private-key", filepath.Join(certs.dir, "tls.key")),
+			command: exec.CommandContext(ctx, o.vpa, "--kubeconfig", kubeconfig, "--port", strconv.Itoa(ports[4]), "--address",
+				at(3), "--register-webhook=false", "--v=0",
+				"--client-ca-file", certs.ca, "--tls-cert-file", filepath.Join(certs.dir,
+					"tls.crt"), "--tls-private-key", filepath.Join(certs.dir, "tls.key")),
 		})
 	}
 	for i, s := range servers {
@@ -84,7 +94,10 @@ func (s *server) start(dir, kubeconfig string) error {
 		s.command.Path = taskset
 	}
 	// Lists over watch streams are for API servers; this one answers lists.
-	s.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBE_FEATURE_WatchListClient=false", "POD_NAMESPACE=memfit-system", "NAMESPACE=kube-system")
+	s.command.Env = append(
+		os.Environ(), "KUBECONFIG="+kubeconfig, "KUBE_FEATURE_WatchListClient=false", "POD_NAMESPACE=memfit-system",
+		"NAMESPACE=kube-system",
+	)
 	s.command.Stdout, s.command.Stderr = log, log
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also when the bench itself is killed
 	s.command.Cancel = func() error { return s.command.Process.Signal(syscall.SIGTERM) }

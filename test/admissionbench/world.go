@@ -33,7 +33,10 @@ type world struct {
 }
 
 func makeWorld(workloads, profiles int) (*world, error) {
-	w := &world{workloads: workloads, profiles: profiles, lists: map[string][]json.RawMessage{}, metadata: map[string][]json.RawMessage{}}
+	w := &world{
+		workloads: workloads, profiles: profiles, lists: map[string][]json.RawMessage{},
+		metadata: map[string][]json.RawMessage{},
+	}
 	for i := range namespaces {
 		if err := w.add("/api/v1/namespaces", &corev1.Namespace{ObjectMeta: meta("", namespace(i), "ns", i)}); err != nil {
 			return nil, err
@@ -59,26 +62,35 @@ func (w *world) add(path string, object metav1.Object) error {
 	}
 	w.lists[path] = append(w.lists[path], full)
 	m := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-		Annotations: object.GetAnnotations(), Labels: object.GetLabels(), OwnerReferences: object.GetOwnerReferences(),
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(),
+		Annotations:     object.GetAnnotations(), Labels: object.GetLabels(), OwnerReferences: object.GetOwnerReferences(),
 	}}
 	short, err := json.Marshal(m)
 	w.metadata[path] = append(w.metadata[path], short)
 	return err
 }
 
-// addWorkload adds a Deployment and its ReplicaSet. Every second one, up to the number of profiles, is governed, so that governed
-// and ungoverned owners lie side by side.
+// addWorkload adds a Deployment and its ReplicaSet. Every second one, up to the number of profiles, is governed, so
+// that governed and ungoverned owners lie side by side.
 func (w *world) addWorkload(i int) error {
 	d := &appsv1.Deployment{ObjectMeta: meta(namespace(i), workload(i), "d", i)}
 	d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
 	if p, ok := w.profileOf(i); ok {
 		d.Annotations[v1alpha1.ProfileAnnotation] = profileName(p)
 	}
-	d.Spec = appsv1.DeploymentSpec{Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": workload(i)}}, Template: template(i)}
+	d.Spec = appsv1.DeploymentSpec{
+		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": workload(i)}},
+		Template: template(i),
+	}
 	r := &appsv1.ReplicaSet{ObjectMeta: meta(namespace(i), replicaSet(i), "r", i)}
-	r.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1", "deployment.kubernetes.io/desired-replicas": strconv.Itoa(replicas)}
-	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: new(true), BlockOwnerDeletion: new(true)}}
+	r.Annotations = map[string]string{
+		"deployment.kubernetes.io/revision": "1", "deployment.kubernetes.io/desired-replicas": strconv.Itoa(replicas),
+	}
+	r.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: new(true),
+			BlockOwnerDeletion: new(true)},
+	}
 	r.Spec = appsv1.ReplicaSetSpec{Replicas: new(int32(replicas)), Selector: d.Spec.Selector, Template: template(i)}
 	if err := w.add("/apis/apps/v1/deployments", d); err != nil {
 		return err
@@ -89,26 +101,32 @@ func (w *world) addWorkload(i int) error {
 // profileOf is the number of a workload's profile.
 func (w *world) profileOf(i int) (int, bool) { return i / 2, i%2 == 0 && i/2 < w.profiles }
 
-// addGovernors adds what tells memfit, and what tells VPA, to look after workload 2*p: a runtime and sizes for two containers.
+// addGovernors adds what tells memfit, and what tells VPA, to look after workload 2*p: a runtime and sizes for two
+// containers.
 func (w *world) addGovernors(p int) error {
 	i := 2 * p
 	mp := &v1alpha1.MemoryProfile{ObjectMeta: meta(namespace(i), profileName(p), "p", p)}
 	mp.Generation = 1
 	mp.Spec = v1alpha1.MemoryProfileSpec{
-		Runtime:    v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20", Libc: v1alpha1.LibcAuto},
-		Containers: []v1alpha1.ContainerPolicy{{Name: "proxy", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}},
-		Tuning:     v1alpha1.TuningSpec{ArenaMax: new(int32(2))},
-		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate},
+		Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20", Libc: v1alpha1.LibcAuto},
+		Containers: []v1alpha1.ContainerPolicy{
+			{Name: "proxy", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
+		},
+		Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))},
+		Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate},
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: meta(namespace(i), "deployment-"+workload(i), "m", p)}
-	rec.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i), UID: uid("d", i)}}
+	rec.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i), UID: uid("d", i)},
+	}
 	rec.Spec = v1alpha1.MemoryRecommendationSpec{
 		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name},
 		Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)},
 	}
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		rec.Status.Containers = append(rec.Status.Containers, v1alpha1.ContainerRecommendation{
-			Container: c.name, Decision: "Raise", Summary: "raise", Recommended: &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
+			Container: c.name, Decision: "Raise", Summary: "raise",
+			Recommended: &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
 		})
 	}
 	if err := w.add("/apis/memfit.dev/v1alpha1/memoryprofiles", mp); err != nil {
@@ -118,7 +136,14 @@ func (w *world) addGovernors(p int) error {
 		return err
 	}
 	const vpas = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
-	w.lists[vpas] = append(w.lists[vpas], json.RawMessage(strings.NewReplacer("NAMESPACE", namespace(i), "WORKLOAD", workload(i), "UID", string(uid("v", p))).Replace(verticalPodAutoscaler)))
+	w.lists[vpas] = append(
+		w.lists[vpas],
+		json.RawMessage(
+			strings.NewReplacer(
+				"NAMESPACE", namespace(i), "WORKLOAD", workload(i), "UID", string(uid("v", p)),
+			).Replace(verticalPodAutoscaler),
+		),
+	)
 	return nil
 }
 

@@ -35,7 +35,8 @@ var (
 // after is how long a workload is watched when it is well: what comes late is harm as well.
 const after = 75 * time.Second
 
-// TestAdverse runs the suite: those that can share a node side by side, then the others. ADVERSE=failed-before runs what has failed before.
+// TestAdverse runs the suite: those that can share a node side by side, then the others. ADVERSE=failed-before runs
+// what has failed before.
 func TestAdverse(t *testing.T) {
 	connect(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -92,7 +93,8 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 			t.Fatalf("looking at namespace %s: %v", namespace, err)
 		}
 		since := time.Since(began)
-		if r.wellAfter > 0 && !w.staysIll && since > r.wellAfter+after || since > w.within && (r.wellAfter == 0 || w.staysIll) {
+		if r.wellAfter > 0 && !w.staysIll && since > r.wellAfter+after || since > w.within &&
+			(r.wellAfter == 0 || w.staysIll) {
 			break
 		}
 		// New pods get the size, and nobody but their owner makes new ones: as one would, he restarts what keeps dying.
@@ -149,7 +151,8 @@ func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string)
 	return failures
 }
 
-// begin makes the namespace, the profile and the workload, and waits until the workload has come under memfit in its way.
+// begin makes the namespace, the profile and the workload, and waits until the workload has come under memfit in its
+// way.
 func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace string) {
 	t.Helper()
 	if w.alone {
@@ -164,7 +167,9 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 		// The test's own context is over, and what is left goes with the cluster.
 		_ = k8s.Delete(context.Background(), ns, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
-	spec := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative}, Sizing: v1alpha1.SizingSpec{Mode: mode}}
+	spec := v1alpha1.MemoryProfileSpec{
+		Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative}, Sizing: v1alpha1.SizingSpec{Mode: mode},
+	}
 	spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{SingleReplica: "Allowed"}
 	if w.profile != nil {
 		w.profile(&spec)
@@ -202,7 +207,9 @@ func awaitRoom(t *testing.T) {
 		if err := k8s.List(t.Context(), &namespaces); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(namespaces.Items, func(ns corev1.Namespace) bool { return strings.HasPrefix(ns.Name, "adverse-") }) {
+		if !slices.ContainsFunc(
+			namespaces.Items, func(ns corev1.Namespace) bool { return strings.HasPrefix(ns.Name, "adverse-") },
+		) {
 			return
 		}
 	}
@@ -232,7 +239,9 @@ func awaitKills(t *testing.T, namespace string, n int32) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		var pods corev1.PodList
-		if err := k8s.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{"app": appName}); err != nil {
+		if err := k8s.List(
+			t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{"app": appName},
+		); err != nil {
 			t.Fatal(err)
 		}
 		for i := range pods.Items {
@@ -276,10 +285,16 @@ func dump(ctx context.Context, t *testing.T, namespace string) {
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		for _, c := range p.Spec.Containers {
-			t.Logf("pod %s container %s: limits %v requests %v", p.Name, c.Name, c.Resources.Limits.Memory(), c.Resources.Requests.Memory())
+			t.Logf(
+				"pod %s container %s: limits %v requests %v", p.Name, c.Name, c.Resources.Limits.Memory(),
+				c.Resources.Requests.Memory(),
+			)
 		}
 		for _, s := range p.Status.ContainerStatuses {
-			t.Logf("pod %s container %s: %d restarts, last %+v, resources %+v", p.Name, s.Name, s.RestartCount, s.LastTerminationState.Terminated, s.Resources)
+			t.Logf(
+				"pod %s container %s: %d restarts, last %+v, resources %+v", p.Name, s.Name, s.RestartCount,
+				s.LastTerminationState.Terminated, s.Resources,
+			)
 		}
 	}
 	for i := range events.Items {
@@ -308,14 +323,17 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 	if w.need > 0 {
 		need = w.need.String()
 	}
-	s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s / %s | %s | %d | %s |", w.name, w.story, mode, w.limit, need,
-		r.asked, w.bound(), r.request, r.use, well, len(r.disturbed), result))
+	s.rows = append(s.rows,
+		fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s / %s | %s | %d | %s |", w.name, w.story, mode, w.limit, need,
+			r.asked, w.bound(), r.request, r.use, well, len(r.disturbed), result))
 }
 
 func (s *table) print(t *testing.T) {
 	slices.Sort(s.rows)
-	text := "| workload | what is odd about it | sizing.mode | limit | need | highest limit asked for | bound | request / use at the end | " +
-		"well after | pods disturbed | result |\n|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(s.rows, "\n") + "\n"
+	text := "| workload | what is odd about it | sizing.mode | limit | need | highest limit asked for | bound | request " +
+		"/ use at the end | " +
+		"well after | pods disturbed | result |\n|---|---|---|---|---|---|---|---|---|---|---|\n" +
+		strings.Join(s.rows, "\n") + "\n"
 	fmt.Print("\n", text)
 	if path := os.Getenv("ADVERSE_TABLE"); path != "" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

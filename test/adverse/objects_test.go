@@ -43,8 +43,8 @@ const (
 x = bytearray(220<<20); time.sleep(3); del x
 y = bytearray(30<<20)
 while True: time.sleep(1)`
-	// stall fills nine tenths of 128Mi and goes through a mapped file of a fifth of it, for ever and in no order, so that no readahead helps.
-	// It is ready while a round takes less than 0.2 s: from memory it takes some milliseconds.
+	// stall fills nine tenths of 128Mi and goes through a mapped file of a fifth of it, for ever and in no order, so that
+	// no readahead helps. It is ready while a round takes less than 0.2 s: from memory it takes some milliseconds.
 	stall = `import mmap, os, random, time
 size = 26 << 20
 with open('/scratch/f', 'wb') as f: f.write(os.urandom(size))
@@ -101,7 +101,9 @@ func java(heapMiB int, flags ...string) podChange {
 	}
 	return func(p *corev1.PodSpec) {
 		p.Containers[0].Image = jdkImage
-		p.Containers[0].Command = []string{"sh", "-c", "cat > /tmp/Keep.java <<'EOT'\n" + source + "\nEOT\nexec " + run + " /tmp/Keep.java"}
+		p.Containers[0].Command = []string{
+			"sh", "-c", "cat > /tmp/Keep.java <<'EOT'\n" + source + "\nEOT\nexec " + run + " /tmp/Keep.java",
+		}
 	}
 }
 
@@ -112,7 +114,9 @@ func jdk(p *corev1.PodSpec) { emptyDir(p, "tmp", "/tmp") }
 func scratch(p *corev1.PodSpec) { emptyDir(p, "scratch", "/scratch") }
 
 func emptyDir(p *corev1.PodSpec, name, path string) {
-	p.Volumes = append(p.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	p.Volumes = append(
+		p.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	)
 	p.Containers[0].VolumeMounts = append(p.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path})
 }
 
@@ -162,7 +166,9 @@ func podSpec(limit string, changes ...podChange) corev1.PodSpec {
 }
 
 func template(limit string, changes []podChange) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": appName}}, Spec: podSpec(limit, changes...)}
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": appName}}, Spec: podSpec(limit, changes...),
+	}
 }
 
 func named(namespace string) metav1.ObjectMeta {
@@ -211,7 +217,10 @@ func statefulSet(limit string, changes ...podChange) objectsOf {
 // cronJob runs every minute, takes so much memory and ends.
 func cronJob(limit, takes string) objectsOf {
 	return func(namespace string) []client.Object {
-		t := template(limit, []podChange{shell(`python3 -c "import time; x = bytearray(` + takes[:len(takes)-2] + `<<20); time.sleep(20)"`)})
+		t := template(
+			limit,
+			[]podChange{shell(`python3 -c "import time; x = bytearray(` + takes[:len(takes)-2] + `<<20); time.sleep(20)"`)},
+		)
 		t.Spec.RestartPolicy = corev1.RestartPolicyNever
 		never := int32(0)
 		return []client.Object{&batchv1.CronJob{ObjectMeta: named(namespace), Spec: batchv1.CronJobSpec{
@@ -232,7 +241,9 @@ func quota(limit string) func(string) client.Object {
 	return func(namespace string) client.Object {
 		return &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tight"},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse(limit)}},
+			Spec: corev1.ResourceQuotaSpec{
+				Hard: corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse(limit)},
+			},
 		}
 	}
 }
@@ -254,11 +265,13 @@ func memoryHPA() func(string) client.Object {
 		return &autoscalingv2.HorizontalPodAutoscaler{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "by-memory"},
 			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: appName}, MaxReplicas: 1,
-				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-					Name:   corev1.ResourceMemory,
-					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &use},
-				}}},
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: appName},
+				MaxReplicas:    1,
+				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
+					Resource: &autoscalingv2.ResourceMetricSource{
+						Name:   corev1.ResourceMemory,
+						Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &use},
+					}}},
 			},
 		}
 	}
@@ -271,7 +284,9 @@ func filler(left memory.Bytes) func(string) client.Object {
 		p.Containers[0].Image, p.Containers[0].Resources = pauseImage, corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceMemory: (freeForRequests() - left).Quantity()},
 		}
-		meta := metav1.ObjectMeta{Namespace: namespace, Name: "filler", Annotations: map[string]string{v1alpha1.InjectAnnotation: "false"}}
+		meta := metav1.ObjectMeta{
+			Namespace: namespace, Name: "filler", Annotations: map[string]string{v1alpha1.InjectAnnotation: "false"},
+		}
 		return &corev1.Pod{ObjectMeta: meta, Spec: p}
 	}
 }

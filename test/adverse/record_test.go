@@ -53,7 +53,8 @@ type record struct {
 
 func newRecord(now time.Time) *record {
 	return &record{
-		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{}, restarts: map[types.UID]int32{}, since: now,
+		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{},
+		restarts: map[types.UID]int32{}, since: now,
 	}
 }
 

@@ -55,7 +55,8 @@ type workload struct {
 	limitAtMost memory.Bytes
 	// disturbedAtMost bounds the pods that memfit evicts.
 	disturbedAtMost int
-	// says is a part of what the recommendation's summary, reasons, advice or conditions must say at the end. Empty: nothing.
+	// says is a part of what the recommendation's summary, reasons, advice or conditions must say at the end. Empty:
+	// nothing.
 	says string
 	// untouched: no pod may have another limit than its template says.
 	untouched bool
@@ -97,8 +98,10 @@ func workloads() []workload {
 		},
 		{
 			name: "leak-fast", story: "leaks 6Mi/s without end from 64Mi",
-			modes: []v1alpha1.SizingMode{recommendOnly, inPlace, inPlaceOrEvict}, limit: 64 * mi, staysIll: true, within: 5 * time.Minute,
-			objects: deployment("64Mi", leaks("6Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2, says: "leak", failedBefore: true,
+			modes: []v1alpha1.SizingMode{recommendOnly, inPlace, inPlaceOrEvict}, limit: 64 * mi, staysIll: true,
+			within:  5 * time.Minute,
+			objects: deployment("64Mi", leaks("6Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2, says: "leak",
+			failedBefore: true,
 		},
 		{
 			name: "leak-slow", story: "leaks 1Mi/s without end from 64Mi",
@@ -113,15 +116,22 @@ func workloads() []workload {
 		{
 			name: "child-killed", story: "a shell lives, its child is killed each time it works",
 			modes: []v1alpha1.SizingMode{inPlace}, limit: 128 * mi, need: 230 * mi, within: 5 * time.Minute,
-			objects: deployment("128Mi", shell(`while true; do python3 -c "`+grow+`" && touch /tmp/ready; sleep 5; done`), readyFile),
+			objects: deployment(
+				"128Mi", shell(`while true; do python3 -c "`+grow+`" && touch /tmp/ready; sleep 5; done`), readyFile,
+			),
 		},
 		{
 			name: "page-cache-reader", story: "reads a file twice the size of its limit all day with 10Mi of its own",
 			modes: applying, limit: 64 * mi, need: 64 * mi, within: 90 * time.Second,
-			objects: deployment("64Mi", shell(`head -c 134217728 /dev/zero > /scratch/f; while true; do cat /scratch/f > /dev/null; sleep 1; done`), scratch), untouched: true,
+			objects: deployment(
+				"64Mi", shell(`head -c 134217728 /dev/zero > /scratch/f; while true; do cat /scratch/f > /dev/null; sleep 1; done`),
+				scratch,
+			), untouched: true,
 		},
 		{
-			name: "stalled", story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves nobody",
+			name: "stalled",
+			story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves " +
+				"nobody",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 128 * mi, need: 150 * mi, within: 6 * time.Minute,
 			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at 128Mi",
 		},
@@ -140,7 +150,8 @@ func workloads() []workload {
 		},
 		{
 			name: "one-of-two", story: "two containers: app needs 120Mi and has 64Mi, side is well with its 64Mi",
-			modes: []v1alpha1.SizingMode{onCreate, inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 120 * mi, within: 4 * time.Minute,
+			modes: []v1alpha1.SizingMode{onCreate, inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 120 * mi,
+			within:  4 * time.Minute,
 			objects: deployment("64Mi", holds("110Mi"), sidecar("side", "64Mi", holds("20Mi"))), disturbedAtMost: 3,
 		},
 		{
@@ -178,12 +189,14 @@ func workloads() []workload {
 		},
 		{
 			name: "beside-hpa", story: "needs 110Mi, has 64Mi, and an HPA scales on its memory",
-			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 90 * time.Second,
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 110 * mi, staysIll: true,
+			within:  90 * time.Second,
 			objects: with(deployment("64Mi", holds("100Mi")), memoryHPA()), untouched: true, says: "HorizontalPodAutoscaler",
 		},
 		{
 			name: "node-full", story: "needs 310Mi as request and limit, has 64Mi, on a node with 100Mi left",
-			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 310 * mi, staysIll: true, within: 3 * time.Minute,
+			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 310 * mi, staysIll: true,
+			within:  3 * time.Minute,
 			objects: with(deployment("64Mi", holds("300Mi"), guaranteed), filler(100*mi)), disturbedAtMost: 1, alone: true,
 			profile: func(p *v1alpha1.MemoryProfileSpec) { p.Sizing.RequestPolicy = v1alpha1.RequestEqualsLimit },
 		},

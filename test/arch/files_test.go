@@ -31,7 +31,9 @@ func files(t *testing.T) []string {
 
 var listFiles = sync.OnceValues(func() ([]string, error) {
 	var found []string
-	if out, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output(); err == nil {
+	if out, err := exec.Command(
+		"git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
+	).Output(); err == nil {
 		for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 			if info, err := os.Lstat(filepath.Join(root, name)); err == nil && info.Mode().IsRegular() {
 				found = append(found, name)

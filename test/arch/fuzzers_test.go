@@ -19,8 +19,9 @@ import (
 	"testing"
 )
 
-// TestFuzzersHaveBudgets: what somebody else writes is read within a budget, which the fuzzer of its reader asserts. The table of docs/security.md
-// has a row for each, with the numbers of the code: a fuzzer without a row, a row without a fuzzer and a number that has changed fail.
+// TestFuzzersHaveBudgets: what somebody else writes is read within a budget, which the fuzzer of its reader asserts.
+// The table of docs/security.md has a row for each, with the numbers of the code: a fuzzer without a row, a row without
+// a fuzzer and a number that has changed fail.
 func TestFuzzersHaveBudgets(t *testing.T) {
 	want := map[string]string{}
 	for folder, sources := range testFiles(t) {
@@ -31,7 +32,11 @@ func TestFuzzersHaveBudgets(t *testing.T) {
 			found := reached{of: declarations(t, sources), seen: map[string]bool{}}
 			found.from(name)
 			if !found.checks || len(found.budgets) == 0 {
-				t.Errorf("%s of %s asserts no budget (test/budget): whatever the input, it must cost a bounded number of bytes and of seconds", name, folder)
+				t.Errorf(
+					"%s of %s asserts no budget (test/budget): whatever the input, it must cost a bounded number of bytes and of "+
+						"seconds",
+					name, folder,
+				)
 			}
 			want[name+" "+folder] = strings.Join(slices.Sorted(maps.Keys(found.budgets)), "; ")
 		}
@@ -44,7 +49,10 @@ func TestFuzzersHaveBudgets(t *testing.T) {
 		name, folder, _ := strings.Cut(fuzzer, " ")
 		switch got, ok := documented[fuzzer]; {
 		case !ok:
-			t.Errorf("docs/security.md has no row for %s of %s: | what is read | how much of it | %s | `%s` | `%s` |", name, folder, budgets, name, folder)
+			t.Errorf(
+				"docs/security.md has no row for %s of %s: | what is read | how much of it | %s | `%s` | `%s` |", name, folder,
+				budgets, name, folder,
+			)
 		case got != budgets:
 			t.Errorf("docs/security.md says that %s of %s may take %q, the code %q", name, folder, got, budgets)
 		}
@@ -164,7 +172,10 @@ func told(literal *ast.CompositeLit) string {
 	}
 	amount, unit, found := strings.Cut(fields["CPU"], "time.")
 	unit = map[string]string{"Second": "s", "Millisecond": "ms"}[unit]
-	return fmt.Sprintf("%s, %s %s", strings.Join(parts, " + "), cmp.Or(strings.Trim(amount, " *"), "1"), cmp.Or(unit, fmt.Sprintf("of an unknown unit (%t)", found)))
+	return fmt.Sprintf(
+		"%s, %s %s", strings.Join(parts, " + "), cmp.Or(strings.Trim(amount, " *"), "1"),
+		cmp.Or(unit, fmt.Sprintf("of an unknown unit (%t)", found)),
+	)
 }
 
 // size is a constant expression in the largest unit that it is a multiple of.

@@ -118,7 +118,9 @@ func TestDepguardSaysTheSame(t *testing.T) {
 			t.Errorf("depguard rule %s differs from the table (-table +.golangci.yml):\n%s", r.name, diff)
 		}
 		for _, std := range r.noStd {
-			if !slices.ContainsFunc(rule.Deny, func(d struct{ Pkg string }) bool { return strings.TrimSuffix(d.Pkg, "$") == std }) {
+			if !slices.ContainsFunc(
+				rule.Deny, func(d struct{ Pkg string }) bool { return strings.TrimSuffix(d.Pkg, "$") == std },
+			) {
 				t.Errorf("depguard rule %s does not deny %s", r.name, std)
 			}
 		}

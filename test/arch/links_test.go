@@ -75,7 +75,8 @@ func anchors(page string) (all []string) {
 // TestPagesThatAreNamedExist: whoever reads "see docs/x.md" in a message or a comment finds it.
 func TestPagesThatAreNamedExist(t *testing.T) {
 	for _, name := range files(t) {
-		if !slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".mk", ".sh", ".json", ""}, path.Ext(name)) || name == "test/arch/links_test.go" {
+		if !slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".mk", ".sh", ".json", ""}, path.Ext(name)) ||
+			name == "test/arch/links_test.go" {
 			continue
 		}
 		for _, named := range page.FindAllString(string(read(t, name)), -1) {

@@ -29,7 +29,10 @@ func TestPatchesByName(t *testing.T) {
 	for _, f := range manifests(t) {
 		for i, line := range strings.Split(string(read(t, f)), "\n") {
 			if byIndex.MatchString(line) {
-				t.Errorf("%s:%d patches by list index; use a strategic merge patch that names the item: %s", f, i+1, strings.TrimSpace(line))
+				t.Errorf(
+					"%s:%d patches by list index; use a strategic merge patch that names the item: %s", f, i+1,
+					strings.TrimSpace(line),
+				)
 			}
 		}
 	}
@@ -59,7 +62,9 @@ func TestRBACReasons(t *testing.T) {
 		lines := strings.Split(string(read(t, f)), "\n")
 		for i, line := range lines {
 			if strings.HasPrefix(strings.TrimSpace(line), "// +kubebuilder:rbac:") && (i == 0 || !isProse(lines[i-1])) {
-				t.Errorf("%s:%d: RBAC marker without a reason; write it in a comment line directly above, one for each marker", f, i+1)
+				t.Errorf(
+					"%s:%d: RBAC marker without a reason; write it in a comment line directly above, one for each marker", f, i+1,
+				)
 			}
 		}
 	}
@@ -69,7 +74,10 @@ func TestRBACReasons(t *testing.T) {
 			continue
 		}
 		for _, line := range rulesWithoutReason(string(read(t, f))) {
-			t.Errorf("%s:%d: RBAC rule without a reason; write it in a comment directly above the rule or behind its first line", f, line)
+			t.Errorf(
+				"%s:%d: RBAC rule without a reason; write it in a comment directly above the rule or behind its first line", f,
+				line,
+			)
 		}
 	}
 }

@@ -18,7 +18,9 @@ const reasonsFile = "api/v1alpha1/reasons.go"
 
 // giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in
 // internal/inject (why a setting was left alone), in sentences for people.
-var giveReasons = []string{"controllers/", "internal/apply", "internal/conditions", "internal/recommend", "internal/workload"}
+var giveReasons = []string{
+	"controllers/", "internal/apply", "internal/conditions", "internal/recommend", "internal/workload",
+}
 
 // TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a
 // comment that says what it means, and something gives it.
@@ -44,7 +46,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 			if doc := constant.Doc.Text(); !strings.HasPrefix(doc, name+": ") || len(strings.Fields(doc)) < 3 {
 				t.Errorf("%s: say what %s means, and what to do: %q", reasonsFile, name, doc)
 			}
-			if !strings.HasPrefix(name, "Reason") && !strings.HasPrefix(name, "Event") || value == "" || strings.ContainsAny(value, " -_.") {
+			if !strings.HasPrefix(name, "Reason") && !strings.HasPrefix(name, "Event") || value == "" ||
+				strings.ContainsAny(value, " -_.") {
 				t.Errorf("%s: %s = %q is no reason of a condition or an Event", reasonsFile, name, value)
 			}
 			if !strings.Contains(sources.String(), "v1alpha1."+name) {
@@ -60,7 +63,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 // TestReasonsComeFromTheAPI: no reason is written where it is given.
 func TestReasonsComeFromTheAPI(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if strings.HasSuffix(f, "_test.go") || !slices.ContainsFunc(giveReasons, func(p string) bool { return strings.HasPrefix(f, p) }) {
+		if strings.HasSuffix(f, "_test.go") ||
+			!slices.ContainsFunc(giveReasons, func(p string) bool { return strings.HasPrefix(f, p) }) {
 			continue
 		}
 		for _, text := range reasonTexts(parsed(t, f)) {
@@ -180,7 +184,8 @@ func reasonAt(fields *ast.FieldList) int {
 // isReason: Reason, reason, e.Reason, ReasonBudget, EventResized.
 func isReason(e ast.Expr) bool {
 	name := nameOf(e)
-	return name == "reason" || strings.HasPrefix(name, "Reason") && name != "Reasons" || strings.HasPrefix(name, "Event") && name != "Event"
+	return name == "reason" || strings.HasPrefix(name, "Reason") && name != "Reasons" ||
+		strings.HasPrefix(name, "Event") && name != "Event"
 }
 
 func nameOf(e ast.Expr) string {

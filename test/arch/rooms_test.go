@@ -50,7 +50,10 @@ var rooms = []room{
 	},
 	{
 		name: "inject", dir: "internal/inject/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/neighbours", "internal/profile", "internal/recommend", "internal/runtimes"},
+		ours: []string{
+			"api/v1alpha1", "internal/memory", "internal/neighbours", "internal/profile", "internal/recommend",
+			"internal/runtimes",
+		},
 		outside: pods,
 		never:   clients,
 	},
@@ -79,7 +82,8 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "apply", dir: "internal/apply/...", noStd: pure, // what is done next to running pods that have another size than they should
+		// what is done next to running pods that have another size than they should
+		name: "apply", dir: "internal/apply/...", noStd: pure,
 		ours:    []string{"api/v1alpha1", "internal/memory", "internal/recommend"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
@@ -112,8 +116,10 @@ var rooms = []room{
 		name: "usage-sources", dir: "internal/usage/...", noStd: ownsNoProcess,
 		ours: []string{"internal/memory", "internal/usage", "internal/workloadkind"},
 		outside: []string{
-			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...", "github.com/prometheus/common/...",
-			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1", "k8s.io/metrics/...",
+			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...",
+			"github.com/prometheus/common/...",
+			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1",
+			"k8s.io/metrics/...",
 		},
 		never: []string{"sigs.k8s.io/controller-runtime/..."},
 	},
@@ -162,8 +168,10 @@ var rooms = []room{
 	{
 		name: "workload", dir: "internal/workload/...", noStd: pure, // decides about one workload
 		ours: []string{
-			"api/v1alpha1", "internal/apply", "internal/conditions", "internal/drift", "internal/format", "internal/history", "internal/inject",
-			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend", "internal/records", "internal/signals",
+			"api/v1alpha1", "internal/apply", "internal/conditions", "internal/drift", "internal/format", "internal/history",
+			"internal/inject",
+			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend",
+			"internal/records", "internal/signals",
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
@@ -172,7 +180,8 @@ var rooms = []room{
 		never: clients,
 	},
 	{
-		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess, // what the informers write to; it keeps a lock, and reads no clock
+		// what the informers write to; it keeps a lock, and reads no clock
+		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
 		ours:    []string{"internal/govern", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
 		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
 	},
@@ -189,15 +198,19 @@ var rooms = []room{
 	{
 		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions", "internal/govern", "internal/history", "internal/inbox",
-			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners", "internal/profile", "internal/quote",
+			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions", "internal/govern",
+			"internal/history", "internal/inbox",
+			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners",
+			"internal/profile", "internal/quote",
 			"internal/recommend", "internal/records", "internal/signals", "internal/workload",
 		},
 		outside: edge,
 	},
 	{
 		name: "controllers-usage", dir: "controllers/usage", noStd: ownsNoProcess,
-		ours:    []string{"internal/history", "internal/inbox", "internal/memory", "internal/quote", "internal/signals", "internal/usage"},
+		ours: []string{
+			"internal/history", "internal/inbox", "internal/memory", "internal/quote", "internal/signals", "internal/usage",
+		},
 		outside: edge,
 	},
 	{
@@ -208,14 +221,17 @@ var rooms = []room{
 	{
 		name: "controllers-profile", dir: "controllers/profile", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/govern", "internal/liveness", "internal/profile",
+			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/govern",
+			"internal/liveness", "internal/profile",
 			"internal/workload",
 		},
 		outside: edge,
 	},
 	{
 		name: "controllers-sweeper", dir: "controllers/sweeper", noStd: ownsNoProcess,
-		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind"},
+		ours: []string{
+			"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind",
+		},
 		outside: edge,
 	},
 	{
@@ -223,16 +239,20 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess, // knows nothing of the fast path, and works without it
+		// knows nothing of the fast path, and works without it
+		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/boundedjson", "internal/constraints", "internal/govern", "internal/inject", "internal/memory",
+			"api/v1alpha1", "internal/boundedjson", "internal/constraints", "internal/govern", "internal/inject",
+			"internal/memory",
 			"internal/neighbours", "internal/profile", "internal/records",
 		},
 		outside: edge,
 	},
 	{
 		name: "webhooks-pod-fastpath", dir: "webhooks/pod/fastpath", noStd: ownsNoProcess, // what exists for speed alone
-		ours:    []string{"api/v1alpha1", "internal/boundedjson", "internal/inject", "internal/memory", "webhooks/pod", "webhooks/server"},
+		ours: []string{
+			"api/v1alpha1", "internal/boundedjson", "internal/inject", "internal/memory", "webhooks/pod", "webhooks/server",
+		},
 		outside: edge,
 	},
 	{
@@ -246,30 +266,38 @@ var rooms = []room{
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
-			"api/v1alpha1", "controllers/...", "internal/constraints", "internal/govern", "internal/history", "internal/inbox", "internal/informers", "internal/inject",
-			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend", "internal/runtimes", "internal/signals",
+			"api/v1alpha1", "controllers/...", "internal/constraints", "internal/govern", "internal/history", "internal/inbox",
+			"internal/informers", "internal/inject",
+			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend",
+			"internal/runtimes", "internal/signals",
 			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
-		outside: slices.Concat(edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"}),
+		outside: slices.Concat(
+			edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"},
+		),
 	},
 	{
 		name: "agent", dir: "cmd/agent/...", // runs on every node, so it stays small
 		ours:    []string{"internal/memory", "internal/procmem"},
 		outside: []string{"github.com/prometheus/client_golang/..."},
-		never:   []string{"sigs.k8s.io/controller-runtime/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/tools/cache/..."},
+		never: []string{
+			"sigs.k8s.io/controller-runtime/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/tools/cache/...",
+		},
 	},
 	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
 		ours: []string{"api/v1alpha1", "internal/memory", "internal/profile", "internal/workloadkind"},
 		outside: []string{
-			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/cli-runtime/pkg/printers",
+			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/workloadkind"},
 		outside: []string{
-			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
+			"k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/runtime", "sigs.k8s.io/yaml",
 		},
 	},
@@ -279,13 +307,18 @@ var rooms = []room{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/history", "internal/inject", "internal/memory",
 			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},
-		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json reads as the API server does.
-		outside: []string{"github.com/pmezard/go-difflib/difflib", "github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "k8s.io/...", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
-		never:   []string{"sigs.k8s.io/controller-runtime/..."},
+		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json
+		// reads as the API server does.
+		outside: []string{
+			"github.com/pmezard/go-difflib/difflib", "github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3",
+			"k8s.io/...", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
+		},
+		never: []string{"sigs.k8s.io/controller-runtime/..."},
 	},
 }
 
-// free are the trees that may import anything. No room's line names them, so only test files and they themselves use them.
+// free are the trees that may import anything. No room's line names them, so only test files and they themselves use
+// them.
 var free = []string{"test/...", "hack/..."}
 
 var (
@@ -296,15 +329,19 @@ var (
 
 	// pods is what reading and editing a pod takes.
 	pods = []string{
-		"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/types",
+		"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
+		"k8s.io/apimachinery/pkg/types",
 	}
 	// cached is what reading informer caches takes, and nothing that writes to the cluster by itself.
 	cached = []string{
 		"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/tools/cache",
-		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/log",
+		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client",
+		"sigs.k8s.io/controller-runtime/pkg/log",
 	}
 	// edge is what the rooms that talk to Kubernetes use.
-	edge = []string{"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/..."}
+	edge = []string{
+		"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/...",
+	}
 
 	clients = []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}
 	kinds   = []string{"k8s.io/api/..."}

@@ -16,11 +16,13 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestTheAPIKnowsWhatTheTableKnows: what a profile may say of runtimes, their variants and settings is the table of internal/runtimes, in
-// every place of the CRDs that API servers hold people to.
+// TestTheAPIKnowsWhatTheTableKnows: what a profile may say of runtimes, their variants and settings is the table of
+// internal/runtimes, in every place of the CRDs that API servers hold people to.
 func TestTheAPIKnowsWhatTheTableKnows(t *testing.T) {
 	want := tableEnums()
-	for _, file := range []string{"config/crd/bases/memfit.dev_memoryprofiles.yaml", "config/crd/bases/memfit.dev_clustermemoryprofiles.yaml"} {
+	for _, file := range []string{
+		"config/crd/bases/memfit.dev_memoryprofiles.yaml", "config/crd/bases/memfit.dev_clustermemoryprofiles.yaml",
+	} {
 		var crd map[string]any
 		if err := yaml.Unmarshal(read(t, file), &crd); err != nil {
 			t.Fatal(err)
@@ -93,7 +95,8 @@ func texts(list any) (out []string) {
 	return out
 }
 
-// TestVariantsBelongToTheirRuntimes: the CEL rule of the API, which is written by hand, names the runtimes that have variants.
+// TestVariantsBelongToTheirRuntimes: the CEL rule of the API, which is written by hand, names the runtimes that have
+// variants.
 func TestVariantsBelongToTheirRuntimes(t *testing.T) {
 	var types []string
 	for _, r := range runtimes.All() {
@@ -121,8 +124,8 @@ func TestARuntimeIsOneFile(t *testing.T) {
 	}
 }
 
-// TestNobodyElseAsksForARuntime: what is special about one runtime is a column of the table. An "if" on its name somewhere else is a
-// second place to change, which nobody who adds a runtime knows of.
+// TestNobodyElseAsksForARuntime: what is special about one runtime is a column of the table. An "if" on its name
+// somewhere else is a second place to change, which nobody who adds a runtime knows of.
 func TestNobodyElseAsksForARuntime(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/runtimes" {
@@ -132,7 +135,8 @@ func TestNobodyElseAsksForARuntime(t *testing.T) {
 			t.Errorf("%s asks for %s: add a column to the table in internal/runtimes and ask for that", f, name)
 		}
 	}
-	const source = "package p\n\n// NodeJS\nvar a = v1alpha1.RuntimeNodeJS == \"JVM\" || v1alpha1.RuntimeAuto == \"a JVM\"\n"
+	const source = "package p\n\n// NodeJS\nvar a = v1alpha1.RuntimeNodeJS == \"JVM\" || v1alpha1.RuntimeAuto == \"a " +
+		"JVM\"\n"
 	if got, want := runtimesNamed(source), []string{"RuntimeNodeJS", `"JVM"`}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
@@ -144,7 +148,8 @@ func shipped(file string) bool {
 	return slices.Contains([]string{"cmd", "controllers", "internal", "webhooks"}, top)
 }
 
-// runtimesNamed are the constants and texts of a source file that name one runtime; Auto, which is none, does not count.
+// runtimesNamed are the constants and texts of a source file that name one runtime; Auto, which is none, does not
+// count.
 func runtimesNamed(source string) (found []string) {
 	var names []string
 	for _, r := range runtimes.All() {

@@ -87,7 +87,10 @@ func TestNoRegistryHosts(t *testing.T) {
 		content := bytes.ToLower(read(t, f))
 		for _, host := range hosts {
 			if before, _, found := bytes.Cut(content, []byte(host)); found {
-				t.Errorf("%s:%d names the registry host %s: leave it to the client's own settings", f, 1+bytes.Count(before, []byte("\n")), host)
+				t.Errorf(
+					"%s:%d names the registry host %s: leave it to the client's own settings", f, 1+bytes.Count(before, []byte("\n")),
+					host,
+				)
 			}
 		}
 	}

@@ -41,11 +41,14 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Sign makes a certificate and its key, in PEM form, for a client of that common name or a server at 127.0.0.1 and these names in DNS.
+// Sign makes a certificate and its key, in PEM form, for a client of that common name or a server at 127.0.0.1 and
+// these names in DNS.
 func (a *Authority) Sign(t testing.TB, name string, hosts ...string) (certificate, key []byte) {
 	t.Helper()
 	own, leaf := newKey(t), template(name)
-	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{
+		x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+	}
 	leaf.IPAddresses, leaf.DNSNames = []net.IP{net.IPv4(127, 0, 0, 1)}, hosts
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.certificate, &own.PublicKey, a.key)
 	if err != nil {
@@ -55,7 +58,9 @@ func (a *Authority) Sign(t testing.TB, name string, hosts ...string) (certificat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(
+		&pem.Block{Type: "PRIVATE KEY", Bytes: private},
+	)
 }
 
 // Write signs a certificate and writes it and its key into a folder, as NAME.crt and NAME.key.

@@ -19,7 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// TestPublishedVPAFigures holds the simulator to an independent one: same rules, same packages, same traces, same figures.
+// TestPublishedVPAFigures holds the simulator to an independent one: same rules, same packages, same traces, same
+// figures.
 func TestPublishedVPAFigures(t *testing.T) {
 	dir := os.Getenv("TRACES")
 	if dir == "" {
@@ -45,7 +46,10 @@ func TestPublishedVPAFigures(t *testing.T) {
 			digits = 100
 		}
 		if got := math.Round(o.SlackTotal()*digits) / digits; o.Kills() != want.kills || got != want.slack {
-			t.Errorf("%s, floor %v: %d kills, slack %v; published are %d and %v", want.set, want.floor, o.Kills(), got, want.kills, want.slack)
+			t.Errorf(
+				"%s, floor %v: %d kills, slack %v; published are %d and %v", want.set, want.floor, o.Kills(), got, want.kills,
+				want.slack,
+			)
 		}
 	}
 }
@@ -130,7 +134,8 @@ func TestTracesAreReadWhateverTheirOrder(t *testing.T) {
 	}
 }
 
-// TestTheBacktestSeesOnlyWhatAClusterWould: no sample above the limit reaches the history, and the ledger forgets as the real one does.
+// TestTheBacktestSeesOnlyWhatAClusterWould: no sample above the limit reaches the history, and the ledger forgets as
+// the real one does.
 func TestTheBacktestSeesOnlyWhatAClusterWould(t *testing.T) {
 	m := newMemfit(recommend.Balanced)
 	s := Generate(1).Series[17] // a spiky one

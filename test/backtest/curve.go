@@ -12,15 +12,18 @@ import (
 // trade is what a policy costs on one set: memory held for nothing in GiB-days, and kills.
 type trade struct{ slack, kills float64 }
 
-// curve is the best that the settings of one product do: the lower left edge of the convex hull of their trades, leanest first. Between two
-// settings a fleet can be divided, so that the line between them can be had, too; and a straight edge is what a price per kill chooses from:
-// one curve is below another everywhere when it is cheaper at every price.
+// curve is the best that the settings of one product do: the lower left edge of the convex hull of their trades,
+// leanest first. Between two settings a fleet can be divided, so that the line between them can be had, too; and a
+// straight edge is what a price per kill chooses from: one curve is below another everywhere when it is cheaper at
+// every price.
 type curve []trade
 
 // newCurve leaves out what is worse than a mix of two others.
 func newCurve(all []trade) (c curve) {
 	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b trade) int { return cmp.Or(cmp.Compare(a.slack, b.slack), cmp.Compare(a.kills, b.kills)) })
+	slices.SortFunc(
+		all, func(a, b trade) int { return cmp.Or(cmp.Compare(a.slack, b.slack), cmp.Compare(a.kills, b.kills)) },
+	)
 	for _, t := range all {
 		if len(c) > 0 && t.kills >= c[len(c)-1].kills {
 			continue // more memory for no fewer kills
@@ -38,7 +41,8 @@ func (t trade) line(u trade, slack float64) float64 {
 	return t.kills + (u.kills-t.kills)*(slack-t.slack)/(u.slack-t.slack)
 }
 
-// at is the kills that a slack buys: none can be had below the leanest setting, and more than the widest one holds helps no further.
+// at is the kills that a slack buys: none can be had below the leanest setting, and more than the widest one holds
+// helps no further.
 func (c curve) at(slack float64) float64 {
 	if len(c) == 0 || slack < c[0].slack {
 		return math.Inf(1)
@@ -51,8 +55,8 @@ func (c curve) at(slack float64) float64 {
 	return c[len(c)-1].kills
 }
 
-// below says whether c has fewer kills than other at every slack from its leanest setting to widest; where other has none, none is as good.
-// Both curves are straight between their corners, so that the corners decide.
+// below says whether c has fewer kills than other at every slack from its leanest setting to widest; where other has
+// none, none is as good. Both curves are straight between their corners, so that the corners decide.
 func (c curve) below(other curve, widest float64) bool {
 	for _, slack := range c.corners(other) {
 		if mine, theirs := c.at(slack), other.at(slack); slack <= widest && mine >= theirs && mine > 0 {
@@ -62,8 +66,8 @@ func (c curve) below(other curve, widest float64) bool {
 	return true
 }
 
-// area is how many kills fewer c has than other, times GiB-days, over the slacks that both can have: within c's own range, and beyond its
-// widest setting, where it has what it has there.
+// area is how many kills fewer c has than other, times GiB-days, over the slacks that both can have: within c's own
+// range, and beyond its widest setting, where it has what it has there.
 func (c curve) area(other curve) (within, beyond float64) {
 	widest := c[len(c)-1].slack
 	corners := slices.DeleteFunc(c.corners(other), func(slack float64) bool { return slack < other[0].slack })

@@ -12,7 +12,8 @@ import (
 	"os"
 )
 
-// The generated set: ten patterns people know from their dashboards, a few containers of each, two months at a sample per five minutes.
+// The generated set: ten patterns people know from their dashboards, a few containers of each, two months at a sample
+// per five minutes.
 const (
 	generatedDays  = 63
 	generatedStep  = 300
@@ -164,8 +165,8 @@ func Generate(seed uint64) Set {
 	return set
 }
 
-// sampled gives a shape a size between 24 MiB and 4 GiB and the noise of a live process: half a percent up to three, correlated over
-// about half an hour.
+// sampled gives a shape a size between 24 MiB and 4 GiB and the noise of a live process: half a percent up to three,
+// correlated over about half an hour.
 func sampled(r *rand.Rand, demand shape) []Point {
 	base := 24 * math.Pow(4096./24, r.Float64()) * (1 << 20)
 	noise, drift := between(r, 0.005, 0.03), 0.

@@ -5,8 +5,8 @@ package main
 
 import "crypto/sha256"
 
-// Halves splits a set by a hash of the series' names: one half to choose constants on, and one to report. Who looks at the second to choose
-// a constant has no data left that tells a rule from a lucky fit.
+// Halves splits a set by a hash of the series' names: one half to choose constants on, and one to report. Who looks at
+// the second to choose a constant has no data left that tells a rule from a lucky fit.
 func Halves(set Set) (tuning, reporting Set) {
 	tuning.Name, reporting.Name = set.Name, set.Name
 	for _, s := range set.Series {
@@ -19,8 +19,8 @@ func Halves(set Set) (tuning, reporting Set) {
 	return tuning, reporting
 }
 
-// coin is heads for about half of all names, and always the same for one. Names of a set differ in a digit or two, which simpler hashes do
-// not spread.
+// coin is heads for about half of all names, and always the same for one. Names of a set differ in a digit or two,
+// which simpler hashes do not spread.
 func coin(name string) bool {
 	sum := sha256.Sum256([]byte(name))
 	return sum[0]%2 == 0

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// prices of a kill in GiB-days at which total costs are told: from one with a retry to one that somebody is woken up for.
+// prices of a kill in GiB-days at which total costs are told: from one with a retry to one that somebody is woken up
+// for.
 var prices = []float64{1, 2, 5, 10, 20, 50}
 
 // Verdict is memfit beside VPA on the reporting half of one set.
@@ -71,7 +72,10 @@ func (v Verdict) Held() (claims []string) {
 // Print writes the lines that scripts read.
 func (v Verdict) Print(w io.Writer) {
 	within, beyond := v.mine.area(v.vpa)
-	fmt.Fprintf(w, "set=%s area=%.1f area_beyond=%.1f held=%s\n", v.Set, within, beyond, strings.ReplaceAll(strings.Join(v.Held(), ","), " ", "@"))
+	fmt.Fprintf(
+		w, "set=%s area=%.1f area_beyond=%.1f held=%s\n", v.Set, within, beyond,
+		strings.ReplaceAll(strings.Join(v.Held(), ","), " ", "@"),
+	)
 	for _, price := range prices {
 		cheapest := v.vpa.cheapest(price)
 		for _, policy := range slices.Sorted(maps.Keys(v.trades)) {

@@ -31,7 +31,8 @@ func TestACurveIsTheLowerLeftEdge(t *testing.T) {
 	}
 }
 
-// TestALowerCurveIsCheaperAtEveryPrice is why curves are convex: to be below is the same as to be cheaper, whatever a kill costs.
+// TestALowerCurveIsCheaperAtEveryPrice is why curves are convex: to be below is the same as to be cheaper, whatever a
+// kill costs.
 func TestALowerCurveIsCheaperAtEveryPrice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	draw := func() (all []trade) {
@@ -73,7 +74,9 @@ func TestTheAreaBetweenCurves(t *testing.T) {
 func verdict(set string, trades map[string]trade) Verdict {
 	var outcomes []Outcome
 	for policy, t := range trades {
-		outcomes = append(outcomes, Outcome{Policy: policy, Results: []Result{{Kills: int(t.kills), Slack: t.slack * gibDay, Demand: 1}}})
+		outcomes = append(
+			outcomes, Outcome{Policy: policy, Results: []Result{{Kills: int(t.kills), Slack: t.slack * gibDay, Demand: 1}}},
+		)
 	}
 	return Judge(set, outcomes)
 }
@@ -87,7 +90,9 @@ func TestAClaimThatIsLostIsNamed(t *testing.T) {
 	}
 	good, narrow, bad := with(trade{3, 3}, trade{7, 0}), with(trade{3, 3}, trade{5, 2}), with(trade{3, 3}, trade{9, 2})
 	path := filepath.Join(t.TempDir(), "held.txt")
-	if err := os.WriteFile(path, []byte("# words\ns: postures, curve, cost 1, # and more\n\nother: curve\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		path, []byte("# words\ns: postures, curve, cost 1, # and more\n\nother: curve\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	before, err := readHeld(path)
@@ -129,7 +134,9 @@ func TestHalvesAreEveryNameOnce(t *testing.T) {
 		seen[s.Name]++
 	}
 	if n := len(tuning.Series); len(seen) != len(set.Series) || n < len(set.Series)/4 || n > len(set.Series)*3/4 {
-		t.Errorf("%d series in one half, %d in the other, %d names of %d", n, len(reporting.Series), len(seen), len(set.Series))
+		t.Errorf(
+			"%d series in one half, %d in the other, %d names of %d", n, len(reporting.Series), len(seen), len(set.Series),
+		)
 	}
 }
 
@@ -143,7 +150,8 @@ func TestTheDefaultFlagsAreVPAs(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsWeighed: a constant that is added to the model, but for the prices of other postures, appears in the table.
+// TestEveryConstantIsWeighed: a constant that is added to the model, but for the prices of other postures, appears in
+// the table.
 func TestEveryConstantIsWeighed(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range constants {

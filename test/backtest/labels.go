@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// labels are names beside points, moved so that no two of them lie on each other or on a point: policies that are about as good stand
-// close together, and they are what somebody compares.
+// labels are names beside points, moved so that no two of them lie on each other or on a point: policies that are about
+// as good stand close together, and they are what somebody compares.
 type labels struct {
 	at    plotter.XYs
 	names []string
@@ -23,7 +23,9 @@ type labels struct {
 
 // Plot implements plot.Plotter: where a label fits is known only when the size of the picture is.
 func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
-	style := text.Style{Color: p.Title.TextStyle.Color, Font: p.X.Tick.Label.Font, YAlign: draw.YCenter, Handler: p.TextHandler}
+	style := text.Style{
+		Color: p.Title.TextStyle.Color, Font: p.X.Tick.Label.Font, YAlign: draw.YCenter, Handler: p.TextHandler,
+	}
 	x, y := p.Transforms(&c)
 	var points, sizes []vg.Point
 	for i, at := range l.at {
@@ -42,7 +44,8 @@ func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
 // gap is between a point, whose mark has a radius of 3 points, and its label.
 const gap = vg.Length(5)
 
-// placed finds a box for each label: the nearest place to its point that is free and inside the area, else the nearest that is inside.
+// placed finds a box for each label: the nearest place to its point that is free and inside the area, else the nearest
+// that is inside.
 func placed(points, sizes []vg.Point, area vg.Rectangle) []vg.Rectangle {
 	var taken []vg.Rectangle
 	for _, at := range points {

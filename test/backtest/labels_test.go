@@ -14,7 +14,10 @@ import (
 // TestLabelsLieBesideEachOther: eight policies, some with the same result, in a picture of 14 by 9 cm.
 func TestLabelsLieBesideEachOther(t *testing.T) {
 	area := vg.Rectangle{Max: vg.Point{X: 400, Y: 220}}
-	points := []vg.Point{{X: 250, Y: 20}, {X: 258, Y: 20}, {X: 250, Y: 20}, {X: 230, Y: 70}, {X: 255, Y: 66}, {X: 398, Y: 24}, {X: 200, Y: 219}, {X: 1, Y: 1}}
+	points := []vg.Point{
+		{X: 250, Y: 20}, {X: 258, Y: 20}, {X: 250, Y: 20}, {X: 230, Y: 70}, {X: 255, Y: 66}, {X: 398, Y: 24},
+		{X: 200, Y: 219}, {X: 1, Y: 1},
+	}
 	sizes := make([]vg.Point, len(points))
 	for i := range sizes {
 		sizes[i] = vg.Point{X: 80, Y: 12}
@@ -44,8 +47,9 @@ func TestCurveIsDrawn(t *testing.T) {
 		file = to
 	}
 	err := drawCurve(file, verdict("nezha-pods", map[string]trade{
-		"memfit": {3.9, 6}, "memfit-frugal": {3.5, 8}, "memfit-cautious": {4.9, 3}, "vpa": {5.3, 4}, "vpa-p90-m40-f250": {7.9, 1},
-		"naive20": {3.3, 17}, "clairvoyant": {1.7, 0},
+		"memfit": {3.9, 6}, "memfit-frugal": {3.5, 8}, "memfit-cautious": {4.9, 3}, "vpa": {5.3, 4},
+		"vpa-p90-m40-f250": {7.9, 1},
+		"naive20":          {3.3, 17}, "clairvoyant": {1.7, 0},
 	}))
 	if err != nil {
 		t.Fatal(err)

@@ -22,12 +22,16 @@ func main() {
 }
 
 func run() error {
-	traces := flag.String("traces", "", "directories with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes), separated by commas")
+	traces := flag.String(
+		"traces", "", "directories with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes), separated by commas",
+	)
 	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
 	out := flag.String("out", "", "directory for plots, tables and the generated sets; empty for none")
 	check := flag.String("check", "", "fail when a claim that this file says was held is lost; see held.txt")
 	vary := flag.Bool("variants", false, "judge parts and stretched copies of every set as well; they are not drawn")
-	weigh := flag.Bool("sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else")
+	weigh := flag.Bool(
+		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
+	)
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)

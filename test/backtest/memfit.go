@@ -11,13 +11,15 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// ledgerDetail is the number of kills the OOM ledger keeps in detail; Evaluate never sees more in a cluster, so neither does it here.
+// ledgerDetail is the number of kills the OOM ledger keeps in detail; Evaluate never sees more in a cluster, so neither
+// does it here.
 const ledgerDetail = 20
 
 // traceNode is larger than anything in the traces: on which machines they were taken is not known.
 const traceNode = 4096 * memory.GiB
 
-// memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger, Evaluate on both.
+// memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger,
+// Evaluate on both.
 type memfit struct {
 	policy  recommend.Policy
 	model   recommend.Model
@@ -50,7 +52,9 @@ func (m *memfit) Observe(at time.Time, use, limit int64) {
 
 func (m *memfit) Killed(at time.Time, limit int64) {
 	kill := memory.OOMKill{
-		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Proven: true, Peak: m.peak, // in the simulator every limit is in force
+		// in the simulator every limit is in force
+		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Proven: true,
+		Peak:       m.peak,
 		Confidence: memory.High, Evidence: "simulated",
 	}
 	if !m.started.IsZero() {

@@ -29,7 +29,8 @@ func (r *Report) Add(outcomes []Outcome, v Verdict) {
 	r.verdicts = append(r.verdicts, v)
 }
 
-// chosen are the series of a set worth a picture: where VPA was killed most, where memfit was, and where memfit held most for nothing.
+// chosen are the series of a set worth a picture: where VPA was killed most, where memfit was, and where memfit held
+// most for nothing.
 func (r *Report) chosen(set Set) []int {
 	of := func(policy string) []Result {
 		for _, o := range r.outcomes {

@@ -68,7 +68,8 @@ func Run(set Set, c contender) Outcome {
 	return o
 }
 
-// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA are points of a curve.
+// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA are
+// points of a curve.
 func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
 	for _, c := range slices.Concat(contenders, vpaVariants()) {
 		o := Run(set, c)

@@ -34,12 +34,14 @@ var constants = []struct {
 	{"GrowthPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GrowthPercent, by) }},
 	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
 	{"RememberedPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RememberedPercent, by) }},
-	{"sizing.headroomPercent", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.HeadroomPercent, by) }},
+	{"sizing.headroomPercent",
+		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.HeadroomPercent, by) }},
 	{"oom.factorPercent - 100", func(_ *recommend.Model, p *recommend.Policy, by float64) {
 		p.OOMFactorPercent = 100 + int32(math.Round(by*float64(p.OOMFactorPercent-100)))
 	}},
 	{"oom.minIncrease", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.OOMMinIncrease, by) }},
-	{"sizing.minChangePercent", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.MinChangePercent, by) }},
+	{"sizing.minChangePercent",
+		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.MinChangePercent, by) }},
 }
 
 // scale multiplies a whole number.
@@ -50,8 +52,9 @@ func priceOfDefault() float64 {
 	return float64(recommend.DefaultModel().Balanced.Fixed) / float64(memory.GiB)
 }
 
-// Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less and a quarter more of it.
-// Each set counts the same: it is the geometric mean over sets of what the cost of each changes by.
+// Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less
+// and a quarter more of it. Each set counts the same: it is the geometric mean over sets of what the cost of each
+// changes by.
 func Sensitivity(w io.Writer, sets []Set) {
 	var halves [2][]Set
 	for _, set := range sets {

@@ -102,8 +102,8 @@ func (r *Result) apply(want, limit int64) int64 {
 	return want
 }
 
-// duration is how many seconds point i stands for: until the next one, at most an hour, so that a hole in the trace does not count as
-// use. The last point stands for as long as the one before it.
+// duration is how many seconds point i stands for: until the next one, at most an hour, so that a hole in the trace
+// does not count as use. The last point stands for as long as the one before it.
 func duration(points []Point, i int) int64 {
 	switch {
 	case i+1 < len(points):

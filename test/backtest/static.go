@@ -5,7 +5,8 @@ package main
 
 import "time"
 
-// clairvoyant knows the peak of the whole series from the start: the best a limit that never changes can do without a kill.
+// clairvoyant knows the peak of the whole series from the start: the best a limit that never changes can do without a
+// kill.
 type clairvoyant struct{ peak int64 }
 
 // Start looks into the future.

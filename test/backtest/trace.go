@@ -35,8 +35,8 @@ type Set struct {
 	Series []Series
 }
 
-// FindSets lists the trace files of a directory by name: NAME.csv.gz and NAME.csv with the header "series,unix_seconds,bytes".
-// CSV files with another header (limits, labels) are left out.
+// FindSets lists the trace files of a directory by name: NAME.csv.gz and NAME.csv with the header
+// "series,unix_seconds,bytes". CSV files with another header (limits, labels) are left out.
 func FindSets(dir string) ([]string, error) {
 	var files []string
 	for _, pattern := range []string{"*.csv.gz", "*.csv"} {

@@ -13,7 +13,8 @@ type variant struct {
 	of   func(Series) []Point
 }
 
-// variants are what -variants replays beside each set: data that no constant was chosen on, to tell a rule from a lucky fit.
+// variants are what -variants replays beside each set: data that no constant was chosen on, to tell a rule from a lucky
+// fit.
 var variants = []variant{
 	{"first-half", func(s Series) []Point { return s.Points[:len(s.Points)/2] }},
 	{"second-half", func(s Series) []Point { return s.Points[len(s.Points)/2:] }},

@@ -11,7 +11,8 @@ import (
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/model"
 )
 
-// vpa is the Vertical Pod Autoscaler's recommender: its own histogram, OOM handling and estimators, fed sample by sample.
+// vpa is the Vertical Pod Autoscaler's recommender: its own histogram, OOM handling and estimators, fed sample by
+// sample.
 type vpa struct {
 	container   *model.ContainerState
 	aggregate   *model.AggregateContainerState
@@ -22,13 +23,15 @@ type vpa struct {
 func vpaDefaults() logic.RecommendationConfig {
 	return logic.RecommendationConfig{
 		SafetyMarginFraction: 0.15, PodMinCPUMillicores: 25, PodMinMemoryMb: 250,
-		TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95, ConfidenceIntervalCPU: 24 * time.Hour,
-		TargetMemoryPercentile: 0.9, LowerBoundMemoryPercentile: 0.5, UpperBoundMemoryPercentile: 0.95, ConfidenceIntervalMemory: 24 * time.Hour,
+		TargetCPUPercentile: 0.9, LowerBoundCPUPercentile: 0.5, UpperBoundCPUPercentile: 0.95,
+		ConfidenceIntervalCPU:  24 * time.Hour,
+		TargetMemoryPercentile: 0.9, LowerBoundMemoryPercentile: 0.5, UpperBoundMemoryPercentile: 0.95,
+		ConfidenceIntervalMemory: 24 * time.Hour,
 	}
 }
 
-// flags are those of VPA's recommender that move a limit: --target-memory-percentile, --recommendation-margin-fraction and
-// --pod-recommendation-min-memory-mb.
+// flags are those of VPA's recommender that move a limit: --target-memory-percentile, --recommendation-margin-fraction
+// and --pod-recommendation-min-memory-mb.
 type flags struct{ percentile, margin, floorMiB float64 }
 
 // vpaFlagDefaults are those of v1.8.1; a test compares them with [vpaDefaults].
@@ -68,13 +71,18 @@ func newVPA(f flags) *vpa {
 
 // Observe feeds memory and, because VPA counts confidence in CPU samples, a small steady CPU use.
 func (v *vpa) Observe(at time.Time, use, _ int64) {
-	v.container.AddSample(&model.ContainerUsageSample{MeasureStart: at, Usage: model.ResourceAmount(use), Resource: model.ResourceMemory})
-	v.container.AddSample(&model.ContainerUsageSample{MeasureStart: at, Usage: model.CPUAmountFromCores(0.01), Resource: model.ResourceCPU})
+	v.container.AddSample(
+		&model.ContainerUsageSample{MeasureStart: at, Usage: model.ResourceAmount(use), Resource: model.ResourceMemory},
+	)
+	v.container.AddSample(
+		&model.ContainerUsageSample{MeasureStart: at, Usage: model.CPUAmountFromCores(0.01), Resource: model.ResourceCPU},
+	)
 }
 
 // Killed records the OOM as VPA's observer does, with the request; here request and limit are the same.
 func (v *vpa) Killed(at time.Time, limit int64) {
-	_ = v.container.RecordOOM(at, model.ResourceAmount(limit)) // refused only when older than a day, which cannot happen in order
+	// refused only when older than a day, which cannot happen in order
+	_ = v.container.RecordOOM(at, model.ResourceAmount(limit))
 }
 
 // Limit is VPA's target. Before its first sample it has no recommendation.

@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget holds code that reads what somebody else wrote to the memory and the processor time it may take. Both are counted, not
-// waited for: bytes allocated by this process, and processor time of this very thread, so that a busy machine changes neither.
+// Package budget holds code that reads what somebody else wrote to the memory and the processor time it may take. Both
+// are counted, not waited for: bytes allocated by this process, and processor time of this very thread, so that a busy
+// machine changes neither.
 package budget
 
 import (
@@ -14,14 +15,15 @@ import (
 
 // Budget is what an input may cost.
 type Budget struct {
-	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes. Less than 64 KiB is luck: the machinery of a
-	// test and of a fuzzer allocates some KB meanwhile.
+	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes. Less than 64 KiB is luck:
+	// the machinery of a test and of a fuzzer allocates some KB meanwhile.
 	Bytes, PerByte int
 	// CPU is processor time for an input of any size that is allowed, on a slow machine.
 	CPU time.Duration
 }
 
-// Check runs f, which reads an input of so many bytes, and fails the test when that takes more than the budget. No other test may run meanwhile.
+// Check runs f, which reads an input of so many bytes, and fails the test when that takes more than the budget. No
+// other test may run meanwhile.
 func Check(t testing.TB, b Budget, input int, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -40,7 +42,10 @@ func Check(t testing.TB, b Budget, input int, f func()) {
 		t.Errorf("an input of %d bytes allocates %d bytes, and may allocate %d", input, allocated, allowed)
 	}
 	if input >= 1<<20 {
-		t.Logf("%d bytes: %s of processor time, %d bytes allocated for each", input, took.Round(100*time.Microsecond), allocated/uint64(input))
+		t.Logf(
+			"%d bytes: %s of processor time, %d bytes allocated for each", input, took.Round(100*time.Microsecond),
+			allocated/uint64(input),
+		)
 	}
 }
 

@@ -20,7 +20,9 @@ func Namespace(name string, annotations ...string) *corev1.Namespace {
 
 // ControllerRef is a reference to the owner that controls.
 func ControllerRef(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}
+	return metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
+	}
 }
 
 // Deployment is a Deployment with annotations of its own, given as key, value, key, value.
@@ -37,7 +39,8 @@ func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": d.Name, "pod-template-hash": hash}
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: labels, OwnerReferences: []metav1.OwnerReference{ControllerRef(d, "apps/v1", "Deployment")},
+			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ControllerRef(d, "apps/v1", "Deployment")},
 		},
 		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels)},
 	}
@@ -47,7 +50,9 @@ func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 func CronJob(namespace, name string, annotations ...string) *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: with(nil, annotations)},
-		Spec:       batchv1.CronJobSpec{Schedule: "0 0 31 2 *", Suspend: new(true), JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(name)}},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "0 0 31 2 *", Suspend: new(true), JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(name)},
+		},
 	}
 }
 
@@ -74,7 +79,9 @@ func template(labels map[string]string) corev1.PodTemplateSpec {
 }
 
 // Profile is a MemoryProfile for a runtime.
-func Profile(namespace, name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec)) *v1alpha1.MemoryProfile {
+func Profile(
+	namespace, name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec),
+) *v1alpha1.MemoryProfile {
 	p := &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	p.Spec.Runtime.Type = runtime
 	for _, edit := range edits {
@@ -84,7 +91,9 @@ func Profile(namespace, name string, runtime v1alpha1.RuntimeType, edits ...func
 }
 
 // ClusterProfile is a ClusterMemoryProfile for a runtime.
-func ClusterProfile(name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec)) *v1alpha1.ClusterMemoryProfile {
+func ClusterProfile(
+	name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec),
+) *v1alpha1.ClusterMemoryProfile {
 	p := &v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.Runtime.Type = runtime
 	for _, edit := range edits {

@@ -96,8 +96,9 @@ func edit(containers *[]corev1.Container, statuses *[]corev1.ContainerStatus, na
 		at = len(*containers)
 		*containers = append(*containers, corev1.Container{Name: name, Image: "registry.example/" + name + ":1"})
 		*statuses = append(*statuses, corev1.ContainerStatus{
-			Name: name, Image: "registry.example/" + name + ":1", ContainerID: "containerd://" + name + "-0", Ready: true, Started: new(true),
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			Name: name, Image: "registry.example/" + name + ":1", ContainerID: "containerd://" + name + "-0", Ready: true,
+			Started: new(true),
+			State:   corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		})
 	}
 	for _, o := range options {
@@ -144,7 +145,12 @@ func EnvVar(v corev1.EnvVar) ContainerOption {
 // EnvFrom adds a ConfigMap as a source of environment variables.
 func EnvFrom(configMap string) ContainerOption {
 	return func(c *corev1.Container, _ *corev1.ContainerStatus) {
-		c.EnvFrom = append(c.EnvFrom, corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}})
+		c.EnvFrom = append(
+			c.EnvFrom,
+			corev1.EnvFromSource{
+				ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}},
+			},
+		)
 	}
 }
 
@@ -167,7 +173,8 @@ func Started(at time.Time) ContainerOption {
 	}
 }
 
-// OOMKilled says that the kernel killed the instance at this time, and that the kubelet started the next one a second later.
+// OOMKilled says that the kernel killed the instance at this time, and that the kubelet started the next one a second
+// later.
 func OOMKilled(at time.Time) ContainerOption { return Died(at, "OOMKilled", 137) }
 
 // Died says that an instance ended, and that the kubelet started the next one a second later.
@@ -178,11 +185,14 @@ func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 			started = s.State.Running.StartedAt.Time
 		}
 		s.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			Reason: reason, ExitCode: exitCode, StartedAt: metav1.NewTime(started), FinishedAt: metav1.NewTime(at), ContainerID: s.ContainerID,
+			Reason: reason, ExitCode: exitCode, StartedAt: metav1.NewTime(started), FinishedAt: metav1.NewTime(at),
+			ContainerID: s.ContainerID,
 		}}
 		s.RestartCount++
 		s.ContainerID = fmt.Sprintf("containerd://%s-%d", c.Name, s.RestartCount)
-		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at.Add(time.Second))}}
+		s.State = corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at.Add(time.Second))},
+		}
 	}
 }
 
@@ -190,7 +200,8 @@ func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 func Ended(at time.Time, reason string, exitCode int32) ContainerOption {
 	return func(_ *corev1.Container, s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			Reason: reason, ExitCode: exitCode, StartedAt: metav1.NewTime(at.Add(-time.Minute)), FinishedAt: metav1.NewTime(at), ContainerID: s.ContainerID,
+			Reason: reason, ExitCode: exitCode, StartedAt: metav1.NewTime(at.Add(-time.Minute)), FinishedAt: metav1.NewTime(at),
+			ContainerID: s.ContainerID,
 		}}
 		s.Ready, s.Started = false, new(false)
 	}

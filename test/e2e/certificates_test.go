@@ -77,24 +77,34 @@ func changeContainer(deployment *unstructured.Unstructured, change func(map[stri
 	Expect(unstructured.SetNestedSlice(deployment.Object, containers, path...)).To(Succeed())
 }
 
-// apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to somebody else.
+// apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to somebody
+// else.
 func apply(ctx context.Context, objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
-		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"), client.ForceOwnership)).
+		Expect(
+			k8s.Apply(
+				ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"), client.ForceOwnership,
+			),
+		).
 			To(Succeed(), "%s %s", o.GetKind(), o.GetName())
 	}
 }
 
 // exchange replaces one installation by the other, as docs/install.md says.
 //
-// With a context Gomega waits as long as that one does, and the one of a cleanup never ends: so the limits are written out.
+// With a context Gomega waits as long as that one does, and the one of a cleanup never ends: so the limits are written
+// out.
 func exchange(ctx context.Context, from, to []unstructured.Unstructured) {
 	GinkgoHelper()
 	key := client.ObjectKey{Namespace: systemNamespace, Name: managerName}
 	old := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	Expect(client.IgnoreNotFound(k8s.Delete(ctx, old, client.PropagationPolicy(metav1.DeletePropagationForeground)))).To(Succeed())
-	Eventually(func() error { return client.IgnoreNotFound(k8s.Get(ctx, key, old)) }).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	Expect(
+		client.IgnoreNotFound(k8s.Delete(ctx, old, client.PropagationPolicy(metav1.DeletePropagationForeground))),
+	).To(Succeed())
+	Eventually(
+		func() error { return client.IgnoreNotFound(k8s.Get(ctx, key, old)) },
+	).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	Eventually(func() []corev1.Pod { return managerPods(ctx) }).WithContext(ctx).WithTimeout(later).Should(BeEmpty())
 	for _, o := range from {
 		if !slices.ContainsFunc(to, func(other unstructured.Unstructured) bool {
@@ -113,7 +123,8 @@ func servingSecret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook-server-cert"}}
 }
 
-// publishedCA asks for both webhook configurations to trust the CA that is in the Secret. (cert-manager adds it to those before.)
+// publishedCA asks for both webhook configurations to trust the CA that is in the Secret. (cert-manager adds it to
+// those before.)
 func publishedCA(g Gomega, ctx context.Context) {
 	secret := servingSecret()
 	g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
@@ -147,14 +158,21 @@ var _ = Describe("without cert-manager", Serial, func() {
 		exchange(ctx, usual, own)
 
 		By("injecting")
-		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}))).To(Succeed())
+		Expect(
+			k8s.Create(
+				ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}),
+			),
+		).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, annotated))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
 		Expect(env(pod)).To(HaveKeyWithValue("GOMEMLIMIT", goLimit))
 		stillInjects := func(g Gomega, ctx context.Context) {
 			again := pod.DeepCopy()
-			again.ObjectMeta = metav1.ObjectMeta{Namespace: *namespace, GenerateName: "again-", Annotations: map[string]string{v1alpha1.ProfileAnnotation: profileName}}
+			again.ObjectMeta = metav1.ObjectMeta{
+				Namespace: *namespace, GenerateName: "again-",
+				Annotations: map[string]string{v1alpha1.ProfileAnnotation: profileName},
+			}
 			again.Spec.Containers[0].Env = nil
 			g.Expect(k8s.Create(ctx, again, client.DryRunAll)).To(Succeed())
 			g.Expect(env(again)).To(HaveKeyWithValue("GOMEMLIMIT", goLimit))
@@ -164,7 +182,9 @@ var _ = Describe("without cert-manager", Serial, func() {
 		secret := servingSecret()
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 		ca := secret.Data["ca.crt"]
-		Expect(k8s.Patch(ctx, secret, client.RawPatch(types.MergePatchType, []byte(`{"data":{"tls.crt":"bm9uZQ=="}}`)))).To(Succeed())
+		Expect(
+			k8s.Patch(ctx, secret, client.RawPatch(types.MergePatchType, []byte(`{"data":{"tls.crt":"bm9uZQ=="}}`))),
+		).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 			g.Expect(string(secret.Data["tls.crt"])).To(HavePrefix("-----BEGIN CERTIFICATE-----"))
@@ -177,7 +197,8 @@ var _ = Describe("without cert-manager", Serial, func() {
 		Eventually(publishedCA).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 		Expect(secret.Data["ca.crt"]).NotTo(Equal(ca))
-		Eventually(stillInjects).WithContext(ctx).WithTimeout(later).Should(Succeed()) // when the kubelet has shown the new files to the pods
+		// when the kubelet has shown the new files to the pods
+		Eventually(stillInjects).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("having had the rights it needs, and no restart")
 		for _, p := range managerPods(ctx) {

@@ -55,7 +55,9 @@ func workload(namespace, image, limit string, command []string, change func(*app
 					TerminationGracePeriodSeconds: &grace,
 					Containers: []corev1.Container{{
 						Name: "app", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Command: command,
-						Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}},
+						Resources: corev1.ResourceRequirements{
+							Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
+						},
 					}},
 				},
 			},
@@ -156,7 +158,11 @@ func managersReady(ctx context.Context) (int, error) {
 
 func managerPods(ctx context.Context) []corev1.Pod {
 	var list corev1.PodList
-	Expect(k8s.List(ctx, &list, client.InNamespace(systemNamespace), client.MatchingLabels{"control-plane": "controller-manager"})).To(Succeed())
+	Expect(
+		k8s.List(
+			ctx, &list, client.InNamespace(systemNamespace), client.MatchingLabels{"control-plane": "controller-manager"},
+		),
+	).To(Succeed())
 	return list.Items
 }
 
@@ -172,15 +178,21 @@ func killManagers(ctx context.Context) {
 // restartManagers replaces both replicas as an upgrade does, one by one, and waits for the end of it.
 func restartManagers(ctx context.Context) {
 	GinkgoHelper()
-	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"memfit.dev/restarted-by-e2e":%q}}}}}`, time.Now())
-	d, err := clientset.AppsV1().Deployments(systemNamespace).Patch(ctx, managerName, types.MergePatchType, patch, metav1.PatchOptions{})
+	patch := fmt.Appendf(
+		nil, `{"spec":{"template":{"metadata":{"annotations":{"memfit.dev/restarted-by-e2e":%q}}}}}`, time.Now(),
+	)
+	d, err := clientset.AppsV1().Deployments(systemNamespace).Patch(
+		ctx, managerName, types.MergePatchType, patch, metav1.PatchOptions{},
+	)
 	Expect(err).NotTo(HaveOccurred())
 	wanted := d.Generation
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
 		g.Expect(d.Status.ObservedGeneration).To(BeNumerically(">=", wanted))
 		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{2, 2, 2}))
-		g.Expect(managerPods(ctx)).To(HaveLen(2), "a replica that is ending is still the leader for some seconds, and knows what it knew")
+		g.Expect(managerPods(ctx)).To(
+			HaveLen(2), "a replica that is ending is still the leader for some seconds, and knows what it knew",
+		)
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
@@ -196,7 +208,10 @@ func dump(ctx context.Context, namespace string) {
 		}
 	}
 	for _, p := range list.Items {
-		GinkgoWriter.Printf("pod %s: %s annotations=%v env=%v status=%+v\n", p.Name, p.Status.Phase, p.Annotations, env(&p), p.Status.ContainerStatuses)
+		GinkgoWriter.Printf(
+			"pod %s: %s annotations=%v env=%v status=%+v\n", p.Name, p.Status.Phase, p.Annotations, env(&p),
+			p.Status.ContainerStatuses,
+		)
 		GinkgoWriter.Println(logs(ctx, &p))
 	}
 	for _, r := range recs.Items {

@@ -42,7 +42,9 @@ func readyPods(ctx context.Context, namespace string, n int) []corev1.Pod {
 		live = pods(ctx, namespace)
 		g.Expect(live).To(HaveLen(n))
 		for i := range live {
-			g.Expect(live[i].Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))))
+			g.Expect(live[i].Status.Conditions).To(
+				ContainElement(And(HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))),
+			)
 		}
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	return live
@@ -82,7 +84,9 @@ var _ = Describe("memory that drifts", func() {
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", keepsWhenTold}, replicated(5, nil)))).To(Succeed())
+		Expect(
+			k8s.Create(ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", keepsWhenTold}, replicated(5, nil))),
+		).To(Succeed())
 		all := readyPods(ctx, *namespace, 5)
 		outlier := all[2].Name
 
@@ -98,7 +102,9 @@ var _ = Describe("memory that drifts", func() {
 		Expect(rec.Status.Containers[0].Shape).To(Or(BeNil(), HaveField("OutlierPods", BeEmpty())))
 
 		By("telling one of them to keep 96 MiB")
-		Eventually(func() (string, error) { return getFrom(ctx, &all[2], 8080, "/retain") }).WithContext(ctx).Should(Equal("1"))
+		Eventually(
+			func() (string, error) { return getFrom(ctx, &all[2], 8080, "/retain") },
+		).WithContext(ctx).Should(Equal("1"))
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -111,7 +117,9 @@ var _ = Describe("memory that drifts", func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("reading it where people look first: on the pod")
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Pod", outlier, "OutlierReplica").Should(HaveLen(1))
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Pod", outlier, "OutlierReplica",
+		).Should(HaveLen(1))
 		for i := range all {
 			if all[i].Name != outlier {
 				Expect(eventsAbout(ctx, *namespace, "Pod", all[i].Name, "OutlierReplica")).To(BeEmpty())
@@ -155,6 +163,8 @@ var _ = Describe("memory that drifts", func() {
 		rec, err := recommendation(ctx, *namespace)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(rec.Status.OOMKills).To(BeZero(), "nothing was killed")
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "RestartedForMemory").Should(HaveLen(1))
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Deployment", "web", "RestartedForMemory",
+		).Should(HaveLen(1))
 	}, SpecTimeout(16*time.Minute))
 })

@@ -42,7 +42,8 @@ func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
 	})
 }
 
-// healthy: so many pods run, the kubelet says that container and pod have the limit that is asked for, and none restarts any more.
+// healthy: so many pods run, the kubelet says that container and pod have the limit that is asked for, and none
+// restarts any more.
 func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
 	g.Expect(live).To(HaveLen(n))
 	for i := range live {
@@ -154,7 +155,9 @@ var _ = Describe("sizing running pods that die", func() {
 		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
 			c := &d.Spec.Template.Spec.Containers[0]
 			c.Args = []string{"-hold", "20Mi"}
-			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+			c.ResizePolicy = []corev1.ContainerResizePolicy{
+				{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+			}
 			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, InitialDelaySeconds: 5, ProbeHandler: corev1.ProbeHandler{
 				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "true"}}}}
 		})), 128*memory.MiB, 45*memory.MiB)

@@ -29,7 +29,9 @@ var _ = Describe("opting in", func() {
 			Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 			if onNamespace {
 				patch := []byte(`{"metadata":{"annotations":{"memfit.dev/profile":"p"}}}`)
-				_, err := clientset.CoreV1().Namespaces().Patch(ctx, *namespace, "application/merge-patch+json", patch, metav1.PatchOptions{})
+				_, err := clientset.CoreV1().Namespaces().Patch(
+					ctx, *namespace, "application/merge-patch+json", patch, metav1.PatchOptions{},
+				)
 				Expect(err).NotTo(HaveOccurred())
 			}
 			waitUntilKnown(ctx, *namespace)
@@ -64,7 +66,10 @@ var _ = Describe("opting in", func() {
 var _ = Describe("inside the container", func() {
 	namespace := inNamespace()
 
-	start := func(ctx SpecContext, spec v1alpha1.MemoryProfileSpec, image, limit string, command []string, change func(*corev1.Container)) *corev1.Pod {
+	start := func(
+		ctx SpecContext, spec v1alpha1.MemoryProfileSpec, image, limit string, command []string,
+		change func(*corev1.Container),
+	) *corev1.Pod {
 		GinkgoHelper()
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -79,14 +84,19 @@ var _ = Describe("inside the container", func() {
 	saysHeapLimit := []string{"node", "-e", `const v8 = require("v8");
 console.log("heap", v8.getHeapStatistics().heap_size_limit / 1048576, "rss", process.memoryUsage().rss > 0); setInterval(() => {}, 1000)`}
 
-	It("Node.js has the old space derived from the limit, where it would have taken 259 MiB of 256", func(ctx SpecContext) {
-		pod := start(ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}}, nodeImage, "256Mi", saysHeapLimit, nil)
-		// old space 0.75 x 256 - 3 x 1 = 189 MiB, plus three semi-spaces of 1 MiB
-		Eventually(logs).WithContext(ctx).WithArguments(pod).Should(ContainSubstring("heap 192 rss true"))
-	})
+	It("Node.js has the old space derived from the limit, where it would have taken 259 MiB of 256",
+		func(ctx SpecContext) {
+			pod := start(
+				ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}},
+				nodeImage, "256Mi", saysHeapLimit, nil,
+			)
+			// old space 0.75 x 256 - 3 x 1 = 189 MiB, plus three semi-spaces of 1 MiB
+			Eventually(logs).WithContext(ctx).WithArguments(pod).Should(ContainSubstring("heap 192 rss true"))
+		})
 
 	It("Node.js keeps what the user asked for", func(ctx SpecContext) {
-		pod := start(ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}}, nodeImage, "256Mi", saysHeapLimit,
+		pod := start(ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}}, nodeImage,
+			"256Mi", saysHeapLimit,
 			func(c *corev1.Container) {
 				c.Env = []corev1.EnvVar{{Name: "NODE_OPTIONS", Value: "--max-old-space-size=100 --no-warnings"}}
 			})
@@ -95,7 +105,9 @@ console.log("heap", v8.getHeapStatistics().heap_size_limit / 1048576, "rss", pro
 	})
 
 	It("the JVM starts with its flags and trims", func(ctx SpecContext) {
-		pod := start(ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"}}, jdkImage, "512Mi",
+		pod := start(ctx, v1alpha1.MemoryProfileSpec{
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"},
+		}, jdkImage, "512Mi",
 			[]string{"java", "-XX:+PrintFlagsFinal", "-version"}, nil)
 		Eventually(logs).WithContext(ctx).WithArguments(pod).Should(MatchRegexp(`TrimNativeHeapInterval\s+= 60000`))
 	})
@@ -116,15 +128,24 @@ var _ = Describe("a MemoryProfile that cannot be meant", func() {
 	DescribeTable("is refused with a message that names the fix",
 		func(ctx SpecContext, spec, want string) {
 			bad := &unstructured.Unstructured{}
-			Expect(yaml.Unmarshal([]byte("{apiVersion: memfit.dev/v1alpha1, kind: MemoryProfile, metadata: {name: bad}, spec: "+spec+"}"), bad)).To(Succeed())
+			Expect(
+				yaml.Unmarshal(
+					[]byte("{apiVersion: memfit.dev/v1alpha1, kind: MemoryProfile, metadata: {name: bad}, spec: "+spec+"}"), bad,
+				),
+			).To(Succeed())
 			bad.SetNamespace(*namespace)
 			Expect(k8s.Create(ctx, bad)).To(MatchError(ContainSubstring(want)))
 		},
 		Entry("two heap sizes", "{tuning: {heapPercent: 60, heapLimit: 256Mi}}", "keep one of them"),
 		Entry("min above max", "{sizing: {limit: {min: 2Gi, max: 1Gi}}}", "min must not be above max"),
 		Entry("a size without a unit", "{tuning: {heapLimit: 256}}", "for example 256Mi"),
-		Entry("a variant of the wrong runtime", "{runtime: {type: Go, variant: OpenJ9}}", "variant is only known for type JVM"),
+		Entry(
+			"a variant of the wrong runtime", "{runtime: {type: Go, variant: OpenJ9}}", "variant is only known for type JVM",
+		),
 		Entry("an unknown runtime", "{runtime: {type: Perl}}", "supported values"),
-		Entry("a selector nobody can match", "{selector: {matchExpressions: [{key: app, operator: Is, values: [a]}]}}", "matchExpressions"),
+		Entry(
+			"a selector nobody can match", "{selector: {matchExpressions: [{key: app, operator: Is, values: [a]}]}}",
+			"matchExpressions",
+		),
 	)
 })

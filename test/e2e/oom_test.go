@@ -30,7 +30,9 @@ setInterval(() => { if (starts <= %d) held.push(Buffer.alloc(16 << 20, 1)); }, 1
 	return func(d *appsv1.Deployment) {
 		annotated(d)
 		pod := &d.Spec.Template.Spec
-		pod.Volumes = []corev1.Volume{{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		pod.Volumes = []corev1.Volume{
+			{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}
 		pod.Containers[0].Command = []string{"node", "-e", script}
 		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "state", MountPath: "/state"}}
 	}
@@ -42,14 +44,16 @@ func diesFast(n int) func(*appsv1.Deployment) {
 if [ $n -le %d ]; then sleep 1; exec dd if=/dev/zero of=/dev/null bs=128M; fi; exec sleep 86400`, n)
 	return func(d *appsv1.Deployment) {
 		pod := &d.Spec.Template.Spec
-		pod.Volumes = []corev1.Volume{{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		pod.Volumes = []corev1.Volume{
+			{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}
 		pod.Containers[0].Command = []string{"sh", "-c", script}
 		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "state", MountPath: "/state"}}
 	}
 }
 
-// losesChildren is a container in which the kernel kills so many children, one after the other, while the shell lives on. Some minutes
-// later it ends by itself, once, which containerd labels OOMKilled all the same.
+// losesChildren is a container in which the kernel kills so many children, one after the other, while the shell lives
+// on. Some minutes later it ends by itself, once, which containerd labels OOMKilled all the same.
 func losesChildren(n int) func(*appsv1.Deployment) {
 	script := fmt.Sprintf(`[ -e /state/done ] && exec sleep 86400
 i=0; while [ $i -lt %d ]; do sleep 3; dd if=/dev/zero of=/dev/null bs=256M count=1; i=$((i+1)); done
@@ -57,7 +61,9 @@ sleep 150; touch /state/done; exit 3`, n)
 	return func(d *appsv1.Deployment) {
 		annotated(d)
 		pod := &d.Spec.Template.Spec
-		pod.Volumes = []corev1.Volume{{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		pod.Volumes = []corev1.Volume{
+			{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}
 		pod.Containers[0].Command = []string{"sh", "-c", script}
 		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "state", MountPath: "/state"}}
 	}
@@ -115,7 +121,9 @@ var _ = Describe("an OOM kill", func() {
 				var events corev1.EventList
 				g.Expect(k8s.List(ctx, &events, client.InNamespace(*namespace))).To(Succeed())
 				g.Expect(events.Items).To(ContainElement(And(
-					HaveField("InvolvedObject.Kind", about), HaveField("Reason", ContainSubstring("OOM")), HaveField("Message", ContainSubstring("96Mi")))))
+					HaveField("InvolvedObject.Kind", about), HaveField("Reason", ContainSubstring("OOM")), HaveField(
+						"Message", ContainSubstring("96Mi"),
+					))))
 			}).WithContext(ctx).Should(Succeed(), "an event on the %s", about)
 		}
 
@@ -144,7 +152,9 @@ var _ = Describe("an OOM kill", func() {
 		Eventually(told).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(died(ctx, *namespace)).To(BeZero(), "the container lives on")
 
-		Eventually(func() int32 { return died(ctx, *namespace) }).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
+		Eventually(
+			func() int32 { return died(ctx, *namespace) },
+		).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
 		ended := pods(ctx, *namespace)[0].Status.ContainerStatuses[0].LastTerminationState.Terminated
 		Expect(ended.ExitCode).To(BeEquivalentTo(3))
 		Expect(ended.Reason).To(Equal("OOMKilled"), "the label is cumulative")
@@ -156,7 +166,9 @@ var _ = Describe("an OOM kill", func() {
 		const kills = replicas * each
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each))))).To(Succeed())
+		Expect(
+			k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each)))),
+		).To(Succeed())
 
 		By("killing every memfit pod every few seconds until the last container has died")
 		crashes := 0

@@ -29,7 +29,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// prometheusProgram is the one on the machine, or that of the distribution's package, unpacked and not installed, so that no service starts.
+// prometheusProgram is the one on the machine, or that of the distribution's package, unpacked and not installed, so
+// that no service starts.
 func prometheusProgram(ctx context.Context, dir string) string {
 	GinkgoHelper()
 	if path, err := exec.LookPath("prometheus"); err == nil {
@@ -76,20 +77,25 @@ func freeAddress() string {
 func scraperToken(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Name: "prometheus-" + namespace, Namespace: namespace}
-	account, err := clientset.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
+	account, err := clientset.CoreV1().ServiceAccounts(namespace).Create(
+		ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{},
+	)
 	Expect(err).NotTo(HaveOccurred())
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name.Name}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes/proxy", "nodes/metrics"}, Verbs: []string{"get"}},
 	}}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}},
+		ObjectMeta: role.ObjectMeta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}},
 	}
 	Expect(k8s.Create(ctx, role)).To(Succeed())
 	DeferCleanup(func(ctx context.Context) { Expect(k8s.Delete(ctx, role)).To(Succeed()) })
 	Expect(k8s.Create(ctx, binding)).To(Succeed())
 	DeferCleanup(func(ctx context.Context) { Expect(k8s.Delete(ctx, binding)).To(Succeed()) })
-	token, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(
+		ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{},
+	)
 	Expect(err).NotTo(HaveOccurred())
 	return token.Status.Token
 }
@@ -114,7 +120,8 @@ func prometheusOf(ctx context.Context, namespace, node string) string {
   tls_config: {ca_file: %s}
   static_configs: [{targets: [%q], labels: {node: %q}}]
 `, node, write("token", scraperToken(ctx, namespace)), write("ca.crt", string(restConfig.CAData)), server.Host, node)
-	started(prometheusProgram(ctx, dir), nil, "--config.file="+write("prometheus.yml", config), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+	started(prometheusProgram(ctx, dir), nil, "--config.file="+write("prometheus.yml", config),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--storage.tsdb.retention.time=1h", "--web.listen-address="+address, "--log.level=warn")
 	return "http://" + address
 }
@@ -127,7 +134,9 @@ func memfitOnThisMachine(ctx context.Context, args ...string) {
 	build.Stdout, build.Stderr = GinkgoWriter, GinkgoWriter
 	Expect(build.Run()).To(Succeed())
 	started(program, []string{"ENABLE_WEBHOOKS=false"},
-		append([]string{"--metrics-bind-address=0", "--health-probe-bind-address=" + freeAddress(), "--usage-interval=0"}, args...)...)
+		append(
+			[]string{"--metrics-bind-address=0", "--health-probe-bind-address=" + freeAddress(), "--usage-interval=0"}, args...,
+		)...)
 }
 
 // Serial: one memfit at a time decides, and for this spec it is one out of the cluster, which reaches the loopback.
@@ -149,7 +158,9 @@ var _ = Describe("history from a real Prometheus", Serial, func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(value).To(BeAssignableToTypeOf(model.Vector{}))
 			g.Expect(value.(model.Vector)).To(HaveLen(1))
-			g.Expect(float64(value.(model.Vector)[0].Value)).To(BeNumerically(">=", 5), "a minute of it: the kubelet measures every ten seconds or so")
+			g.Expect(float64(value.(model.Vector)[0].Value)).To(
+				BeNumerically(">=", 5), "a minute of it: the kubelet measures every ten seconds or so",
+			)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("letting memfit see it for the first time, with no other source than Prometheus")
@@ -160,7 +171,8 @@ var _ = Describe("history from a real Prometheus", Serial, func() {
 		scaleManager(ctx, 0)
 		Eventually(func() []corev1.Pod { return managerPods(ctx) }).WithContext(ctx).WithTimeout(later).Should(BeEmpty())
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
-			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Runtime:  v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		}))).To(Succeed())
 		memfitOnThisMachine(ctx, "--prometheus-url="+address, "--prometheus-history=1h", "--prometheus-step=15s")
 

@@ -38,7 +38,9 @@ func getFrom(ctx context.Context, pod *corev1.Pod, port int, path string) (strin
 func scaleManager(ctx context.Context, replicas int32) {
 	GinkgoHelper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	_, err := clientset.AppsV1().Deployments(systemNamespace).Patch(ctx, managerName, "application/merge-patch+json", patch, metav1.PatchOptions{})
+	_, err := clientset.AppsV1().Deployments(systemNamespace).Patch(
+		ctx, managerName, "application/merge-patch+json", patch, metav1.PatchOptions{},
+	)
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -47,7 +49,11 @@ var _ = Describe("while memfit is down", Serial, func() {
 	namespace := inNamespace()
 
 	It("pods start as if it did not exist, and it says so when it is back", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}))).To(Succeed())
+		Expect(
+			k8s.Create(
+				ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}),
+			),
+		).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		DeferCleanup(func(ctx context.Context) {
 			scaleManager(ctx, 2)

@@ -36,9 +36,10 @@ func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.Memo
 	}
 }
 
-// remembered starts a workload of which memfit knows what it would have measured in the last 26 hours: a limit is not lowered on less than
-// a day of use, and a test cannot wait for one. It takes the way of a restart of memfit, which reads the same object, and gives it to the
-// workload before that has pods: what names no owner, or is older than the workload, is another's.
+// remembered starts a workload of which memfit knows what it would have measured in the last 26 hours: a limit is not
+// lowered on less than a day of use, and a test cannot wait for one. It takes the way of a restart of memfit, which
+// reads the same object, and gives it to the workload before that has pods: what names no owner, or is older than the
+// workload, is another's.
 func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Bytes) {
 	GinkgoHelper()
 	namespace, replicas := d.Namespace, *d.Spec.Replicas
@@ -53,18 +54,25 @@ func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Byt
 	}
 	data, err := h.MarshalBinary()
 	Expect(err).NotTo(HaveOccurred())
-	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID},
-	}}}
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web",
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID},
+		}}}
 	Expect(k8s.Create(ctx, c)).To(Succeed())
-	c.Status = v1alpha1.MemoryCheckpointStatus{Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data}}}
+	c.Status = v1alpha1.MemoryCheckpointStatus{
+		Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data}},
+	}
 	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
-	Expect(k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))).To(Succeed())
+	Expect(
+		k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))),
+	).To(Succeed())
 }
 
 // holds is a Go program that keeps so much and nothing else; the environment is left as it is.
 func holds(size string, replicas int32) func(*appsv1.Deployment) {
-	return replicated(replicas, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", size} })
+	return replicated(
+		replicas, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", size} },
+	)
 }
 
 // switched changes the mode of the profile when pods run: until then they get what their template says.
@@ -118,7 +126,8 @@ func watchReaction(ctx context.Context, namespace string, pod types.NamespacedNa
 		var p corev1.Pod
 		g.Expect(k8s.Get(ctx, pod, &p)).To(Succeed())
 		first(&r.killed, everOOMKilled(&p))
-		if rec, err := recommendation(ctx, namespace); err == nil && len(rec.Status.Containers) == 1 && rec.Status.OOMKills > 0 {
+		if rec, err := recommendation(ctx, namespace); err == nil && len(rec.Status.Containers) == 1 &&
+			rec.Status.OOMKills > 0 {
 			first(&r.recommended, rec.Status.Containers[0].Recommended != nil)
 		}
 		first(&r.accepted, limitOf(&p) != limit)
@@ -147,8 +156,9 @@ var _ = Describe("sizing running pods", func() {
 		r := watchReaction(ctx, *namespace, client.ObjectKeyFromObject(&pod), "64Mi")
 		fmt.Fprintf(GinkgoWriter, "reaction kill_to_recommendation_ms=%d kill_to_accepted_ms=%d kill_to_in_force_ms=%d\n",
 			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(), r.inForce.Sub(r.killed).Milliseconds())
-		AddReportEntry("reaction", fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
-			r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond), r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
+		AddReportEntry("reaction",
+			fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
+				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond), r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 
 		By("waiting until it lives with what it was given")
 		var rec *v1alpha1.MemoryRecommendation
@@ -164,8 +174,12 @@ var _ = Describe("sizing running pods", func() {
 			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill, none was the resize")
 			g.Expect(live[0].Status.ContainerStatuses[0].State.Running).NotTo(BeNil())
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Pod", pod.Name, "Resized").WithTimeout(later).ShouldNot(BeEmpty())
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Resized").WithTimeout(later).ShouldNot(BeEmpty())
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Pod", pod.Name, "Resized",
+		).WithTimeout(later).ShouldNot(BeEmpty())
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Deployment", "web", "Resized",
+		).WithTimeout(later).ShouldNot(BeEmpty())
 	}, SpecTimeout(later*3))
 
 	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
@@ -191,7 +205,8 @@ var _ = Describe("sizing running pods", func() {
 		}
 	}, SpecTimeout(later*3))
 
-	It("takes a lower limit back when the first pod dies of it, although memfit was killed meanwhile, and the others never get it", Serial, func(ctx SpecContext) {
+	It("takes a lower limit back when the first pod dies of it, although memfit was killed meanwhile, and the others "+
+		"never get it", Serial, func(ctx SpecContext) {
 		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Sizing.Disruption.Watch.Duration = 75 * time.Second
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
@@ -220,7 +235,9 @@ var _ = Describe("sizing running pods", func() {
 			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(told).To(HaveLen(1))
-			g.Expect(told[0].Message).To(And(ContainSubstring("is rolled back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")))
+			g.Expect(told[0].Message).To(
+				And(ContainSubstring("is rolled back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")),
+			)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
@@ -264,7 +281,9 @@ var _ = Describe("sizing running pods", func() {
 		two := intstr.FromInt32(2)
 		budget := &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: "web"},
-			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
 		}
 		Expect(k8s.Create(ctx, budget)).To(Succeed())
 		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
@@ -290,7 +309,9 @@ var _ = Describe("sizing running pods", func() {
 				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("512Mi"))).To(Equal(-1))
 			}
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Replaced").WithTimeout(later).Should(HaveLen(2))
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Deployment", "web", "Replaced",
+		).WithTimeout(later).Should(HaveLen(2))
 	}, SpecTimeout(later*4))
 
 	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {

@@ -28,7 +28,9 @@ func readsFromDisk(name string, args ...string) func(*appsv1.Deployment) {
 		annotated(d)
 		d.Name = name
 		pod := &d.Spec.Template.Spec
-		pod.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		pod.Volumes = []corev1.Volume{
+			{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}
 		c := &pod.Containers[0]
 		c.Args = append([]string{"-file-dir", "/data"}, args...)
 		c.Env = []corev1.EnvVar{{Name: "GOGC", Value: "off"}}
@@ -42,7 +44,9 @@ var _ = Describe("a stall", func() {
 	namespace := inNamespace()
 	recommended := func(ctx SpecContext, g Gomega, name string) *v1alpha1.MemoryRecommendation {
 		var rec v1alpha1.MemoryRecommendation
-		record := govern.RecordName(memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: *namespace, Name: name})
+		record := govern.RecordName(
+			memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: *namespace, Name: name},
+		)
 		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: *namespace, Name: record}, &rec)).To(Succeed())
 		return &rec
 	}
@@ -59,8 +63,23 @@ var _ = Describe("a stall", func() {
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		// 90 % of the limit is memory, and a mapped file of a fifth of it is walked through.
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, readsFromDisk("web", "-hold", "115Mi", "-map-file", "26Mi", "-walk-random")))).To(Succeed())
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, readsFromDisk("reader", "-hold", "100Mi", "-read-file", "200Mi", "-pause", "2s")))).To(Succeed())
+		Expect(
+			k8s.Create(
+				ctx,
+				workload(
+					*namespace, goImage, "128Mi", nil, readsFromDisk("web", "-hold", "115Mi", "-map-file", "26Mi", "-walk-random"),
+				),
+			),
+		).To(Succeed())
+		Expect(
+			k8s.Create(
+				ctx,
+				workload(
+					*namespace, goImage, "128Mi", nil,
+					readsFromDisk("reader", "-hold", "100Mi", "-read-file", "200Mi", "-pause", "2s"),
+				),
+			),
+		).To(Succeed())
 		first := runningPod(ctx, *namespace)
 
 		var rec *v1alpha1.MemoryRecommendation

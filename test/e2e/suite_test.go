@@ -72,7 +72,9 @@ func inNamespace() *string {
 			if CurrentSpecReport().Failed() {
 				dump(ctx, *name)
 			}
-			Expect(client.IgnoreNotFound(k8s.Delete(ctx, ns, client.PropagationPolicy(metav1.DeletePropagationForeground)))).To(Succeed())
+			Expect(
+				client.IgnoreNotFound(k8s.Delete(ctx, ns, client.PropagationPolicy(metav1.DeletePropagationForeground))),
+			).To(Succeed())
 		})
 	})
 	return name

@@ -34,10 +34,14 @@ import (
 // vpaManifests are those of VPA's own Go module: the definitions, rights and Deployments that its release has.
 func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	GinkgoHelper()
-	dir, err := exec.CommandContext(ctx, "go", "-C", "../peers", "list", "-m", "-f", "{{.Dir}}", "k8s.io/autoscaler/vertical-pod-autoscaler").Output()
+	dir, err := exec.CommandContext(
+		ctx, "go", "-C", "../peers", "list", "-m", "-f", "{{.Dir}}", "k8s.io/autoscaler/vertical-pod-autoscaler",
+	).Output()
 	Expect(err).NotTo(HaveOccurred())
 	var objects []unstructured.Unstructured
-	for _, file := range []string{"vpa-v1-crd-gen", "vpa-rbac", "admission-controller-service", "admission-controller-deployment", "updater-deployment"} {
+	for _, file := range []string{
+		"vpa-v1-crd-gen", "vpa-rbac", "admission-controller-service", "admission-controller-deployment", "updater-deployment",
+	} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "deploy", file+".yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		for _, o := range decoded(text) {
@@ -50,8 +54,8 @@ func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	return objects
 }
 
-// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that the spec says where
-// among the webhooks this one is called.
+// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that the
+// spec says where among the webhooks this one is called.
 func vpaProgram(name string) func(map[string]any) {
 	args := []any{"--v=2", "--register-webhook=false"}
 	if name == "vpa-updater" {
@@ -75,7 +79,9 @@ func startVPA(ctx context.Context) []byte {
 	DeferCleanup(func(ctx context.Context) {
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, secret))).To(Succeed())
 		for _, o := range objects {
-			Expect(client.IgnoreNotFound(k8s.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground)))).To(Succeed())
+			Expect(
+				client.IgnoreNotFound(k8s.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))),
+			).To(Succeed())
 		}
 	})
 	Expect(k8s.Create(ctx, secret)).To(Succeed())
@@ -83,7 +89,9 @@ func startVPA(ctx context.Context) []byte {
 	Eventually(func(g Gomega) {
 		for _, name := range []string{"vpa-admission-controller", "vpa-updater"} {
 			var pods corev1.PodList
-			g.Expect(k8s.List(ctx, &pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"app": name})).To(Succeed())
+			g.Expect(
+				k8s.List(ctx, &pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"app": name}),
+			).To(Succeed())
 			g.Expect(pods.Items).To(HaveLen(1))
 			g.Expect(pods.Items[0].Status.ContainerStatuses).To(HaveLen(1))
 			status := pods.Items[0].Status.ContainerStatuses[0]
@@ -96,7 +104,8 @@ func startVPA(ctx context.Context) []byte {
 	return certificate
 }
 
-// registered lets the API server call VPA's webhook for a namespace. API servers call webhooks in the order of these names.
+// registered lets the API server call VPA's webhook for a namespace. API servers call webhooks in the order of these
+// names.
 func registered(ctx context.Context, name, namespace string, ca []byte) {
 	GinkgoHelper()
 	path, fail, none := "/", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
@@ -106,11 +115,16 @@ func registered(ctx context.Context, name, namespace string, ca []byte) {
 			Name: "vpa.k8s.io", AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+				},
 			}},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				CABundle: ca, Service: &admissionregistrationv1.ServiceReference{Namespace: metav1.NamespaceSystem, Name: "vpa-webhook", Path: &path},
+				CABundle: ca,
+				Service: &admissionregistrationv1.ServiceReference{
+					Namespace: metav1.NamespaceSystem, Name: "vpa-webhook", Path: &path,
+				},
 			},
 		}},
 	}
@@ -123,7 +137,9 @@ func vertical(namespace, mode string) *unstructured.Unstructured {
 		"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
 		"updatePolicy": map[string]any{"updateMode": mode},
 	}}}
-	v.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"})
+	v.SetGroupVersionKind(
+		schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"},
+	)
 	v.SetNamespace(namespace)
 	v.SetName("web")
 	return v
@@ -140,11 +156,20 @@ func recommends(ctx context.Context, v *unstructured.Unstructured, target map[st
 	var containers []any
 	for name, memory := range target {
 		size := map[string]any{"memory": memory}
-		containers = append(containers, map[string]any{"containerName": name, "target": size, "lowerBound": size, "upperBound": size, "uncappedTarget": size})
+		containers = append(
+			containers,
+			map[string]any{
+				"containerName": name, "target": size, "lowerBound": size, "upperBound": size, "uncappedTarget": size,
+			},
+		)
 	}
 	Expect(unstructured.SetNestedField(v.Object, map[string]any{
 		"recommendation": map[string]any{"containerRecommendations": containers},
-		"conditions":     []any{map[string]any{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}},
+		"conditions": []any{
+			map[string]any{
+				"type": "RecommendationProvided", "status": "True", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
+			},
+		},
 	}, "status")).To(Succeed())
 	Expect(k8s.Status().Update(ctx, v)).To(Succeed())
 }
@@ -179,11 +204,14 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		restartManagers(ctx)
 	}, NodeTimeout(later*2))
 
-	// starts governs a Go program of 64Mi/128Mi and a Node.js one of 128Mi/256Mi; memfit remembers that the first used 150Mi.
+	// starts governs a Go program of 64Mi/128Mi and a Node.js one of 128Mi/256Mi; memfit remembers that the first used
+	// 150Mi.
 	starts := func(ctx context.Context, mode v1alpha1.SizingMode) *corev1.Pod {
 		GinkgoHelper()
 		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo})
-		spec.Containers = []v1alpha1.ContainerPolicy{{Name: "front", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}}}
+		spec.Containers = []v1alpha1.ContainerPolicy{
+			{Name: "front", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}},
+		}
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
@@ -208,7 +236,12 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect([]string{size, limit}).To(Equal([]string{"64Mi/128Mi", goLimit}), "VPA has no recommendation yet")
 
 			conflict := eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-			Expect(conflict.Message).To(And(ContainSubstring(fmt.Sprintf("VerticalPodAutoscaler %s/web (updateMode %s, controls memory)", *namespace, mode)), ContainSubstring("controlledResources")))
+			Expect(conflict.Message).To(
+				And(
+					ContainSubstring(fmt.Sprintf("VerticalPodAutoscaler %s/web (updateMode %s, controls memory)", *namespace, mode)),
+					ContainSubstring("controlledResources"),
+				),
+			)
 			rec, err := recommendation(ctx, *namespace)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(rec.Status.Containers[0].Recommended).NotTo(BeNil(), "memfit would have a size of its own")
@@ -228,7 +261,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				size, value := sizeOf(pod, "app", "GOMEMLIMIT")
 				Expect([]string{size, value}).To(Equal([]string{"200Mi/400Mi", "377487360"}), "90 %% of 400Mi")
 				size, value = sizeOf(pod, "front", "NODE_OPTIONS")
-				Expect([]string{size, value}).To(Equal([]string{"300Mi/600Mi", "--max-old-space-size=438"}), "75 %% of 600Mi, less three semi-spaces of 4 MiB")
+				Expect([]string{size, value}).To(
+					Equal([]string{"300Mi/600Mi", "--max-old-space-size=438"}), "75 %% of 600Mi, less three semi-spaces of 4 MiB",
+				)
 			}
 			asVPASaid(after)
 			ready := readyPods(ctx, *namespace, 1)
@@ -244,7 +279,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect(restarts(&pods(ctx, *namespace)[0])).To(BeZero())
 			asVPASaid(&pods(ctx, *namespace)[0])
 			eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-			Eventually(eventsAbout).WithContext(ctx).WithArguments(*namespace, "Deployment", "web", "Conflict").WithTimeout(later).ShouldNot(BeEmpty())
+			Eventually(eventsAbout).WithContext(ctx).WithArguments(
+				*namespace, "Deployment", "web", "Conflict",
+			).WithTimeout(later).ShouldNot(BeEmpty())
 		},
 		Entry("when VPA's webhook comes first", SpecTimeout(later*3), "a-vpa-webhook-config", "Recreate"),
 		Entry("when memfit's webhook comes first", SpecTimeout(later*3), "vpa-webhook-config", "Recreate"),
@@ -262,7 +299,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			g.Expect(live).To(HaveLen(1))
 			g.Expect(live[0].UID).To(Equal(before.UID))
 			size, value := sizeOf(&live[0], "app", "GOMEMLIMIT")
-			g.Expect([]string{size, value}).To(Equal([]string{"200Mi/400Mi", goLimit}), "nobody can change the environment of a process")
+			g.Expect([]string{size, value}).To(
+				Equal([]string{"200Mi/400Mi", goLimit}), "nobody can change the environment of a process",
+			)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			behind := condition(rec.Status.Conditions, v1alpha1.ConditionSettingsMatchLimit)
@@ -297,7 +336,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		over()
 		changed(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Initial"}}}`)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-		changed(ctx, v, `{"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"*","controlledResources":["cpu"]}]}}}`)
+		changed(
+			ctx, v, `{"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"*","controlledResources":["cpu"]}]}}}`,
+		)
 		over()
 		changed(ctx, v, `{"spec":{"resourcePolicy":null}}`)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)

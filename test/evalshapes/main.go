@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command evalshapes lets the classifier of internal/signals look at recordings of real processes and compares what it says with what
-// the processes were made to do. It prints a confusion matrix and exits 1 below the bar. test/recordings/README.md explains the labels.
+// Command evalshapes lets the classifier of internal/signals look at recordings of real processes and compares what it
+// says with what the processes were made to do. It prints a confusion matrix and exits 1 below the bar.
+// test/recordings/README.md explains the labels.
 package main
 
 import (
@@ -22,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// accepted are the shapes that are right for a label. A healthy process may stand still or breathe; load that comes in waves may look
-// like bursts or like teeth.
+// accepted are the shapes that are right for a label. A healthy process may stand still or breathe; load that comes in
+// waves may look like bursts or like teeth.
 var accepted = map[string][]signals.ShapeKind{
 	"healthy":   {signals.Flat, signals.Sawtooth},
 	"bursty":    {signals.Burst, signals.Sawtooth},
@@ -34,7 +35,10 @@ var accepted = map[string][]signals.ShapeKind{
 
 var (
 	labelNames = []string{"healthy", "bursty", "retaining", "leaking", "following"}
-	kindNames  = []signals.ShapeKind{signals.Flat, signals.Sawtooth, signals.Burst, signals.StepRetention, signals.Climb, signals.FollowsLimit, signals.Unknown}
+	kindNames  = []signals.ShapeKind{
+		signals.Flat, signals.Sawtooth, signals.Burst, signals.StepRetention, signals.Climb, signals.FollowsLimit,
+		signals.Unknown,
+	}
 )
 
 func main() {
@@ -53,8 +57,8 @@ type way struct {
 	see  func(r recording, share float64) signals.ShapeInput
 }
 
-// ways are what could be known and what memfit keeps of it. Both are held to the bar, and the last one has the last line: what users get
-// is what counts.
+// ways are what could be known and what memfit keeps of it. Both are held to the bar, and the last one has the last
+// line: what users get is what counts.
 var ways = []way{
 	{"every sample", input},
 	{"through memfit's history (1.5 KiB)", remembered},
@@ -126,7 +130,9 @@ func run(dir string, verbose bool) error {
 	for i, w := range ways {
 		fmt.Printf("--- %s\n%s\n", w.name, scores[i].verdict())
 		if scores[i].belowTheBar() {
-			failed = append(failed, fmt.Errorf("%s: below the bar: accuracy of at least %.2f, and no false climb", w.name, leastAccuracy))
+			failed = append(
+				failed, fmt.Errorf("%s: below the bar: accuracy of at least %.2f, and no false climb", w.name, leastAccuracy),
+			)
 		}
 	}
 	return errors.Join(failed...)
@@ -148,7 +154,10 @@ func evaluate(w way, recs []recording, known map[string]label, verbose bool) (sc
 		}
 		for _, share := range []float64{0.25, 0.4, 0.6, 0.8} {
 			if shape := signals.Classify(w.see(r, share)); !early.add(r, want, shape) && verbose {
-				fmt.Printf("  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, shape.Kind, shape.Confidence, shape.Summary)
+				fmt.Printf(
+					"  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, shape.Kind, shape.Confidence,
+					shape.Summary,
+				)
 			}
 		}
 	}
@@ -161,7 +170,8 @@ func evaluate(w way, recs []recording, known map[string]label, verbose bool) (sc
 	return s, nil
 }
 
-// printForesight asks at 60 % of every leak without a restart when it will be where it ends, and counts how often the interval held.
+// printForesight asks at 60 % of every leak without a restart when it will be where it ends, and counts how often the
+// interval held.
 func printForesight(recs []recording, known map[string]label) {
 	asked, held := 0, 0
 	for _, r := range recs {
@@ -229,7 +239,9 @@ func input(r recording, share float64) signals.ShapeInput {
 			at[key] = i
 			in.Instances = append(in.Instances, signals.Instance{Container: r.container(s), Started: when})
 		}
-		in.Instances[i].Points = append(in.Instances[i].Points, signals.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1})
+		in.Instances[i].Points = append(
+			in.Instances[i].Points, signals.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1},
+		)
 	}
 	return r.facts(in, share)
 }
@@ -246,7 +258,13 @@ func remembered(r recording, share float64) signals.ShapeInput {
 				h.Restarted(r.container(s), r.when(s))
 			}
 		}
-		h.Add(memory.Sample{Container: r.container(s), Time: r.when(s), Started: started[key], RSS: s.memory, HasRSS: true, WorkingSet: s.memory}, s.limit)
+		h.Add(
+			memory.Sample{
+				Container: r.container(s), Time: r.when(s), Started: started[key], RSS: s.memory, HasRSS: true,
+				WorkingSet: s.memory,
+			},
+			s.limit,
+		)
 	}
 	in := r.facts(signals.FromHistory(h), share)
 	now := map[string]memory.Bytes{}

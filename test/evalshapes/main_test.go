@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// TestTheBarHolds runs what `make eval-shapes` runs, so that a change to the classifier that costs accuracy fails in `make test`.
+// TestTheBarHolds runs what `make eval-shapes` runs, so that a change to the classifier that costs accuracy fails in
+// `make test`.
 func TestTheBarHolds(t *testing.T) {
 	if err := run("../recordings", false); err != nil {
 		t.Fatal(err)
@@ -28,10 +29,16 @@ func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	if s.falseClimbs != 1 {
 		t.Errorf("%d false climbs, want 1", s.falseClimbs)
 	}
-	if s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-2"}}) {
+	if s.add(
+		r, label{name: "retaining", sick: "5"},
+		signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-2"}},
+	) {
 		t.Error("the wrong pod was named, and it passed")
 	}
-	if !s.add(r, label{name: "retaining", sick: "5"}, signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-5"}}) {
+	if !s.add(
+		r, label{name: "retaining", sick: "5"},
+		signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-5"}},
+	) {
 		t.Error("the right pod was named, and it failed")
 	}
 }
@@ -51,7 +58,8 @@ func TestTheClassifierSeesNoFuture(t *testing.T) {
 			t.Fatalf("a point at %s, and it is %s", p.Time, half.Now)
 		}
 	}
-	if whole := input(recs[i], 1); len(whole.Instances[0].Points) < 2*len(half.Instances[0].Points)-2 || top > whole.Instances[0].Points[len(whole.Instances[0].Points)-1].RSS {
+	if whole := input(recs[i], 1); len(whole.Instances[0].Points) < 2*len(half.Instances[0].Points)-2 ||
+		top > whole.Instances[0].Points[len(whole.Instances[0].Points)-1].RSS {
 		t.Error("half of a leak is not half of it")
 	}
 }
@@ -76,7 +84,9 @@ func TestRecordingsAreManyAndLabelled(t *testing.T) {
 	if len(recs) < 40 {
 		t.Errorf("%d recordings, want 40 at least", len(recs))
 	}
-	for _, want := range []string{"healthy", "bursty", "retaining", "leaking", "following", "node", "jvm", "go", "python", "ruby"} {
+	for _, want := range []string{
+		"healthy", "bursty", "retaining", "leaking", "following", "node", "jvm", "go", "python", "ruby",
+	} {
 		if count[want] < 5 {
 			t.Errorf("%d recordings of %s, want 5 at least", count[want], want)
 		}

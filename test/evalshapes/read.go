@@ -94,7 +94,10 @@ func recordings(dir string) ([]recording, error) {
 		if err != nil {
 			return nil, fmt.Errorf("recordings.csv: %s: second_is: %w", row["name"], err)
 		}
-		r := recording{name: row["name"], runtime: row["runtime"], overhead: overheads[row["runtime"]], second: time.Duration(seconds) * time.Second}
+		r := recording{
+			name: row["name"], runtime: row["runtime"], overhead: overheads[row["runtime"]],
+			second: time.Duration(seconds) * time.Second,
+		}
 		if r.samples, err = readSamples(filepath.Join(dir, r.name+".csv.gz")); err != nil {
 			return nil, err
 		}
@@ -126,7 +129,8 @@ func readSamples(path string) ([]sample, error) {
 			}
 		}
 		out = append(out, sample{
-			second: n[0], replica: n[1], instance: n[2], limit: memory.Bytes(n[3]) * memory.MiB, cap: memory.Bytes(n[4]) * memory.MiB,
+			second: n[0], replica: n[1], instance: n[2], limit: memory.Bytes(n[3]) * memory.MiB,
+			cap:    memory.Bytes(n[4]) * memory.MiB,
 			memory: memory.Bytes(n[5]) * memory.KiB, cpu: time.Duration(n[6]) * time.Millisecond,
 		})
 	}

@@ -52,7 +52,9 @@ func apply(ctx context.Context, c client.Client, obj client.Object) {
 // Deleted deletes objects at once, without grace.
 func Deleted(ctx context.Context, c client.Client, objects ...client.Object) {
 	for _, obj := range objects {
-		gomega.ExpectWithOffset(1, client.IgnoreNotFound(c.Delete(ctx, obj, client.GracePeriodSeconds(0)))).To(gomega.Succeed())
+		gomega.ExpectWithOffset(
+			1, client.IgnoreNotFound(c.Delete(ctx, obj, client.GracePeriodSeconds(0))),
+		).To(gomega.Succeed())
 	}
 }
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goldenpods finds the golden pairs of internal/inject, which several tests take different ways: NAME.yaml, a pod with
-// what governs it, and NAME.yaml.injected, what becomes of it. Those of one runtime stand in a folder of its own.
+// Package goldenpods finds the golden pairs of internal/inject, which several tests take different ways: NAME.yaml, a
+// pod with what governs it, and NAME.yaml.injected, what becomes of it. Those of one runtime stand in a folder of its
+// own.
 package goldenpods
 
 import (
@@ -52,8 +53,8 @@ func named(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// Pair is a golden pair's pod with what governs it, as they are in a cluster: in namespace shop, the pod owned by a workload if there is a
-// recommendation for it, because no record outlives a bare pod.
+// Pair is a golden pair's pod with what governs it, as they are in a cluster: in namespace shop, the pod owned by a
+// workload if there is a recommendation for it, because no record outlives a bare pod.
 type Pair struct {
 	// Pod is the pod as JSON.
 	Pod []byte
@@ -89,7 +90,9 @@ func Read(file string) (Pair, error) {
 	p.Profile.Namespace = "shop"
 	metadata, _ := pod["metadata"].(map[string]any)
 	if p.Recommendation != nil {
-		owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "w", Controller: new(true)}
+		owner := metav1.OwnerReference{
+			APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "w", Controller: new(true),
+		}
 		p.Recommendation.Namespace, p.Recommendation.Name = "shop", "web.example.com-web"
 		p.Recommendation.OwnerReferences = []metav1.OwnerReference{owner}
 		metadata["ownerReferences"] = p.Recommendation.OwnerReferences

@@ -73,14 +73,17 @@ func TestAPIServerTakesTheTrees(t *testing.T) {
 				}
 			}
 			apply := client.ApplyConfigurationFromUnstructured(&object)
-			if err := c.Apply(t.Context(), apply, client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership); err != nil {
+			if err := c.Apply(
+				t.Context(), apply, client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership,
+			); err != nil {
 				t.Errorf("%s: %s %s: %v", tree, object.GetKind(), object.GetName(), err)
 			}
 		}
 	}
 }
 
-// TestPodsAreRestricted: the API server itself judges the manager's pod by the Pod Security Standard that its namespace enforces.
+// TestPodsAreRestricted: the API server itself judges the manager's pod by the Pod Security Standard that its namespace
+// enforces.
 func TestPodsAreRestricted(t *testing.T) {
 	c := apiServer(t)
 	for _, tree := range trees {
@@ -103,7 +106,8 @@ func TestPodsAreRestricted(t *testing.T) {
 		// The namespace must be one that refuses, or the above says nothing.
 		loose := pod.DeepCopy()
 		loose.Spec.SecurityContext.SeccompProfile = nil
-		if err := c.Create(t.Context(), loose, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+		if err := c.Create(t.Context(), loose, client.DryRunAll); err == nil ||
+			!strings.Contains(err.Error(), "PodSecurity") {
 			t.Errorf("%s: a pod without a seccomp profile was answered with %v, want a refusal by PodSecurity", tree, err)
 		}
 	}
@@ -129,7 +133,8 @@ func TestSamples(t *testing.T) {
 func create(ctx context.Context, c client.Client, t *testing.T, spec string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	profile := &unstructured.Unstructured{}
-	manifest := "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web, namespace: default}\nspec: " + spec
+	manifest := "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web, namespace: default}\nspec: " +
+		spec
 	if err := yaml.Unmarshal([]byte(manifest), &profile.Object); err != nil {
 		t.Fatal(err)
 	}

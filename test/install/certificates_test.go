@@ -22,8 +22,8 @@ const (
 	injectCA        = "cert-manager.io/inject-ca-from"
 )
 
-// TestCertificates: a certificate is for the names its Service has, lands in the Secret that is mounted, and its CA reaches the
-// webhook configurations. These are strings in five files, joined by kustomize.
+// TestCertificates: a certificate is for the names its Service has, lands in the Secret that is mounted, and its CA
+// reaches the webhook configurations. These are strings in five files, joined by kustomize.
 func TestCertificates(t *testing.T) {
 	objects := build(t, defaultTree)
 	mounted := map[string]bool{}
@@ -69,7 +69,8 @@ func find(t *testing.T, objects []built, kind, name string) built {
 	panic("unreachable")
 }
 
-// TestSelfManagedCertificates: the overlay needs nothing of cert-manager, and apart from that runs what config/default runs.
+// TestSelfManagedCertificates: the overlay needs nothing of cert-manager, and apart from that runs what config/default
+// runs.
 func TestSelfManagedCertificates(t *testing.T) {
 	objects := build(t, selfManagedTree)
 	for _, object := range objects {
@@ -83,8 +84,12 @@ func TestSelfManagedCertificates(t *testing.T) {
 	wantManager.Args = slices.DeleteFunc(append(wantManager.Args, "--cert-mode=self-managed"), isMetricsCert)
 	slices.Sort(wantManager.Args)
 	slices.Sort(gotManager.Args)
-	wantManager.VolumeMounts = slices.DeleteFunc(wantManager.VolumeMounts, func(m corev1.VolumeMount) bool { return isMetricsCert(m.Name) })
-	volumes := slices.DeleteFunc(want.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return isMetricsCert(v.Name) })
+	wantManager.VolumeMounts = slices.DeleteFunc(
+		wantManager.VolumeMounts, func(m corev1.VolumeMount) bool { return isMetricsCert(m.Name) },
+	)
+	volumes := slices.DeleteFunc(
+		want.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return isMetricsCert(v.Name) },
+	)
 	want.Spec.Template.Spec.Volumes = volumes
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the overlay changes more than certificates (-config/default +overlay):\n%s", diff)
@@ -96,7 +101,9 @@ func TestSelfManagedRights(t *testing.T) {
 	objects := build(t, selfManagedTree)
 	secret := one[corev1.Secret](t, objects, "Secret", "webhook-server-cert")
 	if secret.Namespace != namespace || len(secret.Data)+len(secret.StringData) != 0 {
-		t.Errorf("Secret %s/%s with %d entries, want an empty one in %s", secret.Namespace, secret.Name, len(secret.Data), namespace)
+		t.Errorf(
+			"Secret %s/%s with %d entries, want an empty one in %s", secret.Namespace, secret.Name, len(secret.Data), namespace,
+		)
 	}
 	if !slices.ContainsFunc(deployment(t, selfManagedTree).Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Secret != nil && v.Secret.SecretName == secret.Name
@@ -104,10 +111,14 @@ func TestSelfManagedRights(t *testing.T) {
 		t.Errorf("the manager does not mount Secret %s", secret.Name)
 	}
 	var configurations []string
-	for _, c := range all[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration") {
+	for _, c := range all[admissionregistrationv1.MutatingWebhookConfiguration](
+		t, objects, "MutatingWebhookConfiguration",
+	) {
 		configurations = append(configurations, c.Name)
 	}
-	for _, c := range all[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration") {
+	for _, c := range all[admissionregistrationv1.ValidatingWebhookConfiguration](
+		t, objects, "ValidatingWebhookConfiguration",
+	) {
 		configurations = append(configurations, c.Name)
 	}
 	var writes []string
@@ -129,7 +140,8 @@ func TestSelfManagedRights(t *testing.T) {
 	}
 }
 
-// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/install.md says how to make.
+// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/install.md says
+// how to make.
 func TestClientCA(t *testing.T) {
 	d := deployment(t, "test/install/testdata/client-ca")
 	c := managerOf(t, &d.Spec.Template.Spec)
@@ -137,9 +149,13 @@ func TestClientCA(t *testing.T) {
 	for _, v := range c.Env {
 		env[v.Name] = v.Value
 	}
-	mount := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath+"/ca.crt" == env["CLIENT_CA"] })
+	mount := slices.IndexFunc(
+		c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath+"/ca.crt" == env["CLIENT_CA"] },
+	)
 	if mount < 0 || env["CLIENT_NAMES"] == "" {
-		t.Fatalf("CLIENT_CA is %q and CLIENT_NAMES %q, with the mounts %v", env["CLIENT_CA"], env["CLIENT_NAMES"], c.VolumeMounts)
+		t.Fatalf(
+			"CLIENT_CA is %q and CLIENT_NAMES %q, with the mounts %v", env["CLIENT_CA"], env["CLIENT_NAMES"], c.VolumeMounts,
+		)
 	}
 	page := string(read(t, "docs/install.md"))
 	for _, v := range d.Spec.Template.Spec.Volumes {

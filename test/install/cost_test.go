@@ -13,8 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestQuantitiesCostTheAPIServerLittle: CEL reads quantities in the API server itself, and parsing "1e-999999999" takes minutes. Whatever somebody
-// writes into a profile is refused, or answered, for a few times what an ordinary profile of that size costs in the same run.
+// TestQuantitiesCostTheAPIServerLittle: CEL reads quantities in the API server itself, and parsing "1e-999999999" takes
+// minutes. Whatever somebody writes into a profile is refused, or answered, for a few times what an ordinary profile of
+// that size costs in the same run.
 func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {
 	const (
 		tries  = 7  // of which the quickest counts: what else the machine does only adds
@@ -24,7 +25,8 @@ func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {
 	c := apiServer(t)
 	quickest := func(spec string) (time.Duration, error) {
 		best, answer := time.Hour, error(nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a request that is stuck is told once, and not seven times
+		// a request that is stuck is told once, and not seven times
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		for i := 0; i < tries && ctx.Err() == nil; i++ {
 			began := time.Now()
@@ -55,9 +57,12 @@ func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for what, size := range map[string]string{
-			"tiny": `"1e-999999999"`, "huge": `"1e999999999"`, "huge, with a sign": `"-9E+9999999999999999"`, "of two digits": `"1e-99"`,
-			"as long as may be": `"99999999999999999.9E"`, "long": `"` + strings.Repeat("9", 2000) + `"`, "a long exponent": `"1e` + strings.Repeat("9", 2000) + `"`,
-			"a long fraction": `"1.` + strings.Repeat("0", 2000) + `1Ki"`, "a number": "1e30", "a large number": "9223372036854775807",
+			"tiny": `"1e-999999999"`, "huge": `"1e999999999"`, "huge, with a sign": `"-9E+9999999999999999"`,
+			"of two digits":     `"1e-99"`,
+			"as long as may be": `"99999999999999999.9E"`, "long": `"` + strings.Repeat("9", 2000) + `"`,
+			"a long exponent": `"1e` + strings.Repeat("9", 2000) + `"`,
+			"a long fraction": `"1.` + strings.Repeat("0", 2000) + `1Ki"`, "a number": "1e30",
+			"a large number": "9223372036854775807",
 		} {
 			took, err := quickest(spec(size))
 			if took > factor*ordinary {

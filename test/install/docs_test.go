@@ -17,7 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestRightsAreDocumented: whoever reviews memfit reads docs/security.md, and must not be surprised by what is installed.
+// TestRightsAreDocumented: whoever reviews memfit reads docs/security.md, and must not be surprised by what is
+// installed.
 func TestRightsAreDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -37,9 +38,11 @@ func TestRightsAreDocumented(t *testing.T) {
 	}
 }
 
-// rights spells rules out, one right a line: "memfit-manager-role core/pods get". Roles for people have a table of their own.
+// rights spells rules out, one right a line: "memfit-manager-role core/pods get". Roles for people have a table of
+// their own.
 func rights(role string, rules []rbacv1.PolicyRule) []string {
-	if strings.HasSuffix(role, "-admin-role") || strings.HasSuffix(role, "-editor-role") || strings.HasSuffix(role, "-viewer-role") {
+	if strings.HasSuffix(role, "-admin-role") || strings.HasSuffix(role, "-editor-role") ||
+		strings.HasSuffix(role, "-viewer-role") {
 		return nil
 	}
 	var out []string
@@ -47,7 +50,9 @@ func rights(role string, rules []rbacv1.PolicyRule) []string {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					out = append(out, strings.Join(slices.Concat([]string{role, named(group), resource}, rule.ResourceNames, []string{verb}), " "))
+					out = append(
+						out, strings.Join(slices.Concat([]string{role, named(group), resource}, rule.ResourceNames, []string{verb}), " "),
+					)
 				}
 			}
 		}
@@ -64,7 +69,9 @@ func named(group string) string {
 }
 
 // row is a line of the tables: role, API group, resources (one with a name in backticks, or several), verbs, reason.
-var row = regexp.MustCompile("(?m)^\\| `(memfit-[a-z-]+)` \\| ([a-z0-9.]+) \\| ([^|]+) \\| ([a-z, ]+) \\| [^|]{12,} \\|$")
+var row = regexp.MustCompile(
+	"(?m)^\\| `(memfit-[a-z-]+)` \\| ([a-z0-9.]+) \\| ([^|]+) \\| ([a-z, ]+) \\| [^|]{12,} \\|$",
+)
 
 func documented(t *testing.T) []string {
 	t.Helper()

@@ -19,8 +19,8 @@ import (
 // usageReader is the account that kubelets see.
 const usageReader = "memfit-usage-reader"
 
-// TestTokensForKubelets asks a real API server: the manager gets tokens of the account that kubelets see, and of no other, and such a token
-// reads statistics of nodes and nothing that the manager may do.
+// TestTokensForKubelets asks a real API server: the manager gets tokens of the account that kubelets see, and of no
+// other, and such a token reads statistics of nodes and nothing that the manager may do.
 func TestTokensForKubelets(t *testing.T) {
 	c := apiServer(t)
 	for _, object := range build(t, "config/default") {
@@ -33,10 +33,13 @@ func TestTokensForKubelets(t *testing.T) {
 	}
 	asManager := rest.CopyConfig(server.config)
 	asManager.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + namespace + ":" + manager, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		UserName: "system:serviceaccount:" + namespace + ":" + manager,
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
 	}
 	accounts := kubernetes.NewForConfigOrDie(asManager).CoreV1().ServiceAccounts(namespace)
-	if _, err := accounts.CreateToken(t.Context(), manager, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := accounts.CreateToken(
+		t.Context(), manager, &authenticationv1.TokenRequest{}, metav1.CreateOptions{},
+	); !apierrors.IsForbidden(err) {
 		t.Errorf("asking for a token of %s was answered with %v, want a refusal", manager, err)
 	}
 	answer, err := accounts.CreateToken(t.Context(), usageReader, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -51,12 +54,17 @@ func TestTokensForKubelets(t *testing.T) {
 		verb, resource, sub string
 		want                bool
 	}{
-		{"get", "nodes", "stats", true}, {"get", "nodes", "metrics", true}, {"get", "nodes", "proxy", false}, {"list", "nodes", "", false},
-		{"list", "pods", "", false}, {"create", "pods", "eviction", false}, {"patch", "pods", "resize", false}, {"create", "serviceaccounts", "token", false},
+		{"get", "nodes", "stats", true}, {"get", "nodes", "metrics", true}, {"get", "nodes", "proxy", false},
+		{"list", "nodes", "", false},
+		{"list", "pods", "", false}, {"create", "pods", "eviction", false}, {"patch", "pods", "resize", false},
+		{"create", "serviceaccounts", "token", false},
 	} {
-		review, err := reviews.Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: tc.verb, Resource: tc.resource, Subresource: tc.sub, Namespace: corev1.NamespaceAll},
-		}}, metav1.CreateOptions{})
+		review, err := reviews.Create(t.Context(),
+			&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: tc.verb, Resource: tc.resource, Subresource: tc.sub, Namespace: corev1.NamespaceAll,
+				},
+			}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install checks what `kubectl apply` would get from config/: the trees are built with the pinned kustomize, held
-// against memfit's own promises, and shown to a real API server. It needs no node.
+// Package install checks what `kubectl apply` would get from config/: the trees are built with the pinned kustomize,
+// held against memfit's own promises, and shown to a real API server. It needs no node.
 package install
 
 import (
@@ -25,7 +25,9 @@ import (
 const root = "../.."
 
 // trees are the ways to install memfit.
-var trees = []string{"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab"}
+var trees = []string{
+	"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab",
+}
 
 // built is one object of a built tree.
 type built = unstructured.Unstructured
@@ -101,8 +103,11 @@ func one[T any](t *testing.T, objects []built, kind, name string) T {
 func as[T any](t *testing.T, object built) T {
 	t.Helper()
 	var typed T
-	// Strict: a misspelt field would be dropped by the API server without a word, or refused with one, depending on who applies it.
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &typed, true); err != nil {
+	// Strict: a misspelt field would be dropped by the API server without a word, or refused with one, depending on who
+	// applies it.
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(
+		object.Object, &typed, true,
+	); err != nil {
 		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
 	}
 	return typed

@@ -57,7 +57,8 @@ func TestLease(t *testing.T) {
 	t.Errorf("the Role lets nobody update Lease %s", lease[1])
 }
 
-// TestManagerEatsItsOwnFood: the manager is a Go program with a memory limit, so it runs with what memfit would give it.
+// TestManagerEatsItsOwnFood: the manager is a Go program with a memory limit, so it runs with what memfit would give
+// it.
 func TestManagerEatsItsOwnFood(t *testing.T) {
 	d := deployment(t, defaultTree)
 	isLimit := func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }
@@ -76,7 +77,10 @@ func TestManagerEatsItsOwnFood(t *testing.T) {
 		t.Fatalf("memfit sets no GOMEMLIMIT on its own manager: %v", injected.Env)
 	}
 	if got < 0 || written.Env[got].Value != injected.Env[want].Value {
-		t.Errorf("config/manager has %v; with limit %s memfit would set %v", written.Env, written.Resources.Limits.Memory(), injected.Env[want])
+		t.Errorf(
+			"config/manager has %v; with limit %s memfit would set %v", written.Env, written.Resources.Limits.Memory(),
+			injected.Env[want],
+		)
 	}
 	if !slices.Equal(written.ResizePolicy, injected.ResizePolicy) {
 		t.Errorf("config/manager has resizePolicy %v, memfit would set %v", written.ResizePolicy, injected.ResizePolicy)

@@ -14,42 +14,63 @@ import (
 func TestBadProfiles(t *testing.T) {
 	c := apiServer(t)
 	for spec, want := range map[string]string{
-		`{selektor: {}}`:                                                             `unknown field "spec.selektor"`,
-		`{runtime: {type: Nodejs}}`:                                                  `spec.runtime.type: Unsupported value: "Nodejs": supported values: "Auto", "NodeJS", "JVM"`,
-		`{runtime: {version: v20}}`:                                                  "without a leading v: for example 20 or 17.0.9",
-		`{runtime: {version: 20}}`:                                                   "spec.runtime.version in body must be of type string",
-		`{runtime: {variant: HotSpot}}`:                                              "variant is only known for type JVM: remove variant or set type: JVM",
-		`{tuning: {mode: Auto}}`:                                                     `supported values: "Inject", "DryRun", "Off"`,
-		`{sizing: {mode: Off}}`:                                                      `must be of type string: "boolean", spec.sizing.mode: Unsupported value: false: supported values: "Off"`,
-		`{tuning: {mode: Off}}`:                                                      `Unsupported value: false: supported values: "Inject", "DryRun", "Off"`,
-		`{tuning: {heapPercent: 5}}`:                                                 "spec.tuning.heapPercent in body should be greater than or equal to 10",
-		`{tuning: {heapPercent: 75%}}`:                                               "spec.tuning.heapPercent in body must be of type integer",
-		`{tuning: {heapLimit: 256}}`:                                                 "heapLimit must be at least 16Mi: write it with a unit, for example 256Mi",
-		`{tuning: {heapLimit: "1e-999999999"}}`:                                      "an exponent has at most two digits: write it with a unit, for example 512Mi",
-		`{tuning: {nodejs: {semiSpace: "1e-99999999"}}}`:                             "an exponent has at most two digits",
-		`{sizing: {limit: {min: "1e-999999999", max: "1E+999999999"}}}`:              "an exponent has at most two digits",
-		`{sizing: {oom: {minIncrease: "9E999999999"}}}`:                              "an exponent has at most two digits",
-		`{tuning: {heapLimit: 256MB}}`:                                               "write it with a unit, for example 256Mi",
-		`{tuning: {trimThreshold: 1Ki}}`:                                             "trimThreshold must be between 64Ki and 1Gi, for example 128Ki",
-		`{tuning: {trimInterval: "30"}}`:                                             "trimInterval must be 0s (off) or between 1s and 1h, for example 30s",
-		`{tuning: {trimInterval: 2h}}`:                                               "trimInterval must be 0s (off) or between 1s and 1h, for example 30s",
-		`{tuning: {replace: [LD_PRELOAD]}}`:                                          `Unsupported value: "LD_PRELOAD"`,
-		`{tuning: {replace: [GOGC]}}`:                                                "replace lists settings to overwrite, which needs conflictPolicy: Replace",
-		`{tuning: {heapPercent: 60, heapLimit: 256Mi}}`:                              "heapPercent and heapLimit both set the managed heap: keep one of them",
+		`{selektor: {}}`:            `unknown field "spec.selektor"`,
+		`{runtime: {type: Nodejs}}`: `spec.runtime.type: Unsupported value: "Nodejs": supported values: "Auto", "NodeJS", "JVM"`,
+		`{runtime: {version: v20}}`: "without a leading v: for example 20 " +
+			"or 17.0.9",
+		`{runtime: {version: 20}}`: "spec.runtime.version in body must " +
+			"be of type string",
+		`{runtime: {variant: HotSpot}}`: "variant is only known for type JVM: " +
+			"remove variant or set type: JVM",
+		`{tuning: {mode: Auto}}`: `supported values: "Inject", "DryRun", "Off"`,
+		`{sizing: {mode: Off}}`:  `must be of type string: "boolean", spec.sizing.mode: Unsupported value: false: supported values: "Off"`,
+		`{tuning: {mode: Off}}`:  `Unsupported value: false: supported values: "Inject", "DryRun", "Off"`,
+		`{tuning: {heapPercent: 5}}`: "spec.tuning.heapPercent in body " +
+			"should be greater than or equal to 10",
+		`{tuning: {heapPercent: 75%}}`: "spec.tuning.heapPercent in body " +
+			"must be of type integer",
+		`{tuning: {heapLimit: 256}}`: "heapLimit must be at least 16Mi: " +
+			"write it with a unit, for example 256Mi",
+		`{tuning: {heapLimit: "1e-999999999"}}`: "an exponent has at most two digits: " +
+			"write it with a unit, for example 512Mi",
+		`{tuning: {nodejs: {semiSpace: "1e-99999999"}}}`:                "an exponent has at most two digits",
+		`{sizing: {limit: {min: "1e-999999999", max: "1E+999999999"}}}`: "an exponent has at most two digits",
+		`{sizing: {oom: {minIncrease: "9E999999999"}}}`:                 "an exponent has at most two digits",
+		`{tuning: {heapLimit: 256MB}}`: "write it with a unit, for example " +
+			"256Mi",
+		`{tuning: {trimThreshold: 1Ki}}`: "trimThreshold must be between 64Ki " +
+			"and 1Gi, for example 128Ki",
+		`{tuning: {trimInterval: "30"}}`: "trimInterval must be 0s (off) or " +
+			"between 1s and 1h, for example 30s",
+		`{tuning: {trimInterval: 2h}}`: "trimInterval must be 0s (off) or " +
+			"between 1s and 1h, for example 30s",
+		`{tuning: {replace: [LD_PRELOAD]}}`: `Unsupported value: "LD_PRELOAD"`,
+		`{tuning: {replace: [GOGC]}}`: "replace lists settings to " +
+			"overwrite, which needs conflictPolicy: Replace",
+		`{tuning: {heapPercent: 60, heapLimit: 256Mi}}`: "heapPercent and heapLimit both set " +
+			"the managed heap: keep one of them",
 		`{runtime: {type: JVM}, tuning: {heapLimit: 256Mi}}`:                         "heapLimit is not for type JVM",
 		`{containers: [{name: a, runtime: {type: JVM}, tuning: {heapLimit: 64Mi}}]}`: "heapLimit is not for type JVM",
-		`{tuning: {jvm: {g1PeriodicGCInterval: 1s}}}`:                                "g1PeriodicGCInterval must be between 10s and 1h, for example 5m",
-		`{tuning: {nodejs: {semiSpace: 200Mi}}}`:                                     "semiSpace must be between 1Mi and 128Mi, for example 16Mi",
-		`{tuning: {nodejs: {semiSpace: 16M}}}`:                                       "semiSpace must be whole MiB",
-		`{sizing: {mode: Auto}}`:                                                     `supported values: "Off", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
-		`{sizing: {headroomPercent: 300}}`:                                           "should be less than or equal to 200",
-		`{sizing: {limit: {min: 64}}}`:                                               "min is below 1Mi: write it with a unit, for example 64Mi",
-		`{sizing: {limit: {max: 512m}}}`:                                             "max is below 1Mi: write it with a unit, for example 4Gi",
-		`{sizing: {limit: {min: 4Gi, max: 64Mi}}}`:                                   "min must not be above max: swap them or raise max",
-		`{sizing: {request: {min: 2Gi}, limit: {max: 1Gi}}}`:                         "request.min must not be above limit.max: no size could satisfy both",
-		`{sizing: {disruption: {cooldown: -1h}}}`:                                    "cooldown must not be negative, for example 1h",
-		`{drift: {window: 5m}}`:                                                      "window must be between 1h and 168h, for example 24h",
-		`{containers: [{name: a}, {name: a}]}`:                                       `spec.containers[1]: Duplicate value: {"name":"a"}`,
+		`{tuning: {jvm: {g1PeriodicGCInterval: 1s}}}`: "g1PeriodicGCInterval must be " +
+			"between 10s and 1h, for example 5m",
+		`{tuning: {nodejs: {semiSpace: 200Mi}}}`: "semiSpace must be between 1Mi and " +
+			"128Mi, for example 16Mi",
+		`{tuning: {nodejs: {semiSpace: 16M}}}`: "semiSpace must be whole MiB",
+		`{sizing: {mode: Auto}}`:               `supported values: "Off", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
+		`{sizing: {headroomPercent: 300}}`:     "should be less than or equal to 200",
+		`{sizing: {limit: {min: 64}}}`: "min is below 1Mi: write it with a " +
+			"unit, for example 64Mi",
+		`{sizing: {limit: {max: 512m}}}`: "max is below 1Mi: write it with a " +
+			"unit, for example 4Gi",
+		`{sizing: {limit: {min: 4Gi, max: 64Mi}}}`: "min must not be above max: swap " +
+			"them or raise max",
+		`{sizing: {request: {min: 2Gi}, limit: {max: 1Gi}}}`: "request.min must not be above " +
+			"limit.max: no size could satisfy both",
+		`{sizing: {disruption: {cooldown: -1h}}}`: "cooldown must not be negative, for " +
+			"example 1h",
+		`{drift: {window: 5m}}`: "window must be between 1h and 168h, " +
+			"for example 24h",
+		`{containers: [{name: a}, {name: a}]}`: `spec.containers[1]: Duplicate value: {"name":"a"}`,
 	} {
 		if _, err := create(t.Context(), c, t, spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s was answered with\n  %v\nwant a refusal that says\n  %s", spec, err, want)
@@ -78,19 +99,24 @@ func TestGoodProfiles(t *testing.T) {
 	}
 }
 
-// TestDefaults: what the API server fills in where the author said nothing. tuning must stay empty below spec.containers: a
-// default there would overrule the profile's own tuning for that container.
+// TestDefaults: what the API server fills in where the author said nothing. tuning must stay empty below
+// spec.containers: a default there would overrule the profile's own tuning for that container.
 func TestDefaults(t *testing.T) {
-	profile, err := create(t.Context(), apiServer(t), t, `{tuning: {mode: DryRun}, containers: [{name: app, tuning: {heapPercent: 60}}]}`)
+	profile, err := create(
+		t.Context(), apiServer(t), t, `{tuning: {mode: DryRun}, containers: [{name: app, tuning: {heapPercent: 60}}]}`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"containers": []any{map[string]any{"name": "app", "mode": "Managed", "tuning": map[string]any{"heapPercent": int64(60)}}},
-		"drift":      map[string]any{"action": "Report", "maxPerDay": int64(3), "minReplicas": int64(1), "window": "24h"},
-		"runtime":    map[string]any{"type": "Auto", "libc": "Auto"},
+		"containers": []any{
+			map[string]any{"name": "app", "mode": "Managed", "tuning": map[string]any{"heapPercent": int64(60)}},
+		},
+		"drift":   map[string]any{"action": "Report", "maxPerDay": int64(3), "minReplicas": int64(1), "window": "24h"},
+		"runtime": map[string]any{"type": "Auto", "libc": "Auto"},
 		"sizing": map[string]any{
-			"decrease": "Allowed", "headroomPercent": int64(15), "mode": "Recommend", "posture": "Balanced", "requestPolicy": "Percentile",
+			"decrease": "Allowed", "headroomPercent": int64(15), "mode": "Recommend", "posture": "Balanced",
+			"requestPolicy": "Percentile",
 		},
 		"tuning": map[string]any{"mode": "DryRun"},
 	}

@@ -31,7 +31,8 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-// TestMetricsExist: rules and dashboard ask for metrics that the code has. A renamed one would leave an alert silent for ever.
+// TestMetricsExist: rules and dashboard ask for metrics that the code has. A renamed one would leave an alert silent
+// for ever.
 func TestMetricsExist(t *testing.T) {
 	var registered []string
 	for _, room := range []string{"controllers/workload", "controllers/usage", "webhooks/pod"} {
@@ -40,7 +41,9 @@ func TestMetricsExist(t *testing.T) {
 			t.Fatalf("no metrics in %s: %v", room, err)
 		}
 		for _, file := range files {
-			for _, name := range regexp.MustCompile(`Name:\s+"(memfit_[a-z_]+)"`).FindAllSubmatch(read(t, filepath.Join(room, filepath.Base(file))), -1) {
+			for _, name := range regexp.MustCompile(`Name:\s+"(memfit_[a-z_]+)"`).FindAllSubmatch(
+				read(t, filepath.Join(room, filepath.Base(file))), -1,
+			) {
 				registered = append(registered, string(name[1]))
 			}
 		}
@@ -113,7 +116,9 @@ func TestMonitoringComponent(t *testing.T) {
 	if webhook.GetLabels()["control-plane"] != "" {
 		t.Error("the ServiceMonitor selects the webhook's Service too")
 	}
-	for _, object := range []built{monitor, find(t, objects, "PrometheusRule", "memfit"), find(t, objects, "ConfigMap", "memfit-dashboard")} {
+	for _, object := range []built{
+		monitor, find(t, objects, "PrometheusRule", "memfit"), find(t, objects, "ConfigMap", "memfit-dashboard"),
+	} {
 		if object.GetNamespace() != namespace {
 			t.Errorf("%s is in namespace %q", object.GetKind(), object.GetNamespace())
 		}

@@ -41,7 +41,8 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 	for i := range deployments {
 		d := &deployments[i]
 		decision := index.Decide(profile.Subject{
-			Namespace: "default", PodLabels: d.Spec.Template.Labels, PodAnnotations: d.Spec.Template.Annotations, WorkloadAnnotations: d.Annotations,
+			Namespace: "default", PodLabels: d.Spec.Template.Labels, PodAnnotations: d.Spec.Template.Annotations,
+			WorkloadAnnotations: d.Annotations,
 		})
 		if decision.Profile == nil || decision.Profile.Ref.Name != d.Name {
 			t.Errorf("%s is governed by %v: %s", d.Name, decision.Profile, decision.Why)

@@ -54,7 +54,10 @@ func TestPodWebhook(t *testing.T) {
 			"MutatingWebhookConfiguration", "memfit-mutating-webhook-configuration")
 		// A patch that names a webhook which does not exist adds a second, broken one.
 		if len(config.Webhooks) != 1 {
-			t.Fatalf("%s: %d mutating webhooks, want 1: does webhook/pod_webhook_patch.yaml name the one in the markers?", tree, len(config.Webhooks))
+			t.Fatalf(
+				"%s: %d mutating webhooks, want 1: does webhook/pod_webhook_patch.yaml name the one in the markers?", tree,
+				len(config.Webhooks),
+			)
 		}
 		type promises struct {
 			FailurePolicy admissionregistrationv1.FailurePolicyType
@@ -70,7 +73,8 @@ func TestPodWebhook(t *testing.T) {
 			t.Fatalf("%s: %d rules, want 1", tree, len(w.Rules))
 		}
 		got := promises{
-			*w.FailurePolicy, *w.ReinvocationPolicy, *w.SideEffects, *w.TimeoutSeconds, w.Rules[0].Resources, w.Rules[0].Operations,
+			*w.FailurePolicy, *w.ReinvocationPolicy, *w.SideEffects, *w.TimeoutSeconds, w.Rules[0].Resources,
+			w.Rules[0].Operations,
 			w.ClientConfig.Service.Namespace + "/" + w.ClientConfig.Service.Name,
 		}
 		want := promises{
@@ -83,8 +87,8 @@ func TestPodWebhook(t *testing.T) {
 	}
 }
 
-// TestPodWebhookSparesNamespaces: memfit must be able to start, and the cluster to recover, without memfit. The names are
-// written into the selector; whoever installs memfit under another name has to change it there too.
+// TestPodWebhookSparesNamespaces: memfit must be able to start, and the cluster to recover, without memfit. The names
+// are written into the selector; whoever installs memfit under another name has to change it there too.
 func TestPodWebhookSparesNamespaces(t *testing.T) {
 	for _, tree := range trees {
 		config := one[admissionregistrationv1.MutatingWebhookConfiguration](t, build(t, tree),
@@ -131,7 +135,9 @@ func TestServicesReachTheManager(t *testing.T) {
 			for _, rule := range p.Spec.Ingress {
 				for _, port := range rule.Ports {
 					if !ports[port.Port.String()] {
-						t.Errorf("%s: NetworkPolicy %s lets port %s in, which the manager does not have", tree, p.Name, port.Port.String())
+						t.Errorf(
+							"%s: NetworkPolicy %s lets port %s in, which the manager does not have", tree, p.Name, port.Port.String(),
+						)
 					}
 				}
 			}
@@ -155,7 +161,10 @@ func TestDrains(t *testing.T) {
 			t.Errorf("%s: the budget selects %s, which is not the manager", tree, selector)
 		}
 		if budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() != 1 || *d.Spec.Replicas < 2 {
-			t.Errorf("%s: %d replicas with maxUnavailable %v, want at least 2 with 1", tree, *d.Spec.Replicas, budget.Spec.MaxUnavailable)
+			t.Errorf(
+				"%s: %d replicas with maxUnavailable %v, want at least 2 with 1", tree, *d.Spec.Replicas,
+				budget.Spec.MaxUnavailable,
+			)
 		}
 	}
 }
@@ -234,7 +243,8 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 		for _, rule := range role.Rules {
 			for _, resource := range rule.Resources {
 				writes := slices.ContainsFunc(rule.Verbs, func(v string) bool { return v != "get" && v != "list" && v != "watch" })
-				if strings.HasPrefix(resource, "memorycheckpoints") || strings.HasPrefix(resource, "memoryrecommendations") && writes {
+				if strings.HasPrefix(resource, "memorycheckpoints") || strings.HasPrefix(resource, "memoryrecommendations") &&
+					writes {
 					t.Errorf("ClusterRole %s lets people %v %s", role.Name, rule.Verbs, resource)
 				}
 			}
@@ -247,7 +257,8 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 		"admin": {"memfit-memoryprofile-admin-role"},
 		"edit":  {"memfit-memoryprofile-editor-role"},
 		"view": {
-			"memfit-clustermemoryprofile-viewer-role", "memfit-memoryprofile-viewer-role", "memfit-memoryrecommendation-viewer-role",
+			"memfit-clustermemoryprofile-viewer-role", "memfit-memoryprofile-viewer-role",
+			"memfit-memoryrecommendation-viewer-role",
 		},
 	}
 	if diff := cmp.Diff(want, aggregated); diff != "" {

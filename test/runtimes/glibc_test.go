@@ -29,7 +29,8 @@ func pythonEdition(name string, fetch func(*testing.T) string) edition {
 // rubyEdition counts them through Fiddle. Ruby is where two arenas are the default.
 func rubyEdition() edition {
 	return edition{
-		name: "ruby-debian", runtime: v1alpha1.RuntimeRuby, fetch: fromDebian("/usr/bin/ruby", "ruby"), probe: []string{"arenas.rb"}, facts: equations,
+		name: "ruby-debian", runtime: v1alpha1.RuntimeRuby, fetch: fromDebian("/usr/bin/ruby", "ruby"),
+		probe: []string{"arenas.rb"}, facts: equations,
 		trials:   func(t *testing.T, p *program) []trial { return arenaTrials(t, p, "2") },
 		controls: []control{{"an option that it does not know", "RUBYOPT=--nonsense", 1}},
 	}
@@ -48,15 +49,17 @@ func nativeEdition() edition {
 			}
 			sum := sha256.Sum256(source)
 			return filepath.Join(once(t, "arenas-c-"+hex.EncodeToString(sum[:6]), func(dir string) error {
-				return finish(exec.CommandContext(t.Context(), "cc", "-O1", "-pthread", "-o", filepath.Join(dir, "arenas"), "testdata/arenas.c"))
+				return finish(
+					exec.CommandContext(t.Context(), "cc", "-O1", "-pthread", "-o", filepath.Join(dir, "arenas"), "testdata/arenas.c"),
+				)
 			}), "arenas")
 		},
 		trials: func(t *testing.T, p *program) []trial { return arenaTrials(t, p, "") },
 	}
 }
 
-// arenaTrials are for a program that reports how many arenas glibc made for its eight live threads: one each and the main one,
-// unless something caps them. byDefault is what memfit sets unasked.
+// arenaTrials are for a program that reports how many arenas glibc made for its eight live threads: one each and the
+// main one, unless something caps them. byDefault is what memfit sets unasked.
 func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil).facts["arenas"]
@@ -78,24 +81,53 @@ func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 		trial{name: "arenaMax 1", limit: "512Mi", tuning: asks(1), want: arenas("1")},
 		trial{name: "arenaMax 4", limit: "512Mi", tuning: asks(4), want: arenas("4")},
 		trial{name: "arenaMax 0 leaves it alone", limit: "512Mi", tuning: asks(0), want: arenas(alone)},
-		trial{name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"), tuning: asks(2), want: arenas("3")},
-		trial{name: "user: own number from a ConfigMap", limit: "512Mi", fromConfigMap: map[string]string{"MALLOC_ARENA_MAX": "3"}, tuning: asks(2), want: arenas("3")},
-		trial{name: "user: own tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.arena_max=5"), tuning: asks(2), want: arenas("5")},
-		trial{name: "user: another tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3"), tuning: asks(2), want: arenas("2")},
+		trial{
+			name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"), tuning: asks(2), want: arenas("3"),
+		},
+		trial{
+			name: "user: own number from a ConfigMap", limit: "512Mi", fromConfigMap: map[string]string{"MALLOC_ARENA_MAX": "3"},
+			tuning: asks(2), want: arenas("3"),
+		},
+		trial{
+			name: "user: own tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.arena_max=5"), tuning: asks(2),
+			want: arenas("5"),
+		},
+		trial{
+			name: "user: another tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3"),
+			tuning: asks(2), want: arenas("2"),
+		},
 		trial{name: "replace what the user set", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"),
-			tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"MALLOC_ARENA_MAX"}}, want: arenas("2")},
-		trial{name: "trimThreshold 128Ki", limit: "512Mi", tuning: v1alpha1.TuningSpec{TrimThreshold: size("128Ki")}, want: map[string]string{"arenas": usual, "MALLOC_TRIM_THRESHOLD_": "131072"}},
-		trial{name: "declared musl", limit: "512Mi", tuning: asks(2), runtime: &v1alpha1.RuntimeSpec{Type: p.runtime, Libc: v1alpha1.LibcMusl}, unchanged: true},
-		trial{name: "declared wrong: Java", limit: "512Mi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, want: arenas(alone)},
-		trial{name: "declared wrong: Node.js", limit: "512Mi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, want: arenas(alone)},
-		trial{name: "mode Off", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningOff}, want: arenas(alone)},
+			tuning: v1alpha1.TuningSpec{
+				ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"MALLOC_ARENA_MAX"},
+			}, want: arenas("2")},
+		trial{
+			name: "trimThreshold 128Ki", limit: "512Mi", tuning: v1alpha1.TuningSpec{TrimThreshold: size("128Ki")},
+			want: map[string]string{"arenas": usual, "MALLOC_TRIM_THRESHOLD_": "131072"},
+		},
+		trial{
+			name: "declared musl", limit: "512Mi", tuning: asks(2),
+			runtime: &v1alpha1.RuntimeSpec{Type: p.runtime, Libc: v1alpha1.LibcMusl}, unchanged: true,
+		},
+		trial{
+			name: "declared wrong: Java", limit: "512Mi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM},
+			want: arenas(alone),
+		},
+		trial{
+			name: "declared wrong: Node.js", limit: "512Mi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS},
+			want: arenas(alone),
+		},
+		trial{
+			name: "mode Off", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningOff},
+			want: arenas(alone),
+		},
 	)
 }
 
 // phpEdition has nothing to set: PHP takes its memory_limit from php.ini.
 func phpEdition() edition {
 	return edition{
-		name: "php-debian", runtime: v1alpha1.RuntimePHP, fetch: fromDebian("/usr/bin/php", "php-cli"), probe: []string{"probe.php"}, facts: equations,
+		name: "php-debian", runtime: v1alpha1.RuntimePHP, fetch: fromDebian("/usr/bin/php", "php-cli"),
+		probe: []string{"probe.php"}, facts: equations,
 		trials: func(*testing.T, *program) []trial {
 			two := map[string]string{"MALLOC_ARENA_MAX": "2"}
 			return []trial{
@@ -103,8 +135,10 @@ func phpEdition() edition {
 				{name: "limit 512Mi", limit: "512Mi", unchanged: true},
 				{name: "no limit", unchanged: true},
 				{name: "arenaMax 2", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}, want: two},
-				{name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "2"), tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(4))}, want: two},
-				{name: "user: own memory_limit", limit: "512Mi", words: []string{"-d", "memory_limit=99M"}, want: map[string]string{"memory_limit": "99M"}},
+				{name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "2"),
+					tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(4))}, want: two},
+				{name: "user: own memory_limit", limit: "512Mi", words: []string{"-d", "memory_limit=99M"},
+					want: map[string]string{"memory_limit": "99M"}},
 			}
 		},
 	}

@@ -33,18 +33,29 @@ func jdkEdition(version string, fetch func(*testing.T) string, trim trimming) ed
 		facts:  javaFacts,
 		trials: func(t *testing.T, p *program) []trial { return jvmTrials(t, p, trim) },
 		controls: []control{
-			{"a heap too small to start with", "JAVA_TOOL_OPTIONS=-XX:MaxRAM=16m -XX:MaxRAMPercentage=10.0 -XX:MinRAMPercentage=10.0", 1},
+			{"a heap too small to start with",
+				"JAVA_TOOL_OPTIONS=-XX:MaxRAM=16m -XX:MaxRAMPercentage=10.0 -XX:MinRAMPercentage=10.0", 1},
 			{"a percentage above 100", "JAVA_TOOL_OPTIONS=-XX:MaxRAMPercentage=150", 1},
 			{"a quote that is not closed", `JAVA_TOOL_OPTIONS=-Dgreeting="hello`, 1},
 		},
 	}
 	switch trim {
 	case noTrim:
-		e.controls = append(e.controls, control{"an unknown flag without a guard", "JAVA_TOOL_OPTIONS=-XX:TrimNativeHeapInterval=60000", 1})
+		e.controls = append(
+			e.controls, control{"an unknown flag without a guard", "JAVA_TOOL_OPTIONS=-XX:TrimNativeHeapInterval=60000", 1},
+		)
 	case experimentalTrim:
-		e.controls = append(e.controls, control{"the guard that is not enough", "JAVA_TOOL_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions -XX:TrimNativeHeapInterval=60000", 1})
+		e.controls = append(
+			e.controls,
+			control{
+				"the guard that is not enough",
+				"JAVA_TOOL_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions -XX:TrimNativeHeapInterval=60000", 1,
+			},
+		)
 	case productTrim:
-		e.controls = append(e.controls, control{"a unit where milliseconds are meant", "JAVA_TOOL_OPTIONS=-XX:TrimNativeHeapInterval=60s", 1})
+		e.controls = append(
+			e.controls, control{"a unit where milliseconds are meant", "JAVA_TOOL_OPTIONS=-XX:TrimNativeHeapInterval=60s", 1},
+		)
 	}
 	return e
 }
@@ -69,7 +80,9 @@ func javaFacts(output string) map[string]string {
 		flags[m[1]] = m[2]
 	}
 	facts := map[string]string{}
-	for _, name := range []string{"TrimNativeHeapInterval", "MaxRAMPercentage", "MinRAMPercentage", "G1PeriodicGCInterval", "UseSerialGC"} {
+	for _, name := range []string{
+		"TrimNativeHeapInterval", "MaxRAMPercentage", "MinRAMPercentage", "G1PeriodicGCInterval", "UseSerialGC",
+	} {
 		facts[name] = flags[name]
 	}
 	if flags["MaxHeapSize"] == "209715200" || flags["MaxHeapSize"] == "314572800" {
@@ -88,7 +101,10 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil)
 	if alone.facts["MaxRAMPercentage"] != "25.000000" {
-		t.Fatalf("the bare JVM says MaxRAMPercentage %q, want 25.000000 (exit code %d)\n%s", alone.facts["MaxRAMPercentage"], alone.exit, tail(alone.output))
+		t.Fatalf(
+			"the bare JVM says MaxRAMPercentage %q, want 25.000000 (exit code %d)\n%s", alone.facts["MaxRAMPercentage"],
+			alone.exit, tail(alone.output),
+		)
 	}
 	trimmed := func(milliseconds string, more ...string) map[string]string {
 		want := map[string]string{"TrimNativeHeapInterval": milliseconds, "MaxRAMPercentage": "25.000000"}
@@ -116,8 +132,10 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 	}
 	// Whatever version is declared, also a wrong one: the guards let every HotSpot start.
 	for _, declared := range []string{"", "8", "11", "17.0.9", "21", "25"} {
-		trials = append(trials, trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000"),
-			runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: declared}})
+		trials = append(trials,
+			trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60),
+				want:    minute("MaxRAMPercentage", "60.000000"),
+				runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: declared}})
 	}
 	// The heap that comes of it, in MiB: HotSpot rounds up to 2.
 	for _, c := range []struct {
@@ -129,7 +147,8 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		{"512Mi", "", 60, 512, 308}, {"512Mi", "64Mi", 60, 512, 270}, {"1Gi", "", 10, 1024, 104}, {"1Gi", "", 70, 1024, 718},
 	} {
 		trials = append(trials, trial{
-			name: fmt.Sprintf("the heap at %d %% of %s less %s", c.percent, c.limit, c.shm), limit: c.limit, shm: c.shm, tuning: percent(c.percent),
+			name: fmt.Sprintf("the heap at %d %% of %s less %s", c.percent, c.limit, c.shm), limit: c.limit, shm: c.shm,
+			tuning:  percent(c.percent),
 			machine: onNode(c.ram), want: minute("MaxRAMPercentage", "", "heap", fmt.Sprint(c.heapIs<<20)),
 		})
 		delete(trials[len(trials)-1].want, "MaxRAMPercentage")
@@ -138,36 +157,110 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		name: "heapPercent 10 of 16Mi", limit: "16Mi", tuning: percent(10), machine: onNode(16), want: minute(),
 	})
 	return append(trials,
-		trial{name: "heapPercent 60 of 128Mi", limit: "128Mi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000")},
-		trial{name: "heapPercent 60 of 512Mi", limit: "512Mi", tuning: percent(60), want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000")},
-		trial{name: "heapPercent 100 of 32Gi", limit: "32Gi", tuning: percent(100), want: minute("MaxRAMPercentage", "100.000000")},
+		trial{
+			name: "heapPercent 60 of 128Mi", limit: "128Mi", tuning: percent(60),
+			want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000"),
+		},
+		trial{
+			name: "heapPercent 60 of 512Mi", limit: "512Mi", tuning: percent(60),
+			want: minute("MaxRAMPercentage", "60.000000", "MinRAMPercentage", "60.000000"),
+		},
+		trial{
+			name: "heapPercent 100 of 32Gi", limit: "32Gi", tuning: percent(100), want: minute("MaxRAMPercentage", "100.000000"),
+		},
 		trial{name: "heapPercent without a limit", tuning: percent(60), want: minute()},
-		trial{name: "user: -Xmx", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m"), tuning: percent(60), want: minute("MaxHeapSize", "314572800")},
-		trial{name: "user: -Xmx on the command line", limit: "1Gi", words: []string{"-Xmx200m"}, tuning: percent(60), want: minute("MaxHeapSize", "209715200")},
-		trial{name: "user: -Xms equal to -Xmx", limit: "1Gi", words: []string{"-Xms200m", "-Xmx200m"}, want: minute("MaxHeapSize", "209715200")},
-		trial{name: "user: own percentage", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=33"), tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000")},
-		trial{name: "user: own percentage on the command line", limit: "1Gi", words: []string{"-XX:MaxRAMPercentage=33"}, tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000")},
-		trial{name: "user: own percentage in JDK_JAVA_OPTIONS", limit: "1Gi", env: vars("JDK_JAVA_OPTIONS", "-XX:MaxRAMPercentage=33"), tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000")},
-		trial{name: "user: own trim interval", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-XX:TrimNativeHeapInterval=5000"), unchanged: true},
-		trial{name: "user: own trim interval on the command line", limit: "1Gi", words: []string{"-XX:TrimNativeHeapInterval=5000"}, unchanged: true},
-		trial{name: "user: quoted property stays", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", `-Dgreeting="two words"`), want: minute("greeting", "two words")},
-		trial{name: "user: options on several lines", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m\n-Dgreeting=hi\n"), want: minute("MaxHeapSize", "314572800", "greeting", "hi")},
-		trial{name: "user: tabs between options", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m\t-Dgreeting=hi"), want: minute("MaxHeapSize", "314572800", "greeting", "hi")},
-		trial{name: "user: quote never closed", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", `-Dgreeting="hi`), unchanged: true},
+		trial{
+			name: "user: -Xmx", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m"), tuning: percent(60),
+			want: minute("MaxHeapSize", "314572800"),
+		},
+		trial{
+			name: "user: -Xmx on the command line", limit: "1Gi", words: []string{"-Xmx200m"}, tuning: percent(60),
+			want: minute("MaxHeapSize", "209715200"),
+		},
+		trial{
+			name: "user: -Xms equal to -Xmx", limit: "1Gi", words: []string{"-Xms200m", "-Xmx200m"},
+			want: minute("MaxHeapSize", "209715200"),
+		},
+		trial{
+			name: "user: own percentage", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=33"),
+			tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000"),
+		},
+		trial{
+			name: "user: own percentage on the command line", limit: "1Gi", words: []string{"-XX:MaxRAMPercentage=33"},
+			tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000"),
+		},
+		trial{
+			name: "user: own percentage in JDK_JAVA_OPTIONS", limit: "1Gi",
+			env: vars("JDK_JAVA_OPTIONS", "-XX:MaxRAMPercentage=33"), tuning: percent(60),
+			want: minute("MaxRAMPercentage", "33.000000"),
+		},
+		trial{
+			name: "user: own trim interval", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-XX:TrimNativeHeapInterval=5000"),
+			unchanged: true,
+		},
+		trial{
+			name: "user: own trim interval on the command line", limit: "1Gi",
+			words: []string{"-XX:TrimNativeHeapInterval=5000"}, unchanged: true,
+		},
+		trial{
+			name: "user: quoted property stays", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", `-Dgreeting="two words"`),
+			want: minute("greeting", "two words"),
+		},
+		trial{
+			name: "user: options on several lines", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m\n-Dgreeting=hi\n"),
+			want: minute("MaxHeapSize", "314572800", "greeting", "hi"),
+		},
+		trial{
+			name: "user: tabs between options", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", "-Xmx300m\t-Dgreeting=hi"),
+			want: minute("MaxHeapSize", "314572800", "greeting", "hi"),
+		},
+		trial{
+			name: "user: quote never closed", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", `-Dgreeting="hi`), unchanged: true,
+		},
 		trial{name: "user: empty JAVA_TOOL_OPTIONS", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", ""), want: minute()},
-		trial{name: "user: the guard taken back", limit: "1Gi", words: []string{"-XX:-IgnoreUnrecognizedVMOptions"}, unchanged: true},
-		trial{name: "user: the lock put back", limit: "1Gi", words: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true},
-		trial{name: "user: a collector", limit: "1Gi", words: []string{"-XX:+UseSerialGC"}, tuning: g1Periodic(5 * time.Minute), want: minute("UseSerialGC", "true")},
-		trial{name: "user: value from a ConfigMap", limit: "1Gi", fromConfigMap: options("-Xmx300m"), tuning: percent(60), unchanged: true,
-			want: map[string]string{"MaxHeapSize": "314572800", "TrimNativeHeapInterval": off}},
-		trial{name: "trimInterval 30s", limit: "1Gi", tuning: v1alpha1.TuningSpec{TrimInterval: every(30 * time.Second)}, want: trimmed("30000")},
+		trial{
+			name: "user: the guard taken back", limit: "1Gi", words: []string{"-XX:-IgnoreUnrecognizedVMOptions"},
+			unchanged: true,
+		},
+		trial{
+			name: "user: the lock put back", limit: "1Gi", words: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true,
+		},
+		trial{
+			name: "user: a collector", limit: "1Gi", words: []string{"-XX:+UseSerialGC"}, tuning: g1Periodic(5 * time.Minute),
+			want: minute("UseSerialGC", "true"),
+		},
+		trial{name: "user: value from a ConfigMap", limit: "1Gi", fromConfigMap: options("-Xmx300m"), tuning: percent(60),
+			unchanged: true,
+			want:      map[string]string{"MaxHeapSize": "314572800", "TrimNativeHeapInterval": off}},
+		trial{
+			name: "trimInterval 30s", limit: "1Gi", tuning: v1alpha1.TuningSpec{TrimInterval: every(30 * time.Second)},
+			want: trimmed("30000"),
+		},
 		trial{name: "trimInterval off", limit: "1Gi", tuning: v1alpha1.TuningSpec{TrimInterval: every(0)}, unchanged: true},
-		trial{name: "g1PeriodicGCInterval 5m", limit: "4Gi", tuning: g1Periodic(5 * time.Minute), want: minute("G1PeriodicGCInterval", periodic)},
-		trial{name: "declared OpenJ9, is HotSpot", limit: "1Gi", tuning: percent(60), runtime: variant(v1alpha1.VariantOpenJ9), unchanged: true},
-		trial{name: "declared native image, is HotSpot", limit: "1Gi", tuning: percent(60), runtime: variant(v1alpha1.VariantNativeImage), unchanged: true},
-		trial{name: "buildpack image", limit: "1Gi", tuning: percent(60), runtime: variant(v1alpha1.VariantBuildpack), want: minute()},
-		trial{name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, unchanged: true},
-		trial{name: "nothing declared: the command says java", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, want: minute()},
+		trial{
+			name: "g1PeriodicGCInterval 5m", limit: "4Gi", tuning: g1Periodic(5 * time.Minute),
+			want: minute("G1PeriodicGCInterval", periodic),
+		},
+		trial{
+			name: "declared OpenJ9, is HotSpot", limit: "1Gi", tuning: percent(60), runtime: variant(v1alpha1.VariantOpenJ9),
+			unchanged: true,
+		},
+		trial{
+			name: "declared native image, is HotSpot", limit: "1Gi", tuning: percent(60),
+			runtime: variant(v1alpha1.VariantNativeImage), unchanged: true,
+		},
+		trial{
+			name: "buildpack image", limit: "1Gi", tuning: percent(60), runtime: variant(v1alpha1.VariantBuildpack),
+			want: minute(),
+		},
+		trial{
+			name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS},
+			unchanged: true,
+		},
+		trial{
+			name: "nothing declared: the command says java", limit: "1Gi",
+			runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, want: minute(),
+		},
 		trial{name: "mode DryRun", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}, unchanged: true},
 	)
 }

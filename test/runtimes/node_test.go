@@ -44,7 +44,8 @@ func equations(output string) map[string]string {
 
 var equation = regexp.MustCompile(`(?m)^([A-Za-z_]+)=(.*)$`)
 
-// oldSpaces is what memfit should give Node.js for a limit: 75 % of it less three semi-spaces, whose size V8 changed in 24.
+// oldSpaces is what memfit should give Node.js for a limit: 75 % of it less three semi-spaces, whose size V8 changed in
+// 24.
 var oldSpaces = []struct {
 	limit       string
 	to23, since int // MiB; 0: no cap below 192Mi
@@ -86,7 +87,10 @@ func nodeTrials(t *testing.T, p *program) []trial {
 		trials = append(trials, tr)
 	}
 	usual := old(756, 720)
-	semi := trial{name: "semiSpace 16Mi", limit: "1Gi", tuning: v1alpha1.TuningSpec{NodeJS: &v1alpha1.NodeJSTuning{SemiSpace: size("16Mi")}}}
+	semi := trial{
+		name: "semiSpace 16Mi", limit: "1Gi",
+		tuning: v1alpha1.TuningSpec{NodeJS: &v1alpha1.NodeJSTuning{SemiSpace: size("16Mi")}},
+	}
 	if major(p.version) >= 18 {
 		semi.want = map[string]string{"heap": strconv.Itoa(720 + 48)}
 	} else {
@@ -96,29 +100,87 @@ func nodeTrials(t *testing.T, p *program) []trial {
 		semi,
 		trial{name: "no limit", want: itsOwn},
 		trial{name: "shared memory comes off the limit", limit: "1Gi", shm: "256Mi", want: heap(old(564, 528))},
-		trial{name: "user: flag in NODE_OPTIONS", limit: "1Gi", env: vars("NODE_OPTIONS", "--max-old-space-size=300"), want: heap(300)},
-		trial{name: "user: flag with underscores", limit: "1Gi", env: vars("NODE_OPTIONS", "--max_old_space_size=300"), want: heap(300)},
-		trial{name: "user: flag on the command line", limit: "1Gi", words: []string{"--max-old-space-size=300"}, want: heap(300)},
-		trial{name: "user: underscores on the command line", limit: "1Gi", words: []string{"--max_old_space_size=300"}, want: heap(300)},
-		trial{name: "user: another option stays", limit: "1Gi", env: vars("NODE_OPTIONS", "--require=./hook.js"), want: heap(usual, "hook", "loaded")},
-		trial{name: "user: quoted option stays", limit: "1Gi", env: vars("NODE_OPTIONS", fmt.Sprintf("--require=%q", quoted)), want: heap(usual, "hook", "quoted")},
-		trial{name: "user: spaces around options", limit: "1Gi", env: vars("NODE_OPTIONS", "  --require=./hook.js  --no-warnings "), want: heap(usual, "hook", "loaded")},
-		trial{name: "user: a reference stays one", limit: "1Gi", env: vars("HOOK", "./hook.js", "NODE_OPTIONS", "--require=$(HOOK)"), want: heap(usual, "hook", "loaded")},
-		trial{name: "user: newline at the end", limit: "1Gi", env: vars("NODE_OPTIONS", "--require=./hook.js\n"), unchanged: true},
-		trial{name: "user: tab between options", limit: "1Gi", env: vars("NODE_OPTIONS", "--no-warnings\t--require=./hook.js"), unchanged: true},
-		trial{name: "user: quote never closed", limit: "1Gi", env: vars("NODE_OPTIONS", `--require="./hook.js`), unchanged: true},
+		trial{
+			name: "user: flag in NODE_OPTIONS", limit: "1Gi", env: vars("NODE_OPTIONS", "--max-old-space-size=300"),
+			want: heap(300),
+		},
+		trial{
+			name: "user: flag with underscores", limit: "1Gi", env: vars("NODE_OPTIONS", "--max_old_space_size=300"),
+			want: heap(300),
+		},
+		trial{
+			name: "user: flag on the command line", limit: "1Gi", words: []string{"--max-old-space-size=300"}, want: heap(300),
+		},
+		trial{
+			name: "user: underscores on the command line", limit: "1Gi", words: []string{"--max_old_space_size=300"},
+			want: heap(300),
+		},
+		trial{
+			name: "user: another option stays", limit: "1Gi", env: vars("NODE_OPTIONS", "--require=./hook.js"),
+			want: heap(usual, "hook", "loaded"),
+		},
+		trial{
+			name: "user: quoted option stays", limit: "1Gi", env: vars("NODE_OPTIONS", fmt.Sprintf("--require=%q", quoted)),
+			want: heap(usual, "hook", "quoted"),
+		},
+		trial{
+			name: "user: spaces around options", limit: "1Gi",
+			env: vars("NODE_OPTIONS", "  --require=./hook.js  --no-warnings "), want: heap(usual, "hook", "loaded"),
+		},
+		trial{
+			name: "user: a reference stays one", limit: "1Gi",
+			env: vars("HOOK", "./hook.js", "NODE_OPTIONS", "--require=$(HOOK)"), want: heap(usual, "hook", "loaded"),
+		},
+		trial{
+			name: "user: newline at the end", limit: "1Gi", env: vars("NODE_OPTIONS", "--require=./hook.js\n"), unchanged: true,
+		},
+		trial{
+			name: "user: tab between options", limit: "1Gi", env: vars("NODE_OPTIONS", "--no-warnings\t--require=./hook.js"),
+			unchanged: true,
+		},
+		trial{
+			name: "user: quote never closed", limit: "1Gi", env: vars("NODE_OPTIONS", `--require="./hook.js`), unchanged: true,
+		},
 		trial{name: "user: empty NODE_OPTIONS", limit: "1Gi", env: vars("NODE_OPTIONS", ""), want: heap(usual)},
-		trial{name: "user: value from a ConfigMap", limit: "1Gi", fromConfigMap: map[string]string{"NODE_OPTIONS": "--max-old-space-size=300"}, want: heap(300)},
-		trial{name: "user: value from a ConfigMap that says something else", limit: "1Gi", fromConfigMap: map[string]string{"NODE_OPTIONS": "--require=./hook.js"}, unchanged: true},
+		trial{
+			name: "user: value from a ConfigMap", limit: "1Gi",
+			fromConfigMap: map[string]string{"NODE_OPTIONS": "--max-old-space-size=300"}, want: heap(300),
+		},
+		trial{
+			name: "user: value from a ConfigMap that says something else", limit: "1Gi",
+			fromConfigMap: map[string]string{"NODE_OPTIONS": "--require=./hook.js"}, unchanged: true,
+		},
 		trial{name: "replace what the user set", limit: "1Gi", env: vars("NODE_OPTIONS", "--max-old-space-size=300"),
-			tuning: v1alpha1.TuningSpec{ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"--max-old-space-size"}}, want: heap(usual)},
-		trial{name: "heapPercent 50", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(50))}, want: heap(old(500, 464))},
-		trial{name: "the article: 256Mi and two arenas", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi"), ArenaMax: new(int32(2))}, want: heap(256, "MALLOC_ARENA_MAX", "2")},
-		trial{name: "heapLimit that does not fit", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapLimit: size("600Mi")}, want: itsOwn},
-		trial{name: "version not declared", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, want: heap(720)},
-		trial{name: "nothing declared: the command says node", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, want: heap(720)},
-		trial{name: "declared wrong: Java", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, want: itsOwn},
-		trial{name: "declared wrong: Go", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}, want: itsOwn},
+			tuning: v1alpha1.TuningSpec{
+				ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"--max-old-space-size"},
+			}, want: heap(usual)},
+		trial{
+			name: "heapPercent 50", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(50))},
+			want: heap(old(500, 464)),
+		},
+		trial{
+			name: "the article: 256Mi and two arenas", limit: "512Mi",
+			tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi"), ArenaMax: new(int32(2))},
+			want:   heap(256, "MALLOC_ARENA_MAX", "2"),
+		},
+		trial{
+			name: "heapLimit that does not fit", limit: "512Mi", tuning: v1alpha1.TuningSpec{HeapLimit: size("600Mi")},
+			want: itsOwn,
+		},
+		trial{
+			name: "version not declared", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS},
+			want: heap(720),
+		},
+		trial{
+			name: "nothing declared: the command says node", limit: "1Gi",
+			runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, want: heap(720),
+		},
+		trial{
+			name: "declared wrong: Java", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, want: itsOwn,
+		},
+		trial{
+			name: "declared wrong: Go", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}, want: itsOwn,
+		},
 		trial{name: "mode DryRun", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}, unchanged: true},
 		trial{name: "mode Off", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, unchanged: true},
 	)

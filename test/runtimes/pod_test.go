@@ -63,17 +63,24 @@ func (p *program) try(t *testing.T, tr trial) {
 		}
 	}
 	if got.exit != 0 {
-		t.Fatalf("exit code %d\nenvironment: %q\ncommand: %q\n%s", got.exit, after, pod.Spec.Containers[0].Command, tail(got.output))
+		t.Fatalf(
+			"exit code %d\nenvironment: %q\ncommand: %q\n%s", got.exit, after, pod.Spec.Containers[0].Command, tail(got.output),
+		)
 	}
 	for fact, want := range tr.want {
 		if got.facts[fact] != want {
-			t.Errorf("%s is %q, want %q\nenvironment: %q\nwhy: %s", fact, got.facts[fact], want, after, pod.Annotations[v1alpha1.InjectedAnnotation])
+			t.Errorf(
+				"%s is %q, want %q\nenvironment: %q\nwhy: %s", fact, got.facts[fact], want, after,
+				pod.Annotations[v1alpha1.InjectedAnnotation],
+			)
 		}
 	}
 }
 
 func (p *program) pod(tr trial) *corev1.Pod {
-	c := corev1.Container{Name: "app", Image: "example.test/app", Command: append(append([]string{p.path}, tr.words...), p.probe...)}
+	c := corev1.Container{
+		Name: "app", Image: "example.test/app", Command: append(append([]string{p.path}, tr.words...), p.probe...),
+	}
 	if tr.limit != "" {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tr.limit)}
 	}
@@ -95,17 +102,22 @@ func (p *program) pod(tr trial) *corev1.Pod {
 }
 
 func (p *program) profile(tr trial) *profile.Named {
-	spec := &v1alpha1.MemoryProfileSpec{Tuning: tr.tuning, Runtime: v1alpha1.RuntimeSpec{Type: p.runtime, Version: p.version}}
+	spec := &v1alpha1.MemoryProfileSpec{
+		Tuning: tr.tuning, Runtime: v1alpha1.RuntimeSpec{Type: p.runtime, Version: p.version},
+	}
 	if tr.runtime != nil {
 		spec.Runtime = *tr.runtime
 	}
-	return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1, Spec: spec}
+	return &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1,
+		Spec: spec,
+	}
 }
 
 var reference = regexp.MustCompile(`\$(\$|\([A-Za-z_.-][A-Za-z0-9_.-]*\))`)
 
-// kubelet makes the environment of a container as a kubelet does: in order, the last of two with one name wins, $(NAME) is
-// replaced where NAME came before and left as it stands where not, and $$ is $.
+// kubelet makes the environment of a container as a kubelet does: in order, the last of two with one name wins, $(NAME)
+// is replaced where NAME came before and left as it stands where not, and $$ is $.
 func kubelet(vars []corev1.EnvVar, fromConfigMap map[string]string) []string {
 	values := map[string]string{}
 	var order []string

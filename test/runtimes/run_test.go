@@ -62,7 +62,8 @@ type result struct {
 // slots keeps it at two processes at once: two cores are what a small machine and CI have.
 var slots = make(chan struct{}, 2)
 
-// processLimit is far above what any probe takes (a JVM: half a second), also on a machine that is busy with other things.
+// processLimit is far above what any probe takes (a JVM: half a second), also on a machine that is busy with other
+// things.
 const processLimit = 2 * time.Minute
 
 func (p *program) run(t *testing.T, env, words []string) result {
@@ -140,7 +141,9 @@ func TestRuntimes(t *testing.T) {
 					tally.controls.Add(1)
 					if got := p.run(t, []string{c.env}, nil); got.exit != c.exit {
 						tally.failures.Add(1)
-						t.Errorf("%s: exit code %d, want %d: this test would not notice a mistake\n%s", c.env, got.exit, c.exit, tail(got.output))
+						t.Errorf(
+							"%s: exit code %d, want %d: this test would not notice a mistake\n%s", c.env, got.exit, c.exit, tail(got.output),
+						)
 					}
 				})
 			}

@@ -18,15 +18,16 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// maps is a cluster without network and disk: what memfit's caches would hold, and a count of what it writes. A method that memfit is
-// not known to need is a nil dereference, so that nothing is passed over silently.
+// maps is a cluster without network and disk: what memfit's caches would hold, and a count of what it writes. A method
+// that memfit is not known to need is a nil dereference, so that nothing is passed over silently.
 type maps struct {
 	client.Client
 	pods map[client.ObjectKey]*corev1.Pod
 	// owners are ReplicaSets and Deployments; their names differ.
 	owners   map[client.ObjectKey]*metav1.PartialObjectMetadata
 	profiles []v1alpha1.ClusterMemoryProfile
-	// recommended are the names of MemoryRecommendations that exist. It is made full beforehand, so that it counts for nobody.
+	// recommended are the names of MemoryRecommendations that exist. It is made full beforehand, so that it counts for
+	// nobody.
 	recommended map[client.ObjectKey]bool
 
 	writes writes

@@ -134,10 +134,22 @@ func counts(ctx context.Context, o options) error {
 func (c cost) within(pass time.Duration, heap memory.Bytes) error {
 	var missed []error
 	if allowed := pass * time.Duration(c.containers) / atContainers; c.containers >= atContainers && c.pass > allowed {
-		missed = append(missed, fmt.Errorf("%s of %d containers takes %s, at most %s is allowed", c.what, c.containers, c.pass.Round(time.Millisecond), allowed))
+		missed = append(
+			missed,
+			fmt.Errorf(
+				"%s of %d containers takes %s, at most %s is allowed", c.what, c.containers, c.pass.Round(time.Millisecond),
+				allowed,
+			),
+		)
 	}
 	if c.heap > (heap * memory.Bytes(c.containers)).Percent(101) {
-		missed = append(missed, fmt.Errorf("%s of %d containers takes %d bytes of heap each, at most %d are allowed", c.what, c.containers, c.perContainer(int64(c.heap)), int64(heap)))
+		missed = append(
+			missed,
+			fmt.Errorf(
+				"%s of %d containers takes %d bytes of heap each, at most %d are allowed", c.what, c.containers,
+				c.perContainer(int64(c.heap)), int64(heap),
+			),
+		)
 	}
 	return errors.Join(missed...)
 }

@@ -36,7 +36,9 @@ const usageInterval = 15 * time.Second
 var loopSchedule = schedule{days: time.Hour, recent: 15 * time.Second, span: 30 * time.Minute}
 
 // runtimesOf are the profiles of the clusters here, taken in turn.
-var runtimesOf = []v1alpha1.RuntimeType{v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeNative}
+var runtimesOf = []v1alpha1.RuntimeType{
+	v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeNative,
+}
 
 // operator is memfit's workload reconciler with everything around it that a cluster's would have, but for the network.
 type operator struct {
@@ -59,7 +61,8 @@ type workload struct {
 func newOperator(ctx context.Context, workloads, replicas int) (*operator, error) {
 	o := &operator{
 		maps: &maps{
-			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{}, recommended: map[client.ObjectKey]bool{},
+			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{},
+			recommended: map[client.ObjectKey]bool{},
 		},
 		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), inbox: inbox.NewInbox(),
 	}
@@ -81,15 +84,22 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		return nil, err
 	}
 	o.reconcile = &workloadctl.Reconciler{
-		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps, Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
-		Clock: o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval, Problems: &govern.Problems{},
+		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps,
+		Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
+		Clock:   o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
+		Problems: &govern.Problems{},
 	}
 	return o, nil
 }
 
 // add makes the objects of workload number i, as memfit's caches keep them.
 func (o *operator) add(i, replicas int) (*workload, error) {
-	w := &workload{ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: fmt.Sprintf("team-%d", i%100), Name: name(i)}, like: newContainer(i)}
+	w := &workload{
+		ref: memory.WorkloadRef{
+			APIVersion: "apps/v1", Kind: "Deployment", Namespace: fmt.Sprintf("team-%d", i%100), Name: name(i),
+		},
+		like: newContainer(i),
+	}
 	governs := &o.maps.profiles[i%len(runtimesOf)]
 	deployment := metadata("apps/v1", "Deployment", w.ref.Namespace, w.ref.Name, nil)
 	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: governs.Name}
@@ -106,7 +116,9 @@ func (o *operator) add(i, replicas int) (*workload, error) {
 	return w, nil
 }
 
-func metadata(apiVersion, kind, namespace, name string, owner *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+func metadata(
+	apiVersion, kind, namespace, name string, owner *metav1.PartialObjectMetadata,
+) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(kind + namespace + name)},
@@ -118,30 +130,47 @@ func metadata(apiVersion, kind, namespace, name string, owner *metav1.PartialObj
 }
 
 func controlledBy(owner *metav1.PartialObjectMetadata) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: new(true)}
+	return metav1.OwnerReference{
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: new(true),
+	}
 }
 
 // newPod is a running pod that memfit's webhook has seen, as memfit's cache keeps it.
-func newPod(set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile) (*corev1.Pod, error) {
+func newPod(
+	set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile,
+) (*corev1.Pod, error) {
 	size := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
 	podName := fmt.Sprintf("%s-%05d", set.Name, n)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, Name: podName, UID: types.UID(podName + "-0123-4567-89abcdef"), CreationTimestamp: metav1.NewTime(epoch.Add(-lookBack)),
-			OwnerReferences: []metav1.OwnerReference{controlledBy(set)},
+			Namespace: set.Namespace, Name: podName, UID: types.UID(podName + "-0123-4567-89abcdef"),
+			CreationTimestamp: metav1.NewTime(epoch.Add(-lookBack)),
+			OwnerReferences:   []metav1.OwnerReference{controlledBy(set)},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   "node-1",
-			Containers: []corev1.Container{{Name: "app", Command: []string{"/app"}, Resources: corev1.ResourceRequirements{Limits: size, Requests: size}}},
+			NodeName: "node-1",
+			Containers: []corev1.Container{
+				{Name: "app", Command: []string{"/app"}, Resources: corev1.ResourceRequirements{Limits: size, Requests: size}},
+			},
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning,
 			ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "app", ContainerID: "containerd://" + podName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(epoch.Add(-lookBack))}},
+				Name: "app", ContainerID: "containerd://" + podName,
+				State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(epoch.Add(-lookBack))},
+				},
 			}},
 		},
 	}
-	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec}}).Apply(pod)
+	inject.MakePlan(
+		inject.Input{
+			Pod: pod,
+			Profile: &profile.Named{
+				Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec,
+			},
+		},
+	).Apply(pod)
 	slim, err := transformOf(pod)(pod)
 	if err != nil {
 		return nil, err
@@ -210,7 +239,8 @@ func (o *operator) remember(ctx context.Context) error {
 	return nil
 }
 
-// measure delivers one reading of every pod of a workload, as the usage collector does, and a kill as the pod informer does.
+// measure delivers one reading of every pod of a workload, as the usage collector does, and a kill as the pod informer
+// does.
 func (o *operator) measure(w *workload, at time.Time) {
 	started := w.like.started
 	rss, killed := w.like.use(at)
@@ -233,7 +263,8 @@ func (o *operator) kill(w *workload, at time.Time) {
 	pod := w.pods[0].DeepCopy() // the one in the cache is never changed
 	status := &pod.Status.ContainerStatuses[0]
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-		Reason: "OOMKilled", ExitCode: 137, StartedAt: status.State.Running.StartedAt, FinishedAt: metav1.NewTime(at), ContainerID: status.ContainerID,
+		Reason: "OOMKilled", ExitCode: 137, StartedAt: status.State.Running.StartedAt, FinishedAt: metav1.NewTime(at),
+		ContainerID: status.ContainerID,
 	}
 	status.RestartCount++
 	status.ContainerID = fmt.Sprintf("containerd://%s-%d", pod.Name, status.RestartCount)
@@ -242,8 +273,8 @@ func (o *operator) kill(w *workload, at time.Time) {
 	o.inbox.Observe(w.ref, signals.Observe(pod))
 }
 
-// memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is worth it
-// written. It is the mean of eleven, in which every checkpoint is written once.
+// memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is
+// worth it written. It is the mean of eleven, in which every checkpoint is written once.
 func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
@@ -270,7 +301,8 @@ func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
 	}, err
 }
 
-// run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was read.
+// run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was
+// read.
 func (o *operator) run(ctx context.Context, over time.Duration) error {
 	for at := epoch; at.Before(epoch.Add(over)); at = at.Add(usageInterval) {
 		o.clock.SetTime(at)

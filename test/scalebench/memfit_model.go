@@ -25,7 +25,9 @@ func memfitModel(containers int) (cost, error) {
 	histories := make([]*history.Container, containers)
 	heap := grown(func() {
 		for i := range histories {
-			histories[i], limits[i] = remember(newContainer(i), memory.ContainerRef{Namespace: "shop", Pod: name(i), UID: types.UID(name(i)), Container: "app"})
+			histories[i], limits[i] = remember(
+				newContainer(i), memory.ContainerRef{Namespace: "shop", Pod: name(i), UID: types.UID(name(i)), Container: "app"},
+			)
 		}
 	})
 	answered := 0
@@ -33,7 +35,8 @@ func memfitModel(containers int) (cost, error) {
 		answered = 0
 		for i, h := range histories {
 			rec := recommend.Evaluate(recommend.Input{
-				History: h, Policy: recommend.DefaultPolicy(), Current: recommend.Size{Request: limits[i], Limit: limits[i]}, Now: epoch,
+				History: h, Policy: recommend.DefaultPolicy(), Current: recommend.Size{Request: limits[i], Limit: limits[i]},
+				Now: epoch,
 			})
 			if rec.Summary != "" {
 				answered++
@@ -53,7 +56,9 @@ func memfitModel(containers int) (cost, error) {
 		stored += memory.Bytes(base64.StdEncoding.EncodedLen(len(packed))) // as JSON carries bytes
 	}
 	runtime.KeepAlive(histories)
-	return cost{what: "model", server: "memfit", containers: containers, perWorkload: 1, pass: pass, heap: heap, checkpoint: stored}, err
+	return cost{
+		what: "model", server: "memfit", containers: containers, perWorkload: 1, pass: pass, heap: heap, checkpoint: stored,
+	}, err
 }
 
 func remember(c *container, ref memory.ContainerRef) (*history.Container, memory.Bytes) {
@@ -61,7 +66,10 @@ func remember(c *container, ref memory.ContainerRef) (*history.Container, memory
 	modelSchedule.each(func(at time.Time) {
 		started := c.started
 		rss, killed := c.use(at)
-		h.Add(memory.Sample{Container: ref, Time: at, Started: started, RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB}, c.limit)
+		h.Add(
+			memory.Sample{Container: ref, Time: at, Started: started, RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB},
+			c.limit,
+		)
 		if killed {
 			h.Restarted(ref, at)
 		}

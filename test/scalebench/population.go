@@ -18,7 +18,8 @@ var epoch = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 // demand is what a container uses at a time, in multiples of its base size: days since the epoch, and since it started.
 type demand func(day, age float64) float64
 
-// patterns are the populations of a cluster, about as common as their number of lines. Each draws what it is like from r, once.
+// patterns are the populations of a cluster, about as common as their number of lines. Each draws what it is like from
+// r, once.
 var patterns = []func(r *rand.Rand) demand{
 	flat, flat, flat,
 	diurnal, diurnal, diurnal,
@@ -71,7 +72,8 @@ func newContainer(i int) *container {
 	r := rand.New(rand.NewPCG(2026, uint64(i)))
 	kind := i % len(patterns)
 	c := &container{
-		base: 24 * math.Pow(4096./24, r.Float64()) * float64(memory.MiB), noise: between(r, 0.005, 0.03), demand: patterns[kind](r), r: r,
+		base: 24 * math.Pow(4096./24, r.Float64()) * float64(memory.MiB), noise: between(r, 0.005, 0.03),
+		demand: patterns[kind](r), r: r,
 		started: epoch.Add(-lookBack),
 	}
 	c.limit = memory.Bytes(c.base * 2.5).CeilTo(memory.MiB)
@@ -81,8 +83,8 @@ func newContainer(i int) *container {
 	return c
 }
 
-// use is what one replica uses: the demand, with noise that is correlated over some readings. What would go over its limit is killed
-// there and starts anew.
+// use is what one replica uses: the demand, with noise that is correlated over some readings. What would go over its
+// limit is killed there and starts anew.
 func (c *container) use(at time.Time) (rss memory.Bytes, killed bool) {
 	c.drift = 0.85*c.drift + 0.53*c.r.NormFloat64()
 	rss = memory.Bytes(c.base * c.demand(days(at.Sub(epoch)), days(at.Sub(c.started))) * (1 + c.noise*c.drift))

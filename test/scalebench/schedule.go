@@ -5,8 +5,8 @@ package main
 
 import "time"
 
-// schedule is when a container was sampled before the measurement: a week and a day sparsely, as far as VPA looks back, and the end as
-// densely as memfit does.
+// schedule is when a container was sampled before the measurement: a week and a day sparsely, as far as VPA looks back,
+// and the end as densely as memfit does.
 type schedule struct {
 	days   time.Duration // between two samples in the first days
 	recent time.Duration // between two samples at the end

@@ -29,8 +29,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// autoscaler is VPA's recommender with its own model, estimators, status update and checkpoint writer; only lists and watches are not
-// there, because the bench knows what they would say.
+// autoscaler is VPA's recommender with its own model, estimators, status update and checkpoint writer; only lists and
+// watches are not there, because the bench knows what they would say.
 type autoscaler struct {
 	state       model.ClusterState
 	recommender routines.Recommender
@@ -55,8 +55,11 @@ func newAutoscaler(workloads, replicas int) (*autoscaler, error) {
 	state := model.NewClusterState(time.Hour)
 	a := &autoscaler{state: state, objects: map[string]*vpav1.VerticalPodAutoscaler{}}
 	a.recommender = routines.RecommenderFactory{
-		ClusterState: state, CheckpointWriter: checkpoint.NewCheckpointWriter(state, a), VpaClient: a, PodResourceRecommender: vpaRecommender(),
-		RecommendationFormat:         logic.RecommendationFormat{RoundCPUMillicores: defaults.RoundCPUMillicores, RoundMemoryBytes: defaults.RoundMemoryBytes},
+		ClusterState: state, CheckpointWriter: checkpoint.NewCheckpointWriter(state, a), VpaClient: a,
+		PodResourceRecommender: vpaRecommender(),
+		RecommendationFormat: logic.RecommendationFormat{
+			RoundCPUMillicores: defaults.RoundCPUMillicores, RoundMemoryBytes: defaults.RoundMemoryBytes,
+		},
 		RecommendationPostProcessors: []routines.RecommendationPostProcessor{routines.NewCappingRecommendationProcessor(nil)},
 		CheckpointsGCInterval:        defaults.CheckpointsGCInterval, UseCheckpoints: true,
 		UpdateWorkerCount: 1, // its ten would wait for each other on one core
@@ -65,8 +68,15 @@ func newAutoscaler(workloads, replicas int) (*autoscaler, error) {
 		t := newTarget(i)
 		size := model.Resources{model.ResourceMemory: model.ResourceAmount(t.like.limit)}
 		for n := range replicas {
-			id := model.ContainerID{PodID: model.PodID{Namespace: t.object.Namespace, PodName: fmt.Sprintf("%s-6d4cf56db6-%05d", t.object.Name, n)}, ContainerName: "app"}
-			state.AddOrUpdatePod(id.PodID, labels.Set{"app": t.object.Name, "pod-template-hash": "6d4cf56db6"}, corev1.PodRunning)
+			id := model.ContainerID{
+				PodID: model.PodID{
+					Namespace: t.object.Namespace, PodName: fmt.Sprintf("%s-6d4cf56db6-%05d", t.object.Name, n),
+				},
+				ContainerName: "app",
+			}
+			state.AddOrUpdatePod(
+				id.PodID, labels.Set{"app": t.object.Name, "pod-template-hash": "6d4cf56db6"}, corev1.PodRunning,
+			)
 			if err := state.AddOrUpdateContainer(id, size); err != nil {
 				return nil, err
 			}
@@ -82,7 +92,9 @@ func newTarget(i int) *target {
 	t := &target{like: newContainer(i), selector: labels.SelectorFromSet(labels.Set{"app": name(i)})}
 	t.object = &vpav1.VerticalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%d", i%100), Name: name(i)},
-		Spec:       vpav1.VerticalPodAutoscalerSpec{TargetRef: &autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name(i)}},
+		Spec: vpav1.VerticalPodAutoscalerSpec{
+			TargetRef: &autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name(i)},
+		},
 	}
 	return t
 }
@@ -161,7 +173,9 @@ type statuses struct {
 	of *autoscaler
 }
 
-func (s statuses) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*vpav1.VerticalPodAutoscaler, error) {
+func (s statuses) Patch(
+	_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
+) (*vpav1.VerticalPodAutoscaler, error) {
 	var patch []struct {
 		Value vpav1.VerticalPodAutoscalerStatus
 	}
@@ -182,7 +196,9 @@ type checkpoints struct {
 	of *autoscaler
 }
 
-func (c checkpoints) Patch(_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*vpav1.VerticalPodAutoscalerCheckpoint, error) {
+func (c checkpoints) Patch(
+	_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
+) (*vpav1.VerticalPodAutoscalerCheckpoint, error) {
 	c.of.writes.checkpoints++
 	c.of.checkpoints += int64(len(data))
 	return nil, nil
@@ -214,5 +230,8 @@ func vpaLoop(ctx context.Context, containers, replicas int) (cost, error) {
 		err = fmt.Errorf("VPA wrote %d checkpoints in %d loops over %d VPAs", a.writes.checkpoints, loops, len(a.workloads))
 	}
 	runtime.KeepAlive(a)
-	return cost{what: "loop", server: "vpa", containers: containers, perWorkload: replicas, pass: pass / loops, heap: heap, checkpoint: memory.Bytes(a.checkpoints)}, err
+	return cost{
+		what: "loop", server: "vpa", containers: containers, perWorkload: replicas, pass: pass / loops, heap: heap,
+		checkpoint: memory.Bytes(a.checkpoints),
+	}, err
 }

@@ -59,7 +59,9 @@ func vpaModel(containers int) (cost, error) {
 		stored += size
 	}
 	runtime.KeepAlive(aggregates)
-	return cost{what: "model", server: "vpa", containers: containers, perWorkload: 1, pass: pass, heap: heap, checkpoint: stored}, err
+	return cost{
+		what: "model", server: "vpa", containers: containers, perWorkload: 1, pass: pass, heap: heap, checkpoint: stored,
+	}, err
 }
 
 func aggregate(c *container) known {
@@ -90,9 +92,11 @@ func vpaSamples(c *container, at time.Time, rss memory.Bytes) []model.ContainerU
 func vpaRecommender() logic.PodResourceRecommender {
 	c := config.DefaultRecommenderConfig()
 	return logic.CreatePodResourceRecommender(logic.RecommendationConfig{
-		SafetyMarginFraction: c.SafetyMarginFraction, PodMinCPUMillicores: c.PodMinCPUMillicores, PodMinMemoryMb: c.PodMinMemoryMb,
-		TargetCPUPercentile: c.TargetCPUPercentile, LowerBoundCPUPercentile: c.LowerBoundCPUPercentile, UpperBoundCPUPercentile: c.UpperBoundCPUPercentile,
-		ConfidenceIntervalCPU: c.ConfidenceIntervalCPU, TargetMemoryPercentile: c.TargetMemoryPercentile,
+		SafetyMarginFraction: c.SafetyMarginFraction, PodMinCPUMillicores: c.PodMinCPUMillicores,
+		PodMinMemoryMb:      c.PodMinMemoryMb,
+		TargetCPUPercentile: c.TargetCPUPercentile, LowerBoundCPUPercentile: c.LowerBoundCPUPercentile,
+		UpperBoundCPUPercentile: c.UpperBoundCPUPercentile,
+		ConfidenceIntervalCPU:   c.ConfidenceIntervalCPU, TargetMemoryPercentile: c.TargetMemoryPercentile,
 		LowerBoundMemoryPercentile: c.LowerBoundMemoryPercentile, UpperBoundMemoryPercentile: c.UpperBoundMemoryPercentile,
 		ConfidenceIntervalMemory: c.ConfidenceIntervalMemory,
 	})

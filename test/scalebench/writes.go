@@ -21,8 +21,10 @@ type rate struct {
 func (r rate) perHour(n int64) float64 { return float64(n) / float64(r.workloads) / r.over.Hours() }
 
 func (r rate) String() string {
-	return fmt.Sprintf("what=writes server=%s workloads=%d hours=%.0f status_per_hour=%.2f checkpoints_per_hour=%.2f events_per_hour=%.2f api_writes_per_hour=%.2f per_second_for_10k_workloads=%.1f",
-		r.server, r.workloads, r.over.Hours(), r.perHour(r.writes.status), r.perHour(r.writes.checkpoints), r.perHour(r.writes.events),
+	return fmt.Sprintf("what=writes server=%s workloads=%d hours=%.0f status_per_hour=%.2f checkpoints_per_hour=%.2f "+
+		"events_per_hour=%.2f api_writes_per_hour=%.2f per_second_for_10k_workloads=%.1f",
+		r.server, r.workloads, r.over.Hours(), r.perHour(r.writes.status), r.perHour(r.writes.checkpoints),
+		r.perHour(r.writes.events),
 		r.perHour(r.writes.all()), r.perHour(r.writes.all())*10_000/3600)
 }
 

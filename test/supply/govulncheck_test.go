@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// TestGovulncheckWithADatabaseOfOurOwn shows that hack/govulncheck.sh works where the public database cannot be reached: one function is
-// vulnerable in the copy that GOVULNDB names, and it is found where it is called, and only there.
+// TestGovulncheckWithADatabaseOfOurOwn shows that hack/govulncheck.sh works where the public database cannot be
+// reached: one function is vulnerable in the copy that GOVULNDB names, and it is found where it is called, and only
+// there.
 func TestGovulncheckWithADatabaseOfOurOwn(t *testing.T) {
 	const calls = "package main\n\nimport \"net/url\"\n\nfunc main() { _, _ = url.Parse(\"x\") }\n"
 	for name, tc := range map[string]struct {
@@ -23,9 +24,11 @@ func TestGovulncheckWithADatabaseOfOurOwn(t *testing.T) {
 		fails    bool
 		says     string
 	}{
-		"a function that is called":      {symbol: "Parse", database: database, fails: true, says: "GO-2026-99999"},
-		"a function that nobody calls":   {symbol: "JoinPath", database: database, says: "No vulnerabilities found"},
-		"a database that cannot be read": {database: func(t *testing.T, _ string) string { return t.TempDir() }, fails: true, says: "db.json"},
+		"a function that is called":    {symbol: "Parse", database: database, fails: true, says: "GO-2026-99999"},
+		"a function that nobody calls": {symbol: "JoinPath", database: database, says: "No vulnerabilities found"},
+		"a database that cannot be read": {
+			database: func(t *testing.T, _ string) string { return t.TempDir() }, fails: true, says: "db.json",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := t.TempDir()
@@ -41,12 +44,16 @@ func TestGovulncheckWithADatabaseOfOurOwn(t *testing.T) {
 	}
 }
 
-// database is a vulnerability database with one entry, about every version of one function of Go's net/url, in the form of the public one.
+// database is a vulnerability database with one entry, about every version of one function of Go's net/url, in the form
+// of the public one.
 func database(t *testing.T, symbol string) string {
 	const id, day = "GO-2026-99999", "2026-11-22T00:00:00Z"
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index", "db.json"), fmt.Sprintf(`{"modified":%q}`, day))
-	write(t, filepath.Join(dir, "index", "modules.json"), fmt.Sprintf(`[{"path":"stdlib","vulns":[{"id":%q,"modified":%q}]}]`, id, day))
+	write(
+		t, filepath.Join(dir, "index", "modules.json"),
+		fmt.Sprintf(`[{"path":"stdlib","vulns":[{"id":%q,"modified":%q}]}]`, id, day),
+	)
 	write(t, filepath.Join(dir, "index", "vulns.json"), fmt.Sprintf(`[{"id":%q,"modified":%q}]`, id, day))
 	write(t, filepath.Join(dir, "ID", id+".json"), fmt.Sprintf(`{
 		"schema_version": "1.3.1", "id": %q, "modified": %q, "published": %q, "summary": "made up by a test", "details": "made up by a test",

@@ -19,11 +19,14 @@ const (
 	MaxBody = 3 << 20
 	// mostUnread is how much more of a request that is too large is read and thrown away before its answer.
 	mostUnread = 2 * MaxBody
-	// maxBodies is what all bodies together may hold. A usual review has 4 to 20 KiB, and is answered in less than a millisecond.
+	// maxBodies is what all bodies together may hold. A usual review has 4 to 20 KiB, and is answered in less than a
+	// millisecond.
 	maxBodies = 16 << 20
-	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200 bytes.
+	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200
+	// bytes.
 	beginning = 4 << 10
-	// usual is the room for a usual body, which is used again. Larger ones are not kept: a rare large pod must not stay for ever.
+	// usual is the room for a usual body, which is used again. Larger ones are not kept: a rare large pod must not stay
+	// for ever.
 	usual = 64 << 10
 	// patience is how long a body that is larger than usual waits for its turn. API servers give the webhook 2 s.
 	patience = time.Second
@@ -38,8 +41,8 @@ type Refuser interface {
 type bodies struct {
 	connections *connections
 	metrics     *Metrics
-	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time. One takes its turns
-	// at a time, so that two do not wait for each other.
+	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time.
+	// One takes its turns at a time, so that two do not wait for each other.
 	turns, taking chan struct{}
 
 	small, medium sync.Pool // *[]byte of beginning and of usual size
@@ -49,7 +52,9 @@ type bodies struct {
 const turnOf = 64 << 10
 
 func newBodies(cs *connections, metrics *Metrics) *bodies {
-	b := &bodies{connections: cs, metrics: metrics, turns: make(chan struct{}, MaxBody/turnOf), taking: make(chan struct{}, 1)}
+	b := &bodies{
+		connections: cs, metrics: metrics, turns: make(chan struct{}, MaxBody/turnOf), taking: make(chan struct{}, 1),
+	}
 	b.small.New = func() any { return new(make([]byte, beginning)) }
 	b.medium.New = func() any { return new(make([]byte, usual)) }
 	return b
@@ -154,7 +159,10 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 	k.held = beginning
 	k.small = k.bodies.small.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
 	text = (*k.small)[:0]
-	tooLarge := &refusal{reasonTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than the %d bytes that are read", MaxBody)}
+	tooLarge := &refusal{
+		reasonTooLarge, http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("the request has more than the %d bytes that are read", MaxBody),
+	}
 	for {
 		n, err := r.Body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]

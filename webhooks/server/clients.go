@@ -16,7 +16,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// clients are those whose certificate is asked for: signed by an authority in the file and, if any names are given, with one of them.
+// clients are those whose certificate is asked for: signed by an authority in the file and, if any names are given,
+// with one of them.
 type clients struct {
 	file  string
 	names []string

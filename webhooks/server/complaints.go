@@ -17,8 +17,8 @@ import (
 // sayEvery is how often the log says that somebody has no certificate. Whoever connects could fill it otherwise.
 const sayEvery = time.Minute
 
-// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted instead. That a client
-// shows no certificate is said now and then: if it is the API server, no pod gets its settings.
+// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted
+// instead. That a client shows no certificate is said now and then: if it is the API server, no pod gets its settings.
 type complaints struct {
 	context.Context
 
@@ -29,9 +29,11 @@ type complaints struct {
 	said time.Time
 }
 
-// withoutCertificate is how crypto/tls, and [clients.verify], say that a client does not have the certificate that is asked for.
+// withoutCertificate is how crypto/tls, and [clients.verify], say that a client does not have the certificate that is
+// asked for.
 var withoutCertificate = []string{
-	"client didn't provide a certificate", "failed to verify certificate", "the client's certificate has none of the names",
+	"client didn't provide a certificate", "failed to verify certificate",
+	"the client's certificate has none of the names",
 }
 
 func (c *complaints) Write(line []byte) (int, error) {
@@ -42,7 +44,11 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
 		if c.mayBeSaid() {
-			log.Info("Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted without their settings", "why", text)
+			log.Info(
+				"Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted "+
+					"without their settings",
+				"why", text,
+			)
 			return len(line), nil
 		}
 	default:

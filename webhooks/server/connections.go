@@ -36,7 +36,9 @@ type connection struct {
 }
 
 func newConnections(most, bytes int, metrics *Metrics) *connections {
-	return &connections{max: most, maxHeld: bytes, metrics: metrics, open: map[*connection]struct{}{}, from: map[string]int{}}
+	return &connections{
+		max: most, maxHeld: bytes, metrics: metrics, open: map[*connection]struct{}{}, from: map[string]int{},
+	}
 }
 
 // listener accepts connections within the bound.
@@ -46,8 +48,8 @@ type listener struct {
 	all *connections
 }
 
-// Accept makes room for a new connection by giving up the oldest of whoever has most. Waiting instead until one ends would let anybody
-// lock the API server out with as many as the bound.
+// Accept makes room for a new connection by giving up the oldest of whoever has most. Waiting instead until one ends
+// would let anybody lock the API server out with as many as the bound.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -86,14 +88,16 @@ func (cs *connections) next() uint64 {
 	return cs.last
 }
 
-// giveUp closes one connection for which may is true: of the addresses that have most of them, the one whose turn is longest ago.
+// giveUp closes one connection for which may is true: of the addresses that have most of them, the one whose turn is
+// longest ago.
 func (cs *connections) giveUp(may func(*connection) bool) bool {
 	var victim *connection
 	for c := range cs.open {
 		if !may(c) {
 			continue
 		}
-		if victim == nil || cs.from[c.source] > cs.from[victim.source] || cs.from[c.source] == cs.from[victim.source] && c.turn < victim.turn {
+		if victim == nil || cs.from[c.source] > cs.from[victim.source] || cs.from[c.source] == cs.from[victim.source] &&
+			c.turn < victim.turn {
 			victim = c
 		}
 	}
@@ -155,7 +159,8 @@ func under(conn net.Conn) *connection {
 	return c
 }
 
-// hold takes memory for the body of a request, if need be from whoever has been sending one for longest. False: there is none to be had.
+// hold takes memory for the body of a request, if need be from whoever has been sending one for longest. False: there
+// is none to be had.
 func (cs *connections) hold(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

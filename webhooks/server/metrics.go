@@ -39,7 +39,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Memory held for the bodies of requests that are being read or answered.",
 		}),
 	}
-	for _, reason := range []string{reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow, reasonCutOff} {
+	for _, reason := range []string{
+		reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow,
+		reasonCutOff,
+	} {
 		m.refused.WithLabelValues(reason) // so that a rate can be taken from the first one on
 	}
 	r.MustRegister(m.refused, m.connections, m.bytes)

@@ -24,13 +24,14 @@ import (
 )
 
 const (
-	// maxConnections: an API server keeps up to 25 idle ones to each webhook and has a few hundred requests in flight at most. An idle one
-	// costs some 40 KB.
+	// maxConnections: an API server keeps up to 25 idle ones to each webhook and has a few hundred requests in flight at
+	// most. An idle one costs some 40 KB.
 	maxConnections = 512
-	// requestTime is what a request may take to arrive, and its answer to be taken. API servers give up after 2 s, or 5 s for profiles; they
-	// also open connections in advance, and close them again less often when they may wait a little.
+	// requestTime is what a request may take to arrive, and its answer to be taken. API servers give up after 2 s, or 5 s
+	// for profiles; they also open connections in advance, and close them again less often when they may wait a little.
 	requestTime = 10 * time.Second
-	// idleTime is longer than the 90 s after which API servers close an idle connection: if both may do it, a request can meet the end.
+	// idleTime is longer than the 90 s after which API servers close an idle connection: if both may do it, a request can
+	// meet the end.
 	idleTime = 2 * time.Minute
 	// maxHeader: an API server sends some 300 bytes.
 	maxHeader = 16 << 10
@@ -43,8 +44,8 @@ type Options struct {
 	Host    string
 	Port    int
 	CertDir string // with tls.crt and tls.key, followed when renewed
-	// ClientCA is a PEM file with the authorities of clients' certificates; empty: everybody is served. ClientNames are the common names that
-	// are served; empty: all.
+	// ClientCA is a PEM file with the authorities of clients' certificates; empty: everybody is served. ClientNames are
+	// the common names that are served; empty: all.
 	ClientCA    string
 	ClientNames []string
 	TLSOpts     []func(*tls.Config)
@@ -90,7 +91,9 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening for the API server: %w", err)
 	}
-	logf.FromContext(ctx).WithName("webhook-server").Info("Serving webhooks", "address", tcp.Addr().String(), "clientCA", s.options.ClientCA)
+	logf.FromContext(ctx).WithName("webhook-server").Info(
+		"Serving webhooks", "address", tcp.Addr().String(), "clientCA", s.options.ClientCA,
+	)
 	srv := s.http(ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -134,7 +137,9 @@ func connectionOf(ctx context.Context) *connection {
 
 // tls is how connections are encrypted: TLS 1.3, or 1.2 with whoever does not know it.
 func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
-	watcher, err := certwatcher.New(filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"))
+	watcher, err := certwatcher.New(
+		filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("reading the webhook's certificate: %w", err)
 	}
@@ -143,7 +148,9 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 			logf.FromContext(ctx).WithName("webhook-server").Error(err, "The webhook's certificate is not followed any more")
 		}
 	}()
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: watcher.GetCertificate}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: watcher.GetCertificate,
+	}
 	for _, change := range s.options.TLSOpts {
 		change(config)
 	}
@@ -157,7 +164,8 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker says whether it listens. A connection of its own would only be one more, and with a client CA it would be turned away.
+// StartedChecker says whether it listens. A connection of its own would only be one more, and with a client CA it would
+// be turned away.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {

@@ -60,7 +60,9 @@ func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
-	o := Options{Host: "127.0.0.1", Port: port, CertDir: dir, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}}
+	o := Options{
+		Host: "127.0.0.1", Port: port, CertDir: dir, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+	}
 	if change != nil {
 		change(&o)
 	}
@@ -84,7 +86,10 @@ func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.PEM)
-	return &running{Server: s, address: fmt.Sprintf("127.0.0.1:%d", port), client: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, t: t}
+	return &running{
+		Server: s, address: fmt.Sprintf("127.0.0.1:%d", port),
+		client: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, t: t,
+	}
 }
 
 // dial opens a connection and ends the handshake.
@@ -100,7 +105,9 @@ func (r *running) dial() *tls.Conn {
 
 func (r *running) post(body []byte) (string, error) {
 	transport := &http.Transport{TLSClientConfig: r.client, DisableKeepAlives: true}
-	response, err := (&http.Client{Transport: transport}).Post("https://"+r.address+"/", "application/json", bytes.NewReader(body))
+	response, err := (&http.Client{Transport: transport}).Post(
+		"https://"+r.address+"/", "application/json", bytes.NewReader(body),
+	)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +147,10 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	for _, size := range []int{0, 1, beginning - 1, beginning, beginning + 1, usual, usual + 1, 1 << 20, MaxBody} {
 		r.asks(strings.Repeat("x", size), fmt.Sprintf("%d true", size))
 	}
-	r.asks("beginning"+strings.Repeat("x", MaxBody), fmt.Sprintf("refused beginning: the request has more than the %d bytes that are read", MaxBody))
+	r.asks(
+		"beginning"+strings.Repeat("x", MaxBody),
+		fmt.Sprintf("refused beginning: the request has more than the %d bytes that are read", MaxBody),
+	)
 	if n := r.refused(reasonTooLarge); n != 1 {
 		t.Errorf("%v counted as too large", n)
 	}
@@ -151,7 +161,8 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnnouncedCostsNothing: 300 connections that announce 2 MiB each and send nothing, and as many that do not even greet.
+// TestWhatIsAnnouncedCostsNothing: 300 connections that announce 2 MiB each and send nothing, and as many that do not
+// even greet.
 func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	const each = 300
 	r := start(t, echo{}, nil)
@@ -185,14 +196,17 @@ func (r *running) asksNow() {
 	r.asks("x", "1 true")
 }
 
-// TestBytesInFlightAreBounded: bodies that stop just before their end hold no more than the bound, and a new one is served.
+// TestBytesInFlightAreBounded: bodies that stop just before their end hold no more than the bound, and a new one is
+// served.
 func TestBytesInFlightAreBounded(t *testing.T) {
 	r := start(t, echo{}, nil)
 	r.connections.maxHeld = 1 << 20
 	half := strings.Repeat("x", 300<<10)
 	for range 12 {
 		conn := r.dial()
-		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 301<<10, half)
+		fmt.Fprintf(
+			conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 301<<10, half,
+		)
 		r.asks(half, fmt.Sprintf("%d true", len(half)))
 		r.connections.mu.Lock()
 		if r.connections.held > r.connections.maxHeld {

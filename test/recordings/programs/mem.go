@@ -155,7 +155,8 @@ func main() {
 	}
 	live = objects(num("live", 20))
 	map[string]func(){
-		"steady": steady, "warm": warm, "burst": burst, "retain": retain, "leak": leak, "goroutines": goroutines, "wave": wave,
+		"steady": steady, "warm": warm, "burst": burst, "retain": retain, "leak": leak, "goroutines": goroutines,
+		"wave": wave,
 		"fill": steady, // what makes it fill is GOGC=off with GOMEMLIMIT
 	}[os.Args[1]]()
 }

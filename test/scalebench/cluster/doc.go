@@ -1,11 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster runs memfit's operator and the Vertical Pod Autoscaler's recommender side by side on one cluster of kwok nodes and
-// prints what each takes: resident memory, processor time, API requests.
+// Command cluster runs memfit's operator and the Vertical Pod Autoscaler's recommender side by side on one cluster of
+// kwok nodes and prints what each takes: resident memory, processor time, API requests.
 //
-// etcd and kube-apiserver are real and its own, and so are both operators. kwok plays the nodes. What no kubelet is there to say is made
-// up: one HTTPS server answers /stats/summary on a loopback address for every node, which is where memfit asks, and a proxy in front of
-// the API server answers metrics.k8s.io, which is where VPA asks. Both tell the same numbers. Each operator has a proxy of its own, which
-// counts its requests. Everything is on the loopback interface and ends with the program.
+// etcd and kube-apiserver are real and its own, and so are both operators. kwok plays the nodes. What no kubelet is
+// there to say is made up: one HTTPS server answers /stats/summary on a loopback address for every node, which is where
+// memfit asks, and a proxy in front of the API server answers metrics.k8s.io, which is where VPA asks. Both tell the
+// same numbers. Each operator has a proxy of its own, which counts its requests. Everything is on the loopback
+// interface and ends with the program.
 package main

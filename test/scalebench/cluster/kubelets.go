@@ -70,7 +70,9 @@ func (w *world) serveKubelets(ctx context.Context) (stop func(), err error) {
 	}
 	for _, l := range listeners {
 		go func() {
-			if err := server.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(
+				tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}),
+			); !errors.Is(err, http.ErrServerClosed) {
 				say("a kubelet ended: %v", err)
 			}
 		}()
@@ -85,11 +87,14 @@ func (n *node) summary(now time.Time) stats.Summary {
 		rss := uint64(use(pod, now))
 		working := rss + 8<<20
 		s.Pods = append(s.Pods, stats.PodStats{
-			PodRef: stats.PodReference{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)}, StartTime: pod.CreationTimestamp,
+			PodRef:    stats.PodReference{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
+			StartTime: pod.CreationTimestamp,
 			Containers: []stats.ContainerStats{{
 				Name: "app", StartTime: pod.CreationTimestamp,
-				CPU:    &stats.CPUStats{Time: metav1.NewTime(now), UsageNanoCores: new(uint64(1e7))},
-				Memory: &stats.MemoryStats{Time: metav1.NewTime(now), RSSBytes: &rss, WorkingSetBytes: &working, UsageBytes: &working},
+				CPU: &stats.CPUStats{Time: metav1.NewTime(now), UsageNanoCores: new(uint64(1e7))},
+				Memory: &stats.MemoryStats{
+					Time: metav1.NewTime(now), RSSBytes: &rss, WorkingSetBytes: &working, UsageBytes: &working,
+				},
 			}},
 		})
 	}
@@ -99,7 +104,11 @@ func (n *node) summary(now time.Time) stats.Summary {
 // counters is what cAdvisor says of kills: none.
 func (n *node) counters(w io.Writer) {
 	for _, pod := range n.pods {
-		fmt.Fprintf(w, "container_oom_events_total{container=\"app\",id=\"/kubepods/pod%s/app\",image=\"app\",name=\"%s\",namespace=\"%s\",pod=\"%s\"} 0\n", pod.UID, pod.UID, pod.Namespace, pod.Name)
+		fmt.Fprintf(
+			w,
+			"container_oom_events_total{container=\"app\",id=\"/kubepods/pod%s/app\",image=\"app\",name=\"%s\",namespace=\"%s\",pod=\"%s\"} 0\n",
+			pod.UID, pod.UID, pod.Namespace, pod.Name,
+		)
 	}
 }
 

@@ -50,7 +50,9 @@ func main() {
 }
 
 func (o options) validate() error {
-	for name, path := range map[string]string{"memfit": o.memfit, "vpa": o.vpa, "vpa-crds": o.vpaCRDs, "kwok": o.kwok, "crds": o.crds} {
+	for name, path := range map[string]string{
+		"memfit": o.memfit, "vpa": o.vpa, "vpa-crds": o.vpaCRDs, "kwok": o.kwok, "crds": o.crds,
+	} {
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}

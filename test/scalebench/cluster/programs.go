@@ -41,7 +41,10 @@ func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*
 	defer out.Close() // the child has its own
 	p.command = exec.CommandContext(ctx, path, args...)
 	p.command.Stdout, p.command.Stderr, p.command.Dir = out, out, dir
-	p.command.Env = append(os.Environ(), "ENABLE_WEBHOOKS=false", "POD_NAMESPACE=memfit-system", "HOME="+dir, "KUBECONFIG="+kubeconfig(dir, path))
+	p.command.Env = append(
+		os.Environ(), "ENABLE_WEBHOOKS=false", "POD_NAMESPACE=memfit-system", "HOME="+dir,
+		"KUBECONFIG="+kubeconfig(dir, path),
+	)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
 	p.command.WaitDelay = 10 * time.Second

@@ -26,7 +26,8 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// counted is an API server for one program: it counts its requests and answers metrics.k8s.io, which nobody else does here.
+// counted is an API server for one program: it counts its requests and answers metrics.k8s.io, which nobody else does
+// here.
 type counted struct {
 	reads, writes atomic.Int64
 	server        *http.Server
@@ -48,18 +49,19 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	c := &counted{}
-	c.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			c.reads.Add(1)
-		} else {
-			c.writes.Add(1)
-		}
-		if r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods" {
-			w.podMetrics(rw)
-			return
-		}
-		proxy.ServeHTTP(rw, r)
-	})}
+	c.server = &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				c.reads.Add(1)
+			} else {
+				c.writes.Add(1)
+			}
+			if r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods" {
+				w.podMetrics(rw)
+				return
+			}
+			proxy.ServeHTTP(rw, r)
+		})}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -83,13 +85,17 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 // podMetrics is what metrics-server would say, from the same numbers as the kubelets'.
 func (w *world) podMetrics(rw http.ResponseWriter) {
 	now := time.Now()
-	list := metricsv1.PodMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"}}
+	list := metricsv1.PodMetricsList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"},
+	}
 	for _, n := range w.nodes {
 		for _, pod := range n.pods {
 			list.Items = append(list.Items, metricsv1.PodMetrics{
-				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels}, Timestamp: metav1.NewTime(now), Window: metav1.Duration{Duration: 15 * time.Second},
+				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels},
+				Timestamp:  metav1.NewTime(now), Window: metav1.Duration{Duration: 15 * time.Second},
 				Containers: []metricsv1.ContainerMetrics{{Name: "app", Usage: corev1.ResourceList{
-					corev1.ResourceMemory: *resource.NewQuantity(int64(use(pod, now))+8<<20, resource.BinarySI), corev1.ResourceCPU: *resource.NewMilliQuantity(10, resource.DecimalSI),
+					corev1.ResourceMemory: *resource.NewQuantity(int64(use(pod, now))+8<<20, resource.BinarySI),
+					corev1.ResourceCPU:    *resource.NewMilliQuantity(10, resource.DecimalSI),
 				}}},
 			})
 		}

@@ -32,7 +32,9 @@ func (w *world) play(ctx context.Context, kwok, dir string) (*program, error) {
 	if err := os.WriteFile(within(dir, "stages.yaml"), stages, 0o600); err != nil {
 		return nil, err
 	}
-	return w.launch(ctx, dir, kwok, "--kubeconfig="+kubeconfig(dir, kwok), "--config", within(dir, "stages.yaml"), "--manage-all-nodes")
+	return w.launch(
+		ctx, dir, kwok, "--kubeconfig="+kubeconfig(dir, kwok), "--config", within(dir, "stages.yaml"), "--manage-all-nodes",
+	)
 }
 
 // compete starts both operators at the same time and waits until each knows every workload.
@@ -44,7 +46,8 @@ func (w *world) compete(ctx context.Context, o options, dir string) ([]*program,
 	w.metrics = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	var rivals []*program
 	for _, command := range [][]string{
-		{o.memfit, "--metrics-bind-address=" + w.metrics, "--metrics-secure=false", "--health-probe-bind-address=0", "--kubelet-insecure-skip-verify", "--zap-log-level=error"},
+		{o.memfit, "--metrics-bind-address=" + w.metrics, "--metrics-secure=false", "--health-probe-bind-address=0",
+			"--kubelet-insecure-skip-verify", "--zap-log-level=error"},
 		{o.vpa, "--kubeconfig=" + kubeconfig(dir, o.vpa), "--address=127.0.0.1:0", "--v=0"},
 	} {
 		p, err := w.launch(ctx, dir, command[0], command[1:]...)
@@ -85,12 +88,15 @@ type done struct {
 }
 
 func (d done) String() string {
-	return fmt.Sprintf("memfit governs %d pods, has samples of %d workloads and remembers %d; VPA has answered for %d and remembers %d",
+	return fmt.Sprintf("memfit governs %d pods, has samples of %d workloads and remembers %d; VPA has answered for %d "+
+		"and remembers %d",
 		d.governed, d.sampled, d.remembered, d.answered, d.checkpoints)
 }
 
 func (d done) complete(o options, pods int) bool {
-	return d == done{governed: pods, sampled: o.workloads, remembered: o.workloads, answered: o.workloads, checkpoints: o.workloads}
+	return d == done{
+		governed: pods, sampled: o.workloads, remembered: o.workloads, answered: o.workloads, checkpoints: o.workloads,
+	}
 }
 
 // seen says how far both are, by what they have written.
@@ -149,14 +155,19 @@ func (w *world) report(ctx context.Context, o options, rivals []*program) error 
 		if err != nil {
 			return err
 		}
-		fmt.Printf("server=%s nodes=%d pods=%d rss_mib=%d peak_rss_mib=%d cpu_s=%.1f minutes=%.1f cpu_percent_of_core=%.1f api_reads=%d api_writes=%d writes_per_minute=%.0f rss_bytes_per_container=%d\n",
-			r.name, o.nodes, w.pods, t.rss/memory.MiB, t.most/memory.MiB, (t.cpu - before[i].cpu).Seconds(), minutes, (t.cpu-before[i].cpu).Seconds()/o.measure.Seconds()*100,
-			t.reads-before[i].reads, t.writes-before[i].writes, float64(t.writes-before[i].writes)/minutes, int64(t.rss)/int64(w.pods))
+		fmt.Printf("server=%s nodes=%d pods=%d rss_mib=%d peak_rss_mib=%d cpu_s=%.1f minutes=%.1f cpu_percent_of_core=%.1f "+
+			"api_reads=%d api_writes=%d writes_per_minute=%.0f rss_bytes_per_container=%d\n",
+			r.name, o.nodes, w.pods, t.rss/memory.MiB, t.most/memory.MiB, (t.cpu - before[i].cpu).Seconds(), minutes,
+			(t.cpu-before[i].cpu).Seconds()/o.measure.Seconds()*100,
+			t.reads-before[i].reads, t.writes-before[i].writes, float64(
+				t.writes-before[i].writes,
+			)/minutes, int64(t.rss)/int64(w.pods))
 	}
 	return w.check(ctx, o, samples)
 }
 
-// check fails unless both have really worked on everything. VPA reads all pods in one list; memfit counts the samples that it reads.
+// check fails unless both have really worked on everything. VPA reads all pods in one list; memfit counts the samples
+// that it reads.
 func (w *world) check(ctx context.Context, o options, before float64) error {
 	d, err := w.seen(ctx)
 	if err != nil {
@@ -168,7 +179,10 @@ func (w *world) check(ctx context.Context, o options, before float64) error {
 	}
 	cycles := (after - before) / float64(w.pods)
 	if least := math.Floor(o.measure.Seconds()/15) - 1; !d.complete(o, w.pods) || cycles < least {
-		return fmt.Errorf("not everything was looked at: %v; of %d pods memfit took %.1f samples each, at least %.0f were due", d, w.pods, cycles, least)
+		return fmt.Errorf(
+			"not everything was looked at: %v; of %d pods memfit took %.1f samples each, at least %.0f were due", d, w.pods,
+			cycles, least,
+		)
 	}
 	fmt.Printf("checked: %v, and took %.1f samples of each pod\n", d, cycles)
 	return nil

@@ -72,7 +72,8 @@ func start(o options) (*world, func() error, error) {
 	}
 	config.QPS = -1
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, vpav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme,
+		vpav1.AddToScheme} {
 		if err := add(s); err != nil {
 			return nil, nil, errors.Join(err, env.Stop())
 		}
@@ -102,7 +103,10 @@ func (w *world) fill(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	for name, kind := range map[string]v1alpha1.RuntimeType{"node": v1alpha1.RuntimeNodeJS, "java": v1alpha1.RuntimeJVM, "go": v1alpha1.RuntimeGo, "native": v1alpha1.RuntimeNative} {
+	for name, kind := range map[string]v1alpha1.RuntimeType{
+		"node": v1alpha1.RuntimeNodeJS, "java": v1alpha1.RuntimeJVM, "go": v1alpha1.RuntimeGo,
+		"native": v1alpha1.RuntimeNative,
+	} {
 		p := v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		p.Spec.Runtime.Type = kind
 		if err := w.client.Create(ctx, &p); err != nil {
@@ -111,7 +115,9 @@ func (w *world) fill(ctx context.Context, o options) error {
 		w.profiles = append(w.profiles, p)
 	}
 	for i := range o.nodes {
-		w.nodes = append(w.nodes, &node{name: fmt.Sprintf("node-%05d", i), address: fmt.Sprintf("127.77.%d.%d", i/250, i%250+1)})
+		w.nodes = append(
+			w.nodes, &node{name: fmt.Sprintf("node-%05d", i), address: fmt.Sprintf("127.77.%d.%d", i/250, i%250+1)},
+		)
 	}
 	pods := make([]*corev1.Pod, o.workloads*o.replicas)
 	jobs, ctx := errgroup.WithContext(ctx)
@@ -140,7 +146,9 @@ func (w *world) createNode(ctx context.Context, n *node) error {
 	obj := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name},
 		Status: corev1.NodeStatus{
-			Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.address}, {Type: corev1.NodeHostName, Address: n.name}},
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: n.address}, {Type: corev1.NodeHostName, Address: n.name},
+			},
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(w.port)}},
 		},
 	}
@@ -152,19 +160,26 @@ func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) e
 	name, governs := fmt.Sprintf("web-%05d", i), &w.profiles[i%len(w.profiles)]
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, "pod-template-hash": "6d4cf56db6"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "registry.example/app:1", Resources: sized(limitOf(i))}}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "app", Image: "registry.example/app:1", Resources: sized(limitOf(i))}},
+		},
 	}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name, Annotations: map[string]string{v1alpha1.ProfileAnnotation: governs.Name}},
-		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace(i), Name: name, Annotations: map[string]string{v1alpha1.ProfileAnnotation: governs.Name},
+		},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
 	}
 	if err := w.client.Create(ctx, deployment); err != nil {
 		return err
 	}
 	set := &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name + "-6d4cf56db6", OwnerReferences: []metav1.OwnerReference{controlledBy(deployment, "Deployment")}},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace(i), Name: name + "-6d4cf56db6",
+			OwnerReferences: []metav1.OwnerReference{controlledBy(deployment, "Deployment")},
+		},
+		Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
 	}
 	if err := w.client.Create(ctx, set); err != nil {
 		return err
@@ -186,7 +201,10 @@ func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) e
 		pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
 		pod.Spec.NodeName = w.nodes[(i*len(pods)+n)%len(w.nodes)].name
 		// What memfit's webhook would have done: no webhook runs here.
-		by := &profile.Named{Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation, Spec: &governs.Spec}
+		by := &profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
+			Spec: &governs.Spec,
+		}
 		inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
 		if err := w.client.Create(ctx, pod); err != nil {
 			return err
@@ -197,14 +215,19 @@ func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) e
 }
 
 func controlledBy(owner client.Object, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}
+	return metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
+	}
 }
 
 // limitOf is the limit of workload i: 128Mi to 2Gi.
 func limitOf(i int) memory.Bytes { return memory.Bytes(128+i*37%1920) * memory.MiB }
 
 func sized(limit memory.Bytes) corev1.ResourceRequirements {
-	list := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI), corev1.ResourceCPU: resource.MustParse("100m")}
+	list := corev1.ResourceList{
+		corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI),
+		corev1.ResourceCPU:    resource.MustParse("100m"),
+	}
 	return corev1.ResourceRequirements{Limits: list, Requests: list}
 }
 
@@ -220,7 +243,10 @@ func (w *world) running(ctx context.Context) error {
 	say("waiting for kwok to start %d pods", w.pods)
 	return until(ctx, 3*time.Second, func() (bool, error) {
 		var left corev1.PodList
-		err := w.client.List(ctx, &left, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.phase", "Running")}, client.Limit(1))
+		err := w.client.List(
+			ctx, &left, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.phase", "Running")},
+			client.Limit(1),
+		)
 		return err == nil && len(left.Items) == 0, err
 	})
 }

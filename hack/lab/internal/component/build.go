@@ -155,10 +155,11 @@ func (b *Builder) file(ctx context.Context, c Component, file File, entry string
 
 // fallback finds the machine's own program in place of one that could not be built, and says so.
 func (b *Builder) fallback(ctx context.Context, c Component, binary Binary, cause error) (string, error) {
-	need := machine.Need{Package: c.Fallback, Why: binary.Name + " could not be built from its module", Present: func() bool {
-		_, err := exec.LookPath(binary.Name)
-		return err == nil
-	}}
+	need := machine.Need{Package: c.Fallback, Why: binary.Name + " could not be built from its module",
+		Present: func() bool {
+			_, err := exec.LookPath(binary.Name)
+			return err == nil
+		}}
 	if err := machine.Install(ctx, os.Stderr, []machine.Need{need}); err != nil {
 		return "", errors.Join(cause, err)
 	}

@@ -94,8 +94,10 @@ func All(kubernetes Kubernetes) []Component {
 		{
 			Name:     "cert-manager",
 			Binaries: []Binary{{Name: "cert-manager", Package: "."}},
-			Files:    []File{{Name: "cert-manager-crds.yaml", Module: "github.com/cert-manager/cert-manager", Glob: "deploy/crds/*.yaml"}},
-			LDFlags:  "-s -w",
+			Files: []File{
+				{Name: "cert-manager-crds.yaml", Module: "github.com/cert-manager/cert-manager", Glob: "deploy/crds/*.yaml"},
+			},
+			LDFlags: "-s -w",
 		},
 	}
 }

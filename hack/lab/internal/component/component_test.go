@@ -70,7 +70,9 @@ func TestKubernetesVersionsAreThoseThatAreBuilt(t *testing.T) {
 }
 
 func TestFindKubernetes(t *testing.T) {
-	for wanted, want := range map[string]string{"": versions[0].Version, "1.36": "v1.36.3", "1.37": "v1.37.1", "v1.37": "v1.37.1", "v1.37.1": "v1.37.1"} {
+	for wanted, want := range map[string]string{
+		"": versions[0].Version, "1.36": "v1.36.3", "1.37": "v1.37.1", "v1.37": "v1.37.1", "v1.37.1": "v1.37.1",
+	} {
 		if got, err := FindKubernetes(wanted); err != nil || got.Version != want {
 			t.Errorf("FindKubernetes(%q) = %s, %v; want %s", wanted, got.Version, err, want)
 		}

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock makes processes that share the lab's cache or state take turns. The kernel drops a lock with the process
-// that holds it, so a crash never leaves one behind.
+// Package flock makes processes that share the lab's cache or state take turns. The kernel drops a lock with the
+// process that holds it, so a crash never leaves one behind.
 package flock
 
 import (

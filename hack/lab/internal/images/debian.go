@@ -24,8 +24,8 @@ import (
 // basePackages are in every Debian image, so that they share one layer and `kubectl exec` finds a shell and its tools.
 var basePackages = []string{"dash", "coreutils", "grep", "sed", "procps", "libc6"}
 
-// needless says whether a container does without a package that others depend on: package management, the migration to a
-// merged /usr, and Perl, in which both are written (40 of 77 MB).
+// needless says whether a container does without a package that others depend on: package management, the migration to
+// a merged /usr, and Perl, in which both are written (40 of 77 MB).
 func needless(pkg string) bool {
 	return slices.Contains([]string{"dpkg", "debconf", "init-system-helpers", "usrmerge", "perl", "perl-base"}, pkg) ||
 		strings.HasPrefix(pkg, "perl-modules-") || strings.HasPrefix(pkg, "libperl") || strings.HasSuffix(pkg, "-perl")
@@ -160,7 +160,10 @@ var mergedDirs = []string{"bin", "lib", "lib32", "lib64", "libx32", "sbin"}
 
 // unwanted are paths that only make images bigger: documentation, translations, and the JDK's modules for linking other
 // JDKs (80 MB of 120).
-var unwanted = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/", "/jmods/"}
+var unwanted = []string{
+	"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/",
+	"/jmods/",
+}
 
 // debs adds the files of packages. Their install scripts are not run.
 func (l *layer) debs(ctx context.Context, debs []string) error {
@@ -208,7 +211,8 @@ func (l *layer) copyTar(in *tar.Reader) error {
 			return err
 		}
 		name := merged(h.Name)
-		if name == "" || slices.Contains(mergedDirs, name) || slices.ContainsFunc(unwanted, func(u string) bool { return strings.Contains(name+"/", u) }) {
+		if name == "" || slices.Contains(mergedDirs, name) ||
+			slices.ContainsFunc(unwanted, func(u string) bool { return strings.Contains(name+"/", u) }) {
 			continue
 		}
 		if h.Typeflag == tar.TypeDir {

@@ -4,8 +4,8 @@
 // Package images makes container images without Docker and without a registry: root filesystems of Debian packages (and
 // Node.js from its npm package), static Go programs, and the tar files that containerd, kind and docker load.
 //
-// An image is named in the cache by a hash of its recipe. Two builds of one recipe from the same packages are equal, byte
-// for byte: entries have a fixed time and a fixed order.
+// An image is named in the cache by a hash of its recipe. Two builds of one recipe from the same packages are equal,
+// byte for byte: entries have a fixed time and a fixed order.
 package images
 
 import (
@@ -45,8 +45,10 @@ func Workloads() []Recipe {
 	return []Recipe{
 		{Ref: "memfit.test/pause:lab", Program: "workloads/pause", Entrypoint: []string{"/pause"}},
 		// A static program that needs no system below it, but `kubectl exec` into it should find a shell.
-		{Ref: "memfit.test/goprobe:dev", Debian: []string{"dash"}, Program: "workloads/goprobe", Entrypoint: []string{"/goprobe"}},
-		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2", Entrypoint: []string{"/usr/local/bin/node"}},
+		{Ref: "memfit.test/goprobe:dev", Debian: []string{"dash"}, Program: "workloads/goprobe",
+			Entrypoint: []string{"/goprobe"}},
+		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2",
+			Entrypoint: []string{"/usr/local/bin/node"}},
 		{
 			// The headless JDK brings jcmd, which says what a JVM made of its flags and trims its native heap.
 			Ref: "memfit.test/jdk:17", Debian: []string{"openjdk-17-jdk-headless"},
@@ -58,8 +60,10 @@ func Workloads() []Recipe {
 			},
 			Entrypoint: []string{"/usr/bin/java"},
 		},
-		{Ref: "memfit.test/ruby:3.1", Debian: []string{"ruby3.1"}, Links: map[string]string{"usr/bin/ruby": "ruby3.1"}, Entrypoint: []string{"/usr/bin/ruby"}},
-		{Ref: "memfit.test/python:3.11", Debian: []string{"python3.11"}, Links: map[string]string{"usr/bin/python3": "python3.11"}, Entrypoint: []string{"/usr/bin/python3"}},
+		{Ref: "memfit.test/ruby:3.1", Debian: []string{"ruby3.1"}, Links: map[string]string{"usr/bin/ruby": "ruby3.1"},
+			Entrypoint: []string{"/usr/bin/ruby"}},
+		{Ref: "memfit.test/python:3.11", Debian: []string{"python3.11"},
+			Links: map[string]string{"usr/bin/python3": "python3.11"}, Entrypoint: []string{"/usr/bin/python3"}},
 	}
 }
 
@@ -128,7 +132,9 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 
 // prune removes what older recipes of the image left: hundreds of megabytes that nobody will ask for again.
 func (b *Builder) prune(r Recipe, keep string) {
-	old, _ := filepath.Glob(filepath.Join(b.Store, fileName(short(r.Ref))+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar*"))
+	old, _ := filepath.Glob(
+		filepath.Join(b.Store, fileName(short(r.Ref))+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar*"),
+	)
 	for _, path := range old {
 		if path != keep && path != keep+".lock" {
 			_ = os.Remove(path) // what stays only takes space
@@ -207,7 +213,10 @@ func (b *Builder) cacheName(r Recipe) (string, error) {
 			return "", err
 		}
 		if len(files) == 0 {
-			return "", fmt.Errorf("%s holds no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout", filepath.Join(b.Source, r.Program))
+			return "", fmt.Errorf(
+				"%s holds no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout",
+				filepath.Join(b.Source, r.Program),
+			)
 		}
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {

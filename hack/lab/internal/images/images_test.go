@@ -128,7 +128,9 @@ func TestWriteProgram(t *testing.T) {
 	if err := os.WriteFile(binary, []byte("#!"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteProgram(out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "/manager"}); err != nil {
+	if err := WriteProgram(
+		out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "/manager"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	image, err := tarball.ImageFromPath(out, nil)
@@ -145,7 +147,9 @@ func TestWriteProgram(t *testing.T) {
 	if err := WriteProgram(out, Program{Ref: "memfit", Binary: binary, Entrypoint: "/manager"}); err == nil {
 		t.Error("a name without a tag was accepted")
 	}
-	if err := WriteProgram(out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "manager"}); err == nil {
+	if err := WriteProgram(
+		out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "manager"},
+	); err == nil {
 		t.Error("a relative entrypoint was accepted")
 	}
 }
@@ -163,7 +167,9 @@ func TestAnImageIsTheSameEverywhere(t *testing.T) {
 	for _, zone := range []*time.Location{time.UTC, time.FixedZone("east", 9*3600)} {
 		*time.Local = *zone
 		out := filepath.Join(t.TempDir(), "image.tar")
-		if err := WriteProgram(out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "/manager"}); err != nil {
+		if err := WriteProgram(
+			out, Program{Ref: "memfit.test/manager:dev", Binary: binary, Entrypoint: "/manager"},
+		); err != nil {
 			t.Fatal(err)
 		}
 		digest, err := Digest(out)

@@ -19,8 +19,8 @@ import (
 // epoch is the time of every file and image, in a zone that is the same everywhere: images built twice are equal.
 var epoch = time.Unix(0, 0).UTC()
 
-// User is the user that images run as unless the pod says otherwise; the number is the one distroless images use, so that
-// runAsNonRoot works.
+// User is the user that images run as unless the pod says otherwise; the number is the one distroless images use, so
+// that runAsNonRoot works.
 const User = 65532
 
 // layer writes one filesystem layer. A path is written once; later entries of the same name are left out.
@@ -43,7 +43,10 @@ func (l *layer) skeleton() error {
 	dirs := []struct {
 		name string
 		mode int64
-	}{{"dev", 0o755}, {"etc", 0o755}, {"home", 0o755}, {"proc", 0o555}, {"run", 0o755}, {"sys", 0o555}, {"tmp", 0o1777}, {"var", 0o755}}
+	}{
+		{"dev", 0o755}, {"etc", 0o755}, {"home", 0o755}, {"proc", 0o555}, {"run", 0o755}, {"sys", 0o555}, {"tmp", 0o1777},
+		{"var", 0o755},
+	}
 	for _, d := range dirs {
 		if err := l.dir(d.name, d.mode, 0); err != nil {
 			return err
@@ -53,7 +56,10 @@ func (l *layer) skeleton() error {
 		return err
 	}
 	files := map[string]string{
-		"etc/passwd":        fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\nnonroot:x:%d:%[1]d:nonroot:/home/nonroot:/bin/sh\n", User),
+		"etc/passwd": fmt.Sprintf(
+			"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\nnonroot:x:%d:%[1]d:nonroot:/home/nonroot:/bin/sh\n",
+			User,
+		),
 		"etc/group":         fmt.Sprintf("root:x:0:\nnogroup:x:65534:\nnonroot:x:%d:\n", User),
 		"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 	}
@@ -70,7 +76,9 @@ func (l *layer) dir(name string, mode int64, owner int) error {
 }
 
 func (l *layer) text(name, text string) error {
-	return l.entry(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(text))}, strings.NewReader(text))
+	return l.entry(
+		&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(text))}, strings.NewReader(text),
+	)
 }
 
 // file copies a file of the machine.
@@ -95,7 +103,9 @@ func (l *layer) links(links map[string]string) error {
 		if err := l.parents(name); err != nil {
 			return err
 		}
-		if err := l.entry(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: links[name], Mode: 0o777}, nil); err != nil {
+		if err := l.entry(
+			&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: links[name], Mode: 0o777}, nil,
+		); err != nil {
 			return err
 		}
 	}

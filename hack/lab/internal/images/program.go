@@ -21,7 +21,9 @@ import (
 // compile builds a static Go program of the lab's module.
 func (b *Builder) compile(ctx context.Context, folder, work string) (string, error) {
 	out := filepath.Join(work, filepath.Base(folder))
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "./"+folder)
+	cmd := exec.CommandContext(
+		ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "./"+folder,
+	)
 	cmd.Dir = b.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
 	if output, err := cmd.CombinedOutput(); err != nil {
@@ -33,14 +35,17 @@ func (b *Builder) compile(ctx context.Context, folder, work string) (string, err
 // nodeArchs are npm's names of processors.
 var nodeArchs = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
-// nodeBinary gets the official Node.js binary: Debian 12 has version 18, and npm carries every version as a package. npm
-// checks its integrity.
+// nodeBinary gets the official Node.js binary: Debian 12 has version 18, and npm carries every version as a package.
+// npm checks its integrity.
 func nodeBinary(ctx context.Context, version, work string) (string, error) {
 	arch, ok := nodeArchs[runtime.GOARCH]
 	if !ok {
 		return "", fmt.Errorf("there is no Node.js binary for %s", runtime.GOARCH)
 	}
-	cmd := exec.CommandContext(ctx, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination="+work, fmt.Sprintf("node-linux-%s@%s", arch, version))
+	cmd := exec.CommandContext(
+		ctx, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination="+work,
+		fmt.Sprintf("node-linux-%s@%s", arch, version),
+	)
 	cmd.Dir = work // away from the .npmrc of whatever folder the lab was called from
 	output, err := cmd.CombinedOutput()
 	if err != nil {

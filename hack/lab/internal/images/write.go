@@ -26,8 +26,8 @@ type Config struct {
 
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Write makes an image of layers, which are plain tar files, and saves it in the format that `ctr import`, `docker load`
-// and `kind load image-archive` read. The file appears only when it is complete.
+// Write makes an image of layers, which are plain tar files, and saves it in the format that `ctr import`, `docker
+// load` and `kind load image-archive` read. The file appears only when it is complete.
 func Write(path, ref string, config Config, layers ...string) error {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {

@@ -18,7 +18,8 @@ var labName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 // The cluster's fixed names and addresses. They live in a network namespace of their own, so they collide with nothing
 // on the machine; fixed, they can be written into certificates and documentation.
 const (
-	Namespace   = "memfit-lab" // the node and the kubeconfig context carry this name; and the lab, unless $MEMFIT_LAB says another
+	// the node and the kubeconfig context carry this name; and the lab, unless $MEMFIT_LAB says another
+	Namespace   = "memfit-lab"
 	NodeName    = Namespace
 	Bridge      = "lab0"
 	NodeIP      = "10.240.0.10"
@@ -44,15 +45,17 @@ type Layout struct {
 
 // New derives the layout from the environment: $MEMFIT_CACHE, else $XDG_CACHE_HOME/memfit, else ~/.cache/memfit.
 //
-// State is the same path for every user and every checkout on purpose: there is one lab per machine, and the next one must
-// find what a crashed predecessor left. $MEMFIT_LAB_STATE moves it, for example off an overlay filesystem, on which
-// containerd cannot put its own overlays. $MEMFIT_LAB names another lab, which runs beside the first one with directories,
-// a cgroup and a network of its own: for comparing two Kubernetes versions.
+// State is the same path for every user and every checkout on purpose: there is one lab per machine, and the next one
+// must find what a crashed predecessor left. $MEMFIT_LAB_STATE moves it, for example off an overlay filesystem, on
+// which containerd cannot put its own overlays. $MEMFIT_LAB names another lab, which runs beside the first one with
+// directories, a cgroup and a network of its own: for comparing two Kubernetes versions.
 func New(getenv func(string) string) (Layout, error) {
 	l := Layout{Name: Namespace, State: "/var/lib/memfit-lab", Run: "/run/memfit-lab"}
 	if name := getenv("MEMFIT_LAB"); name != "" {
 		if !labName.MatchString(name) {
-			return Layout{}, fmt.Errorf("MEMFIT_LAB=%q is no name for a lab: use up to 20 lowercase letters, digits and hyphens", name)
+			return Layout{}, fmt.Errorf(
+				"MEMFIT_LAB=%q is no name for a lab: use up to 20 lowercase letters, digits and hyphens", name,
+			)
 		}
 		// Not below the first one's directories: taking that one down removes all of them.
 		l = Layout{Name: Namespace + "-" + name, State: "/var/lib/memfit-labs/" + name, Run: "/run/memfit-labs/" + name}
@@ -112,6 +115,6 @@ func (l Layout) Kubeconfig() string { return filepath.Join(l.State, "kubeconfig"
 // ContainerdSocket is the lab's own: a containerd of the machine is left alone.
 func (l Layout) ContainerdSocket() string { return filepath.Join(l.Run, "containerd.sock") }
 
-// NetNS is the file that keeps the network namespace alive. It is not in /run/netns, where `ip netns` would look for it:
-// making that directory leaves a mount behind on machines that did not have it.
+// NetNS is the file that keeps the network namespace alive. It is not in /run/netns, where `ip netns` would look for
+// it: making that directory leaves a mount behind on machines that did not have it.
 func (l Layout) NetNS() string { return filepath.Join(l.Run, "netns") }

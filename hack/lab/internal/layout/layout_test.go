@@ -14,8 +14,12 @@ func TestNew(t *testing.T) {
 		wantCache string
 		wantErr   bool
 	}{
-		"MEMFIT_CACHE wins":             {env: map[string]string{"MEMFIT_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/c"},
-		"then the XDG cache":            {env: map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/x/memfit"},
+		"MEMFIT_CACHE wins": {
+			env: map[string]string{"MEMFIT_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/c",
+		},
+		"then the XDG cache": {
+			env: map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/x/memfit",
+		},
 		"then the home directory":       {env: map[string]string{"HOME": "/h"}, wantCache: "/h/.cache/memfit"},
 		"nothing set says what to set":  {env: nil, wantErr: true},
 		"a relative cache is a mistake": {env: map[string]string{"MEMFIT_CACHE": "cache"}, wantErr: true},
@@ -56,7 +60,9 @@ func TestNamedLabsAreApart(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"../x", "A", "a/b", "-a", strings.Repeat("a", 21)} {
-		if _, err := New(func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": bad}[key] }); err == nil {
+		if _, err := New(
+			func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": bad}[key] },
+		); err == nil {
 			t.Errorf("MEMFIT_LAB=%q is taken, want an error", bad)
 		}
 	}

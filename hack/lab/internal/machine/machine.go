@@ -36,7 +36,9 @@ func Check(l dirs) error {
 		return fmt.Errorf("%w: a Kubernetes node needs Linux, this is %s.\n%s", ErrUnsupported, runtime.GOOS, useKind)
 	}
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%w: namespaces, mounts and cgroups need root. Run it again with sudo -E.\n%s", ErrUnsupported, useKind)
+		return fmt.Errorf(
+			"%w: namespaces, mounts and cgroups need root. Run it again with sudo -E.\n%s", ErrUnsupported, useKind,
+		)
 	}
 	for _, dir := range l {
 		if err := checkSpace(dir); err != nil {
@@ -61,7 +63,8 @@ func checkSpace(dir string) error {
 		return fmt.Errorf("measuring the free space of %s: %w", dir, err)
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < minFree {
-		return fmt.Errorf("%s has %d MiB free and the lab needs %d: free some, or set MEMFIT_CACHE and MEMFIT_LAB_STATE to another disk",
+		return fmt.Errorf("%s has %d MiB free and the lab needs %d: free some, or set MEMFIT_CACHE and MEMFIT_LAB_STATE to "+
+			"another disk",
 			dir, free>>20, uint64(minFree)>>20)
 	}
 	return nil

@@ -24,8 +24,8 @@ var kubeletSysctls = []string{
 	"kernel/keys/root_maxbytes",
 }
 
-// fixedPlaces are directories outside our own that a node makes whatever its configuration says: the kubelet's socket for
-// device plugins and its links to container logs, and the CNI library's results.
+// fixedPlaces are directories outside our own that a node makes whatever its configuration says: the kubelet's socket
+// for device plugins and its links to container logs, and the CNI library's results.
 var fixedPlaces = []string{"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni"}
 
 // snapshot is what the machine was like before a lab.

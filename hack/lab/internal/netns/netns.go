@@ -74,10 +74,12 @@ func pin(path string) error {
 	return <-result
 }
 
-// Delete lets go of the namespace; a missing one is fine. Processes that still run inside keep it alive, so end them first.
+// Delete lets go of the namespace; a missing one is fine. Processes that still run inside keep it alive, so end them
+// first.
 func Delete(path string) error {
 	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) { // EINVAL: a plain file, left by a reboot
+	// EINVAL: a plain file, left by a reboot
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("unmounting the network namespace: %w", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +88,8 @@ func Delete(path string) error {
 	return nil
 }
 
-// Do runs fn on a thread inside the namespace. Processes that fn starts and sockets that it opens belong to the namespace;
-// goroutines that it starts do not.
+// Do runs fn on a thread inside the namespace. Processes that fn starts and sockets that it opens belong to the
+// namespace; goroutines that it starts do not.
 func Do(path string, fn func() error) error {
 	result := make(chan error, 1)
 	go func() {

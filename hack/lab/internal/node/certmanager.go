@@ -30,7 +30,10 @@ func (n *Node) startCertManager(ctx context.Context) error {
 	if err := n.kubectl(ctx, []byte(certManagerNamespace), "apply", "--server-side", "-f", "-"); err != nil {
 		return fmt.Errorf("making the namespace of cert-manager: %w", err)
 	}
-	if err := n.kubectl(ctx, nil, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/clusterissuers.cert-manager.io", "--timeout=30s"); err != nil {
+	if err := n.kubectl(
+		ctx, nil, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io",
+		"crd/clusterissuers.cert-manager.io", "--timeout=30s",
+	); err != nil {
 		return err
 	}
 	if _, err := n.store().Run(n.certManager()); err != nil {
@@ -64,7 +67,9 @@ const certManagerHealth = "127.0.0.1:9403"
 const certManagerNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cert-manager"}}`
 
 func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) error {
-	cmd := exec.CommandContext(ctx, n.binary("kubectl"), append([]string{"--kubeconfig=" + n.Layout.Kubeconfig()}, args...)...)
+	cmd := exec.CommandContext(
+		ctx, n.binary("kubectl"), append([]string{"--kubeconfig=" + n.Layout.Kubeconfig()}, args...)...,
+	)
 	cmd.Stdin = bytes.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl %s: %w: %s", args[0], err, bytes.TrimSpace(out))

@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// cgroupMount is where both cgroup versions are mounted by convention: one hierarchy per controller in version 1, a single
-// one in version 2.
+// cgroupMount is where both cgroup versions are mounted by convention: one hierarchy per controller in version 1, a
+// single one in version 2.
 const cgroupMount = "/sys/fs/cgroup"
 
 // cgroupHierarchies returns the root directory of every hierarchy.
@@ -42,8 +42,8 @@ func cgroupHierarchies() ([]string, error) {
 	return dirs, nil
 }
 
-// makeCgroups creates lab, the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but insists
-// that this one is there.
+// makeCgroups creates lab, the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but
+// insists that this one is there.
 func makeCgroups(lab string) error {
 	dirs, err := cgroupHierarchies()
 	if err != nil {

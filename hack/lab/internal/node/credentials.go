@@ -38,8 +38,12 @@ func (n *Node) writeCredentials(forwardURL string) error {
 		subject pki.Subject
 	}{
 		{"apiserver", ca, pki.Subject{Name: "kube-apiserver", Hosts: apiServerHosts()}},
-		{"apiserver-kubelet-client", ca, pki.Subject{Name: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}}},
-		{"kubelet", ca, pki.Subject{Name: "system:node:" + layout.NodeName, Hosts: []string{layout.NodeName, layout.NodeIP, "127.0.0.1"}}},
+		{"apiserver-kubelet-client", ca, pki.Subject{
+			Name: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"},
+		}},
+		{"kubelet", ca, pki.Subject{
+			Name: "system:node:" + layout.NodeName, Hosts: []string{layout.NodeName, layout.NodeIP, "127.0.0.1"},
+		}},
 		{"front-proxy-client", frontProxyCA, pki.Subject{Name: "front-proxy-client"}},
 		{"service-accounts", ca, pki.Subject{Name: "service-accounts"}}, // only its key matters: it signs tokens
 	}
@@ -72,7 +76,9 @@ func (n *Node) writeKubeconfigs(ca *pki.Authority, forwardURL string) error {
 		{n.Layout.Kubeconfig(), forwardURL, pki.Subject{Name: "memfit-lab-admin", Groups: []string{"system:masters"}}},
 		{n.config("controller-manager.kubeconfig"), inside, pki.Subject{Name: "system:kube-controller-manager"}},
 		{n.config("scheduler.kubeconfig"), inside, pki.Subject{Name: "system:kube-scheduler"}},
-		{n.config("kubelet.kubeconfig"), inside, pki.Subject{Name: "system:node:" + layout.NodeName, Groups: []string{"system:nodes"}}},
+		{n.config("kubelet.kubeconfig"), inside, pki.Subject{
+			Name: "system:node:" + layout.NodeName, Groups: []string{"system:nodes"},
+		}},
 		{n.config("cert-manager.kubeconfig"), inside, pki.Subject{Name: "cert-manager", Groups: []string{"system:masters"}}},
 	}
 	for _, c := range clients {

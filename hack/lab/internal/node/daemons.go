@@ -104,7 +104,9 @@ func (n *Node) kubelet() process.Spec {
 }
 
 func (n *Node) certManager() process.Spec {
-	return n.daemon("cert-manager", "--kubeconfig="+n.config("cert-manager.kubeconfig"), "--health-address="+certManagerHealth)
+	return n.daemon(
+		"cert-manager", "--kubeconfig="+n.config("cert-manager.kubeconfig"), "--health-address="+certManagerHealth,
+	)
 }
 
 // forwarder runs outside the namespace and lets the machine's processes in. The lab runs a copy of itself for it.

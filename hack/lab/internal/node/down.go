@@ -22,24 +22,29 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// downPauses are the waits between the rounds of Down. A machine that is busy with something else needs a while to let go of hundreds of
-// containers, and all of them together are less than a person would wait before trying again.
+// downPauses are the waits between the rounds of Down. A machine that is busy with something else needs a while to let
+// go of hundreds of containers, and all of them together are less than a person would wait before trying again.
 var downPauses = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second}
 
 // Down ends everything that belongs to a lab on this machine and removes what it left, whether it was healthy, crashed
-// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays. What fails is told and tried again.
+// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays. What fails is told and tried
+// again.
 func (n *Node) Down(note func(format string, args ...any)) error {
 	return inRounds(n.downOnce, downPauses, note, time.Sleep)
 }
 
 // inRounds tries until it works or no pause is left.
-func inRounds(try func() error, pauses []time.Duration, note func(format string, args ...any), sleep func(time.Duration)) error {
+func inRounds(
+	try func() error, pauses []time.Duration, note func(format string, args ...any), sleep func(time.Duration),
+) error {
 	err := try()
 	for _, pause := range pauses {
 		if err == nil {
 			return nil
 		}
-		note("Not everything of the lab is gone, the next try is in %s: %s", pause, strings.ReplaceAll(err.Error(), "\n", "; "))
+		note(
+			"Not everything of the lab is gone, the next try is in %s: %s", pause, strings.ReplaceAll(err.Error(), "\n", "; "),
+		)
 		sleep(pause)
 		err = try()
 	}
@@ -48,9 +53,9 @@ func inRounds(try func() error, pauses []time.Duration, note func(format string,
 
 // downOnce goes through all steps once.
 //
-// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would send somebody to tidy up after
-// each shim), then containers, then their shims, then whoever those had running, then the daemons; mounts only when nobody uses
-// them, cgroups only when they are empty.
+// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would send somebody
+// to tidy up after each shim), then containers, then their shims, then whoever those had running, then the daemons;
+// mounts only when nobody uses them, cgroups only when they are empty.
 func (n *Node) downOnce() error {
 	steps := []struct {
 		what string
@@ -62,7 +67,8 @@ func (n *Node) downOnce() error {
 		{"ending the container shims", func() error { return n.sweep(n.isShim) }},
 		{"ending the daemons", n.stopAll},
 		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
-		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to be removed.
+		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to
+		// be removed.
 		{"ending what is in the network namespace", func() error { return endAll(process.Inside(n.Layout.NetNS())) }},
 		{"ending late containers", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
@@ -114,8 +120,8 @@ func (n *Node) stopContainers() error {
 	return errors.New("the lab's cgroups fill up again as fast as they are emptied")
 }
 
-// stopAll ends what was written down, last started first. Nothing is asked politely: a draining API server takes up to a
-// minute, and all its data is about to be deleted.
+// stopAll ends what was written down, last started first. Nothing is asked politely: a draining API server takes up to
+// a minute, and all its data is about to be deleted.
 func (n *Node) stopAll() error {
 	records, err := n.store().List()
 	if err != nil {
@@ -137,12 +143,13 @@ func (n *Node) isShim(args []string) bool {
 	return filepath.Base(args[0]) == "containerd-shim-runc-v2" && slices.Contains(args, n.Layout.ContainerdSocket())
 }
 
-// isStray knows daemons whose record was lost: they are started from the cache or the state directory and their arguments
-// lead into the state directory or the namespace.
+// isStray knows daemons whose record was lost: they are started from the cache or the state directory and their
+// arguments lead into the state directory or the namespace.
 func (n *Node) isStray(args []string) bool {
 	ours := strings.HasPrefix(args[0], n.Layout.Bin()+"/") || strings.HasPrefix(args[0], n.Layout.State+"/")
 	return ours && slices.ContainsFunc(args[1:], func(arg string) bool {
-		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") || arg == "--netns="+n.Layout.NetNS()
+		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") ||
+			arg == "--netns="+n.Layout.NetNS()
 	})
 }
 
@@ -174,7 +181,8 @@ func (n *Node) unmount() error {
 	return failed
 }
 
-// mountsBelow reads /proc/PID/mountinfo and returns the mount points below the directories, in the order they were mounted.
+// mountsBelow reads /proc/PID/mountinfo and returns the mount points below the directories, in the order they were
+// mounted.
 func mountsBelow(mountinfo []byte, dirs ...string) []string {
 	var points []string
 	for lines := bufio.NewScanner(bytes.NewReader(mountinfo)); lines.Scan(); {
@@ -206,8 +214,8 @@ func unescape(s string) string {
 	return out.String()
 }
 
-// forget puts the machine back and removes the state. In this order and only so: the snapshot of the machine is part of the state, and
-// the next try needs it.
+// forget puts the machine back and removes the state. In this order and only so: the snapshot of the machine is part of
+// the state, and the next try needs it.
 func (n *Node) forget() error {
 	if err := machine.RestoreSnapshot(n.snapshot()); err != nil {
 		return err
@@ -215,7 +223,8 @@ func (n *Node) forget() error {
 	return n.removeFiles()
 }
 
-// removeFiles removes the state. A mount that is still there would turn this into deleting what is mounted, so it refuses.
+// removeFiles removes the state. A mount that is still there would turn this into deleting what is mounted, so it
+// refuses.
 func (n *Node) removeFiles() error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -13,9 +13,13 @@ import (
 )
 
 // Daemons are the names of the processes of a healthy lab, in the order they start.
-var Daemons = []string{"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet", "cert-manager"}
+var Daemons = []string{
+	"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet",
+	"cert-manager",
+}
 
-// Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes pods.
+// Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes
+// pods.
 func (n *Node) Healthy(ctx context.Context) error {
 	if err := n.daemonsAlive(); err != nil {
 		return err
@@ -46,7 +50,9 @@ func (n *Node) daemonsAlive() error {
 }
 
 // wait waits for a check, but not for a daemon that is dead already; then its log says why.
-func (n *Node) wait(ctx context.Context, limit time.Duration, daemons []string, check func(context.Context) error) error {
+func (n *Node) wait(
+	ctx context.Context, limit time.Duration, daemons []string, check func(context.Context) error,
+) error {
 	var dead string
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

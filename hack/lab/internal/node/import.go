@@ -53,7 +53,10 @@ func (n *Node) ImageRefs(ctx context.Context) ([]string, error) {
 }
 
 func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, n.binary("ctr"), append([]string{"--address", n.Layout.ContainerdSocket(), "--namespace", criNamespace}, args...)...)
+	cmd := exec.CommandContext(
+		ctx, n.binary("ctr"),
+		append([]string{"--address", n.Layout.ContainerdSocket(), "--namespace", criNamespace}, args...)...,
+	)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

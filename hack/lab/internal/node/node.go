@@ -5,8 +5,8 @@
 // namespace, tells whether they are well, and takes everything down again, also after a crash.
 //
 // What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`, which
-// works, or a pod's address) and kube-proxy (other ClusterIPs answer nobody; webhook Services still work, because the API
-// server resolves those to endpoints by itself).
+// works, or a pod's address) and kube-proxy (other ClusterIPs answer nobody; webhook Services still work, because the
+// API server resolves those to endpoints by itself).
 package node
 
 import (
@@ -20,8 +20,9 @@ import (
 
 // Options are what a lab can be asked for. A running lab with other options is replaced.
 type Options struct {
-	// CrashBackoffMax bounds how long the kubelet waits before it starts a crashed container again. Kubernetes doubles 10 s
-	// up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the whole node.
+	// CrashBackoffMax bounds how long the kubelet waits before it starts a crashed container again. Kubernetes doubles 10
+	// s up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the
+	// whole node.
 	CrashBackoffMax time.Duration `json:"crashBackoffMax"`
 	// Kubernetes is the version that runs.
 	Kubernetes string `json:"kubernetes"`

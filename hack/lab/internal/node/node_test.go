@@ -30,9 +30,15 @@ func testNode(t *testing.T) *Node {
 func TestRenderedConfiguration(t *testing.T) {
 	n := testNode(t)
 	want := map[string][]string{
-		"containerd.toml": {"address = '/run/lab/containerd.sock'", "sandbox = 'memfit.test/pause:lab'", "BinaryName = '/cache/bin/view/runc'", "root = '/state/containerd'"},
-		"kubelet.yaml":    {"containerRuntimeEndpoint: unix:///run/lab/containerd.sock", "maxContainerRestartPeriod: 7s", `cgroupRoot: "/memfit-lab-x"`, `clientCAFile: "/state/pki/ca.crt"`},
-		"cni.json":        {`"dataDir": "/state/cni"`, layout.PodCIDR},
+		"containerd.toml": {
+			"address = '/run/lab/containerd.sock'", "sandbox = 'memfit.test/pause:lab'", "BinaryName = '/cache/bin/view/runc'",
+			"root = '/state/containerd'",
+		},
+		"kubelet.yaml": {
+			"containerRuntimeEndpoint: unix:///run/lab/containerd.sock", "maxContainerRestartPeriod: 7s",
+			`cgroupRoot: "/memfit-lab-x"`, `clientCAFile: "/state/pki/ca.crt"`,
+		},
+		"cni.json": {`"dataDir": "/state/cni"`, layout.PodCIDR},
 	}
 	for name := range configFiles {
 		got, err := render(name, n.settings())
@@ -67,13 +73,22 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 		args             string
 		wantShim, wantIt bool
 	}{
-		"our etcd":                       {args: "/cache/bin/view/etcd --data-dir=/state/etcd", wantIt: true},
-		"our containerd":                 {args: "/cache/bin/view/containerd --config=/state/config/containerd.toml", wantIt: true},
-		"our forwarder":                  {args: "/state/bin/lab serve-forward --netns=/run/lab/netns --listen=127.0.0.1:1", wantIt: true},
-		"our shim":                       {args: "/cache/bin/view/containerd-shim-runc-v2 -namespace k8s.io -address /run/lab/containerd.sock", wantShim: true, wantIt: true},
-		"envtest, from the same cache":   {args: "/cache/bin/view/etcd --data-dir=/tmp/k8s_test_framework_1"},
-		"the machine's etcd":             {args: "/usr/bin/etcd --data-dir=/var/lib/etcd"},
-		"the machine's shim":             {args: "/usr/bin/containerd-shim-runc-v2 -namespace moby -address /run/containerd/containerd.sock"},
+		"our etcd": {args: "/cache/bin/view/etcd --data-dir=/state/etcd", wantIt: true},
+		"our containerd": {
+			args: "/cache/bin/view/containerd --config=/state/config/containerd.toml", wantIt: true,
+		},
+		"our forwarder": {
+			args: "/state/bin/lab serve-forward --netns=/run/lab/netns --listen=127.0.0.1:1", wantIt: true,
+		},
+		"our shim": {
+			args: "/cache/bin/view/containerd-shim-runc-v2 -namespace k8s.io -address /run/lab/containerd.sock", wantShim: true,
+			wantIt: true,
+		},
+		"envtest, from the same cache": {args: "/cache/bin/view/etcd --data-dir=/tmp/k8s_test_framework_1"},
+		"the machine's etcd":           {args: "/usr/bin/etcd --data-dir=/var/lib/etcd"},
+		"the machine's shim": {
+			args: "/usr/bin/containerd-shim-runc-v2 -namespace moby -address /run/containerd/containerd.sock",
+		},
 		"an editor with one of our logs": {args: "/usr/bin/vi /state/logs/etcd.log"},
 		"somebody's kubectl":             {args: "/cache/bin/view/kubectl get pods"},
 	}
@@ -112,7 +127,11 @@ func TestDownTriesAgain(t *testing.T) {
 					return errors.Join(errors.New("removing the cgroups: busy"), errors.New("removing files: not empty"))
 				}
 				return nil
-			}, pauses, func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }, func(d time.Duration) { waited += d })
+			}, pauses, func(
+				format string, args ...any,
+			) {
+				remarks = append(remarks, fmt.Sprintf(format, args...))
+			}, func(d time.Duration) { waited += d })
 			if (err != nil) != tc.wantErr || waited != tc.wantWaited || len(remarks) != tc.wantRemarks {
 				t.Errorf("%v after %s and %q", err, waited, remarks)
 			}
@@ -143,10 +162,15 @@ func TestParseNodeReady(t *testing.T) {
 		body    string
 		wantErr string
 	}{
-		"ready":                    {body: `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`},
-		"not ready, and why":       {body: `{"status":{"conditions":[{"type":"Ready","status":"False","message":"no network"}]}}`, wantErr: "no network"},
-		"registered a moment ago":  {body: `{}`, wantErr: "not reported"},
-		"ready, but still tainted": {body: `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready"}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, wantErr: "taint"},
+		"ready": {body: `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`},
+		"not ready, and why": {
+			body: `{"status":{"conditions":[{"type":"Ready","status":"False","message":"no network"}]}}`, wantErr: "no network",
+		},
+		"registered a moment ago": {body: `{}`, wantErr: "not reported"},
+		"ready, but still tainted": {
+			body:    `{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready"}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`,
+			wantErr: "taint",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates of a one-node cluster and the kubeconfigs that carry them. Everything is signed by a
-// cluster CA that is made for this lab alone and dies with it; keys are ECDSA P-256, which take microseconds to make.
+// Package pki makes the certificates of a one-node cluster and the kubeconfigs that carry them. Everything is signed by
+// a cluster CA that is made for this lab alone and dies with it; keys are ECDSA P-256, which take microseconds to make.
 package pki
 
 import (
@@ -94,9 +94,13 @@ func Kubeconfig(name, server string, caCert []byte, client Pair) ([]byte, error)
 		"apiVersion":      "v1",
 		"kind":            "Config",
 		"current-context": name,
-		"clusters":        []object{{"name": name, "cluster": object{"server": server, "certificate-authority-data": caCert}}},
-		"users":           []object{{"name": name, "user": object{"client-certificate-data": client.Cert, "client-key-data": client.Key}}},
-		"contexts":        []object{{"name": name, "context": object{"cluster": name, "user": name}}},
+		"clusters": []object{
+			{"name": name, "cluster": object{"server": server, "certificate-authority-data": caCert}},
+		},
+		"users": []object{
+			{"name": name, "user": object{"client-certificate-data": client.Cert, "client-key-data": client.Key}},
+		},
+		"contexts": []object{{"name": name, "context": object{"cluster": name, "user": name}}},
 	}, "", "  ")
 }
 

@@ -31,7 +31,9 @@ func TestIssuedCertificatesVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert := parse(t, client.Cert)
-	if _, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := cert.Verify(
+		x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+	); err != nil {
 		t.Errorf("as client: %v", err)
 	}
 	if _, err := cert.Verify(x509.VerifyOptions{Roots: pool}); err == nil {

@@ -87,8 +87,8 @@ func (r Record) Alive() bool {
 	return err == nil && ticks == r.Start && state != 'Z' && state != 'X'
 }
 
-// patience is how long a killed process may take to be gone. The kernel needs a moment to free a big one; longer would mean that it
-// hangs in a call that cannot be interrupted.
+// patience is how long a killed process may take to be gone. The kernel needs a moment to free a big one; longer would
+// mean that it hangs in a call that cannot be interrupted.
 const patience = 20 * time.Second
 
 // Stop asks the daemon to end, and after grace ends it. No grace means no asking.
@@ -104,7 +104,8 @@ func (r Record) Stop(grace time.Duration) error {
 	return End([]Record{r})
 }
 
-// End kills processes and waits for all of them together: one after the other, hundreds take long enough for new ones to come.
+// End kills processes and waits for all of them together: one after the other, hundreds take long enough for new ones
+// to come.
 func End(records []Record) error {
 	var failed error
 	for _, r := range records {

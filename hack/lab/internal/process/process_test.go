@@ -42,7 +42,12 @@ func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 	dir := t.TempDir()
 	store := Store{Dir: filepath.Join(dir, "processes")}
 	// A shell that ignores SIGTERM has to be killed.
-	started, err := store.Run(Spec{Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo hello; while :; do sleep 0.1; done"}, Log: filepath.Join(dir, "log")})
+	started, err := store.Run(
+		Spec{
+			Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo hello; while :; do sleep 0.1; done"},
+			Log: filepath.Join(dir, "log"),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

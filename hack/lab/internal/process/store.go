@@ -57,7 +57,9 @@ func (s Store) List() ([]Record, error) {
 			records = append(records, r)
 		}
 	}
-	slices.SortFunc(records, func(a, b Record) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(
+		records, func(a, b Record) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) },
+	)
 	return records, nil
 }
 

@@ -21,8 +21,8 @@ type Dialer func(ctx context.Context) (net.Conn, error)
 // dialTimeout is short: both ends are on this machine, so what does not answer at once is not there.
 const dialTimeout = 5 * time.Second
 
-// Serve accepts connections until ctx ends and copies each to a new one from dial. A far side that does not answer closes
-// the near side and is reported on stderr, which is the daemon's log; the relay goes on.
+// Serve accepts connections until ctx ends and copies each to a new one from dial. A far side that does not answer
+// closes the near side and is reported on stderr, which is the daemon's log; the relay goes on.
 func Serve(ctx context.Context, listener net.Listener, dial Dialer) error {
 	stop := context.AfterFunc(ctx, func() { listener.Close() })
 	defer stop()
@@ -66,8 +66,8 @@ func connect(ctx context.Context, near net.Conn, dial Dialer) error {
 	return nil
 }
 
-// copyHalf copies one direction and passes the end of the stream on, so that a half-closed connection stays half-closed:
-// `kubectl exec` with piped input depends on it.
+// copyHalf copies one direction and passes the end of the stream on, so that a half-closed connection stays
+// half-closed: `kubectl exec` with piped input depends on it.
 func copyHalf(to, from net.Conn) {
 	_, _ = io.Copy(to, from) // an error is the other side's end, and ends this one too
 	if tcp, ok := to.(*net.TCPConn); ok {

@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom says what a Go program or an image of one is made of, as a CycloneDX document. It reads what the linker wrote into the program
-// itself, so it cannot name modules that are only in a go.mod. Equal files give equal documents: no time of writing, no random serial number.
+// Package sbom says what a Go program or an image of one is made of, as a CycloneDX document. It reads what the linker
+// wrote into the program itself, so it cannot name modules that are only in a go.mod. Equal files give equal documents:
+// no time of writing, no random serial number.
 package sbom
 
 import (
@@ -42,7 +43,8 @@ func document(subject cdx.Component, parts []cdx.Component, dependencies ...cdx.
 	return bom
 }
 
-// describe is the program and the modules that are linked into it, Go's own library among them. Which of them needs which other is not told.
+// describe is the program and the modules that are linked into it, Go's own library among them. Which of them needs
+// which other is not told.
 func describe(name, version string, content []byte) (program cdx.Component, parts []cdx.Component, err error) {
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {
@@ -101,7 +103,9 @@ func refs(parts []cdx.Component) *[]string {
 }
 
 func plainFile(name string, content []byte) cdx.Component {
-	return cdx.Component{BOMRef: "file:/" + name, Type: cdx.ComponentTypeFile, Name: path.Join("/", name), Hashes: hashes(content)}
+	return cdx.Component{
+		BOMRef: "file:/" + name, Type: cdx.ComponentTypeFile, Name: path.Join("/", name), Hashes: hashes(content),
+	}
 }
 
 // Write writes a document for people and programs.

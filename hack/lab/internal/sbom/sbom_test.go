@@ -18,12 +18,15 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/images"
 )
 
-// TestTheImageNamesWhatGoVersionMNames builds the lab itself as manager images are built, and asks the go command what is in it.
+// TestTheImageNamesWhatGoVersionMNames builds the lab itself as manager images are built, and asks the go command what
+// is in it.
 func TestTheImageNamesWhatGoVersionMNames(t *testing.T) {
 	dir := t.TempDir()
 	binary, image := filepath.Join(dir, "lab"), filepath.Join(dir, "image.tar")
 	run(t, "go", "build", "-C", "../..", "-trimpath", "-buildvcs=false", "-o", binary, ".")
-	if err := images.WriteProgram(image, images.Program{Ref: "memfit.test/lab:dev", Binary: binary, Entrypoint: "/lab"}); err != nil {
+	if err := images.WriteProgram(
+		image, images.Program{Ref: "memfit.test/lab:dev", Binary: binary, Entrypoint: "/lab"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := Image(image, "lab", "v1")

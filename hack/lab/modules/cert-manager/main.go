@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cert-manager runs the real cert-manager controllers and the real CA injector as one process on the machine, so
-// that the lab needs no image of them. It serves the self-signed and the CA issuer, which is all that a webhook
+// Command cert-manager runs the real cert-manager controllers and the real CA injector as one process on the machine,
+// so that the lab needs no image of them. It serves the self-signed and the CA issuer, which is all that a webhook
 // certificate asks for: no ACME, no Vault, and no validating webhook of its own (a wrong Certificate is then refused by
 // the CRD's schema, or says so in its status).
 package main
@@ -124,7 +124,8 @@ func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, 
 	if err != nil {
 		return nil, err
 	}
-	// The injector applies CA bundles under the name of its user agent, and without one the API server refuses every patch.
+	// The injector applies CA bundles under the name of its user agent, and without one the API server refuses every
+	// patch.
 	cfg.UserAgent = "cert-manager-cainjector"
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

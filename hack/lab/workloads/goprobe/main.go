@@ -43,7 +43,9 @@ func main() {
 	hold := sizeFlag("hold", "memory to keep, for example 100Mi")
 	leak := sizeFlag("leak", "memory to keep in addition every second")
 	churn := sizeFlag("churn", "garbage to make every second")
-	mapFile := sizeFlag("map-file", "a file of this size is written, mapped into memory, and walked through again and again")
+	mapFile := sizeFlag(
+		"map-file", "a file of this size is written, mapped into memory, and walked through again and again",
+	)
 	readFile := sizeFlag("read-file", "a file of this size is written, and read again and again")
 	walkRandom := flag.Bool("walk-random", false, "pages of the mapped file are touched in no order")
 	fileDir := flag.String("file-dir", os.TempDir(), "directory for those files; it must not be in memory")
@@ -159,7 +161,8 @@ type stats struct {
 
 func (p *probe) stats() stats {
 	samples := []metrics.Sample{
-		{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
 	}
 	metrics.Read(samples)
 	p.mu.Lock()
@@ -192,7 +195,9 @@ func apiVersion() (string, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	client := http.Client{
+		Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+	}
 	host := net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 	req, err := http.NewRequest(http.MethodGet, "https://"+host+"/version", nil)
 	if err != nil {
