@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,7 +178,7 @@ func usageCondition(in summaryInput) metav1.Condition {
 	}
 	var texts []string
 	for _, g := range in.gaps[:min(len(in.gaps), 3)] {
-		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, g.Since.UTC().Format(time.RFC3339), g.Error))
+		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, format.Time(g.Since), g.Error))
 	}
 	text := fmt.Sprintf(
 		"Usage cannot be read from %s, and nothing is concluded from the silence: %s",

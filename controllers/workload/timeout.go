@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -96,10 +97,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
 	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-		"the next is at %s: %s",
-		began.UTC().Format(time.RFC3339), cmp.Or(
-			r.Timeout, reconcileTimeout,
-		), r.Clock.Now().Add(wait).UTC().Format(time.RFC3339), quote.Line(err.Error())), first)
+		"the next is at %s: %s", format.Time(began), cmp.Or(r.Timeout, reconcileTimeout),
+		format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 

@@ -343,7 +343,7 @@ func TestAKillByASlowClockTakesItBack(t *testing.T) {
 		c.passes(time.Second)
 		c.look()
 		c.expectLimits("256Mi 256Mi 256Mi")
-		if !c.told("by the clock of its node, which memfit saw at 2026-03-02 08:00:06Z; the change began at 2026-03-02 08:00:01Z") {
+		if !c.told("by the clock of its node, which memfit saw at 2026-03-02T08:00:06Z; the change began at 2026-03-02T08:00:01Z") {
 			t.Errorf("%s behind: %q", name, c.log)
 		}
 	}
@@ -367,7 +367,7 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c.wants(small, false)
 	c.look()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02 07:58:00Z", "10 min")
+	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02T07:58:00Z", "10 min")
 	c.passes(9 * time.Minute)
 	c.look()
 	c.expectLimits("100Mi")

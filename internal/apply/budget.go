@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/format"
 )
 
 // Candidate is a pod that should make room for a fresh one (drift.action: Restart).
@@ -132,7 +134,7 @@ func (d *decider) restart() {
 	case pod == nil:
 		return
 	case d.State.Restart != nil:
-		d.restartHeld = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, clock(d.State.Restart.At))
+		d.restartHeld = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At))
 	case changing:
 		d.restartHeld = "its size is being changed"
 	case d.evicting():

@@ -29,7 +29,7 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	}
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs, too"}
 	c.look()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "web-4 was evicted at 2026-03-02 09:00:00Z") {
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "web-4 was evicted at 2026-03-02T09:00:00Z") {
 		t.Errorf("a second one before the first is replaced: %q, %v", c.last.RestartHeld, c.log)
 	}
 	c.in.Restart = nil

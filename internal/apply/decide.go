@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -338,7 +339,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 	}
 	why := d.overBudget(pod)
 	if d.State.Restart != nil {
-		why = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, clock(d.State.Restart.At))
+		why = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At))
 	}
 	if why != "" {
 		d.reason, d.message = "", ""
@@ -393,11 +394,11 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 	}
 	least := cmp.Or(d.Policy.Watch, DefaultWatch)
 	if c.Started.IsZero() {
-		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, recommend.Ago(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.InWords(least)), true
 	}
 	if up := d.Now.Sub(c.Started); up < least {
 		d.lookIn(least - up)
-		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, clock(c.Started), recommend.Ago(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started), format.InWords(least)), true
 	}
 	return "", "", false
 }
@@ -546,9 +547,6 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
 }
 
-// clock is a time of day. Conditions are written when something changes, so "3 min ago" in them would be wrong most of the time.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
 // underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
 func (d *decider) underWay() (reason, message string) {
 	for _, st := range d.State.Rollout.Steps {
@@ -559,7 +557,7 @@ func (d *decider) underWay() (reason, message string) {
 		if st.Evict {
 			how = "is evicted and replaced"
 		}
-		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), clock(st.At))
+		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At))
 		switch {
 		case st.Back:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
@@ -591,7 +589,7 @@ func (d *decider) watching() string {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
 	d.lookIn(max(until.Sub(d.Now), time.Second))
-	text := fmt.Sprintf("%s is watched for kills and restarts until %s: %s", who, clock(until), changes(last.From, last.To))
+	text := fmt.Sprintf("%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To))
 	if n := len(e.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}

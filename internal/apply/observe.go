@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -106,7 +107,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			return o.unproven(st, c), false
 		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
-		o.found(Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), recommend.Ago(max(waited, 0)))
+		o.found(Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)))
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -114,11 +115,11 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
-		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+clock(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.At)+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
-		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+clock(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.At)+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
-		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+clock(st.At))
+		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.At))
 	}
 	return false, false
 }
@@ -154,7 +155,7 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 	}
 	why := fmt.Sprintf("%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To), strings.Join(now, ", "))
 	o.state.ConflictingWriter = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
-	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, clock(o.state.ConflictingWriter.Until))
+	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, format.Time(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -178,7 +179,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		return false
 	}
 	if waited := o.Now.Sub(st.At); waited >= successorPatience {
-		o.found(NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod, recommend.Ago(waited))
+		o.found(NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod, format.InWords(waited))
 		return true
 	}
 	return false
@@ -225,7 +226,7 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
 		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
 			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not lowered again before %s",
-				tried.Limit, name, before.Limit, why, clock(o.Now.Add(RevertHold)))})
+				tried.Limit, name, before.Limit, why, format.Time(o.Now.Add(RevertHold)))})
 	}
 	o.state.Rollout = nil
 	return true
@@ -246,7 +247,7 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 			died = "stalled"
 		}
 		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), clock(e.Began))
+			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), format.Time(e.Began))
 	}
 	return Pod{}, ""
 }
@@ -254,9 +255,9 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 // killedAt is the time of a kill in words that do not contradict the change which it came after.
 func killedAt(k memory.OOMKill, began time.Time) string {
 	if !k.Time.Before(stamp(began)) {
-		return clock(k.Time)
+		return format.Time(k.Time)
 	}
-	return fmt.Sprintf("%s by the clock of its node, which memfit saw at %s", clock(k.Time), clock(k.Seen))
+	return fmt.Sprintf("%s by the clock of its node, which memfit saw at %s", format.Time(k.Time), format.Time(k.Seen))
 }
 
 func later(a, b time.Time) time.Time {
@@ -274,7 +275,7 @@ func (o *observation) restartStorm() (Pod, string) {
 			continue
 		}
 		if n := pod.restarts() - st.Restarts; n >= storm {
-			return *pod, fmt.Sprintf("pod %s restarted %d times within %s of it", pod.Name, n, recommend.Ago(o.Now.Sub(st.Confirmed)))
+			return *pod, fmt.Sprintf("pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Confirmed)))
 		}
 	}
 	return Pod{}, ""

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -166,7 +167,7 @@ func measuredRSS(_ Input, d danger) string {
 
 func measuredNow(in Input, d danger) string {
 	if age := in.Now.Sub(d.At); age > freshest {
-		return "it was last measured at " + clock(d.At)
+		return "it was last measured at " + format.Time(d.At)
 	}
 	return ""
 }
@@ -191,7 +192,7 @@ func cooledDown(in Input, _ danger) string {
 	last := in.Done[len(in.Done)-1]
 	if next := last.At.Add(in.Policy.Cooldown); in.Now.Before(next) {
 		return fmt.Sprintf("pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)",
-			last.Pod, clock(last.At), clock(next), in.Policy.Cooldown)
+			last.Pod, format.Time(last.At), format.Time(next), in.Policy.Cooldown)
 	}
 	return ""
 }
@@ -222,9 +223,6 @@ func enoughLeft(in Input, d danger) string {
 	}
 	return fmt.Sprintf("%d ready pods would remain, and drift.minReplicas is %d", left, in.Policy.MinReplicas)
 }
-
-// clock is a time of day. A condition is written when something changes, so "3 min ago" in it would be wrong most of the time.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func boolean(b bool) int {
 	if b {

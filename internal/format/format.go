@@ -33,7 +33,7 @@ func Exact(b memory.Bytes) *resource.Quantity {
 	return &q
 }
 
-// Duration is what people say: "45s", "12m", "3h20m", "24h", "9d4h".
+// Duration is a duration as kubectl writes it, for fields and columns: "45s", "12m", "3h20m", "24h", "9d4h".
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -55,11 +55,24 @@ func remainder(n int, unit string) string {
 }
 
 // Count is "1 pod", "3 pods".
-func Count(n int32, what string) string {
+func Count[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// About is [Count] for large numbers of which nobody needs the last digits: "412 samples", "41k samples", "3.2M samples".
+func About(n int64, noun string) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%dM %ss", n/1_000_000, noun)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1fM %ss", float64(n)/1e6, noun)
+	case n >= 1000:
+		return fmt.Sprintf("%dk %ss", (n+500)/1000, noun)
+	}
+	return Count(n, noun)
 }
 
 // OfPods is "1 of 3 pods".

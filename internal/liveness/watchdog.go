@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/memfit/memfit/internal/format"
 )
 
 // stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile gives up after
@@ -67,5 +69,5 @@ func (d *Watchdog) Check(*http.Request) error {
 	if longest.what == "" || now.Sub(longest.since) < stuckAfter {
 		return nil
 	}
-	return fmt.Errorf("a worker has been on %s since %s", longest.what, longest.since.UTC().Format(time.RFC3339))
+	return fmt.Errorf("a worker has been on %s since %s", longest.what, format.Time(longest.since))
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -45,9 +46,9 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(e.highestDay(), recent)
 	if ev.PeakRSS > 0 && !e.History.WorkingSetOnly() {
-		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, ago(ev.Window), e.looks())
+		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, format.InWords(ev.Window), e.looks())
 	} else {
-		e.say("peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet, ago(ev.Window), e.looks())
+		e.say("peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet, format.InWords(ev.Window), e.looks())
 	}
 	if ev.PeakRSS > 0 && ev.PeakWorkingSet > ev.PeakRSS && highest < ev.PeakWorkingSet {
 		e.say("peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest)

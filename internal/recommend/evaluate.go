@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -101,9 +102,9 @@ func (e *evaluation) missing() string {
 	case h.Samples() == 0:
 		return "no memory samples yet"
 	case e.Now.Sub(h.Last()) > staleAfter:
-		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", h.Last().UTC().Format(time.RFC3339))
+		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", format.Time(h.Last()))
 	case h.Span() < enoughSpan || h.Samples() < enoughSamples:
-		return fmt.Sprintf("%s over %s so far; a size needs %d over %s", plural(h.Samples(), "sample"), ago(h.Span()), enoughSamples, ago(enoughSpan))
+		return fmt.Sprintf("%s over %s so far; a size needs %d over %s", format.About(h.Samples(), "sample"), format.InWords(h.Span()), enoughSamples, format.InWords(enoughSpan))
 	}
 	return ""
 }
@@ -228,9 +229,9 @@ func (e *evaluation) summary() string {
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
 	case ev.PeakRSS > 0:
-		return fmt.Sprintf("%s: peak RSS %s over %s", head, ev.PeakRSS, ago(ev.Window))
+		return fmt.Sprintf("%s: peak RSS %s over %s", head, ev.PeakRSS, format.InWords(ev.Window))
 	default:
-		return fmt.Sprintf("%s: peak working set %s over %s", head, ev.PeakWorkingSet, ago(ev.Window))
+		return fmt.Sprintf("%s: peak working set %s over %s", head, ev.PeakWorkingSet, format.InWords(ev.Window))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -121,8 +122,8 @@ func Guard(in GuardInput) Refusal {
 }
 
 // refuse is a refusal with its sentence.
-func refuse(reason, format string, args ...any) Refusal {
-	return Refusal{Reason: reason, Message: sprintf(format, args...)}
+func refuse(reason, text string, args ...any) Refusal {
+	return Refusal{Reason: reason, Message: sprintf(text, args...)}
 }
 
 func pass() Refusal { return Refusal{} }
@@ -165,7 +166,7 @@ func (c *change) hasEvidence() Refusal {
 	}
 	if c.lowering() && r.Evidence.Window < day && !c.OwnersBound && !c.rollsBack() {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence,
-			"%s of use is too little to lower a limit: %s are needed", ago(r.Evidence.Window), ago(day))
+			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window), format.InWords(day))
 	}
 	return pass()
 }
@@ -188,7 +189,7 @@ func (c *change) notJustReverted(p Progress) Refusal {
 	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() && c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
 		return refuse(v1alpha1.ReasonReverted,
 			"a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", p.RevertedFrom,
-			p.RevertedAt.UTC().Format(time.RFC3339), p.RevertedAt.Add(revertHold).UTC().Format(time.RFC3339))
+			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(revertHold)))
 	}
 	return pass()
 }
@@ -206,7 +207,7 @@ func (c *change) cooledDown(p Progress) Refusal {
 	}
 	if next := p.LastChange.Add(cooldown); !p.LastChange.IsZero() && p.Now.Before(next) && !c.urgent() {
 		return refuse(v1alpha1.ReasonCoolingDown,
-			"last change at %s; the next one waits until %s (cooldown %s)", at(p.LastChange, p.Now), at(next, p.Now), ago(cooldown))
+			"last change at %s; the next one waits until %s (cooldown %s)", format.TimeOfDay(p.LastChange, p.Now), format.TimeOfDay(next, p.Now), format.InWords(cooldown))
 	}
 	return pass()
 }
@@ -217,7 +218,7 @@ func (c *change) withinBudget(p Progress) Refusal {
 	most := max(p.MaxUnavailable, 1)
 	if busy := p.Changing + p.Unavailable; busy >= most && (p.Changing > 0 || !c.urgent()) {
 		return refuse(v1alpha1.ReasonBudget,
-			"%s of this workload under change and %d not ready: maxUnavailable is %d", plural(int64(p.Changing), "pod"), p.Unavailable, most)
+			"%s of this workload under change and %d not ready: maxUnavailable is %d", format.Count(int64(p.Changing), "pod"), p.Unavailable, most)
 	}
 	if c.Restarts && p.Replicas == 1 && !p.SingleReplicaMayRestart && !c.urgent() {
 		return refuse(v1alpha1.ReasonSingleReplica,
@@ -275,11 +276,11 @@ func (c *change) withinQuota(q Quota, replicas int32) Refusal {
 	size := c.Recommendation.Size
 	if need := more(size.Limit, c.Current.Limit); q.Limits > 0 && need > q.Limits {
 		return refuse(v1alpha1.ReasonResourceQuota,
-			"%s more limits.memory for %s, but quota %s leaves %s", need, plural(int64(pods), "replica"), q.Name, orNothing(q.Limits))
+			"%s more limits.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods), "replica"), q.Name, orNothing(q.Limits))
 	}
 	if need := more(size.Request, c.Current.Request); q.Requests > 0 && need > q.Requests {
 		return refuse(v1alpha1.ReasonResourceQuota,
-			"%s more requests.memory for %s, but quota %s leaves %s", need, plural(int64(pods), "replica"), q.Name, orNothing(q.Requests))
+			"%s more requests.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods), "replica"), q.Name, orNothing(q.Requests))
 	}
 	return pass()
 }

@@ -6,6 +6,7 @@ package recommend
 import (
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -43,15 +44,15 @@ func (e *evaluation) judgeKills() {
 	}
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
-		e.say("%s not counted: the runtime gave up at its own heap cap, not at the limit", plural(int64(heap), "heap abort"))
-		e.advise("%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help", plural(int64(heap), "heap abort"))
+		e.say("%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"))
+		e.advise("%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help", format.Count(int64(heap), "heap abort"))
 	}
 	if share {
 		e.advise("the heap cap is a share of the limit, so the limit is raised; where RSS stays far below it, a larger share (heapPercent) helps without")
 	}
 	if pod > 0 {
-		e.say("%s not counted: the pod's own limit was hit while this container was below its limit", plural(int64(pod), "kill"))
-		e.advise("raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at the pod's limit", plural(int64(pod), "kill"))
+		e.say("%s not counted: the pod's own limit was hit while this container was below its limit", format.Count(int64(pod), "kill"))
+		e.advise("raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at the pod's limit", format.Count(int64(pod), "kill"))
 	}
 	e.reach = e.findReach()
 	e.growAfterKills()
@@ -92,7 +93,7 @@ func (e *evaluation) growAfterKills() {
 		}
 	}
 	if by := e.grown.by; e.grown.limit > 0 {
-		count := sprintf("%s of %s in the ledger, last peak RSS", plural(int64(len(e.kills)), "kill"), by.Kind)
+		count := sprintf("%s of %s in the ledger, last peak RSS", format.Count(int64(len(e.kills)), "kill"), by.Kind)
 		if by.Kind == memory.OOMStall {
 			count = "it stood still without being killed, its anonymous memory at"
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -20,7 +21,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	}
 	young := usual.Plus(room)
 	if young > limit {
-		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s", ago(e.History.Span()), usual, room, young)
+		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s", format.InWords(e.History.Span()), usual, room, young)
 	}
 	return young
 }
@@ -54,7 +55,7 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
 	if roomy > limit {
-		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", ago(span), r.highest, step, e.headroomWords(r.highest), roomy)
+		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(span), r.highest, step, e.headroomWords(r.highest), roomy)
 	}
 	return roomy
 }

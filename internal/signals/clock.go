@@ -6,6 +6,7 @@ package signals
 import (
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -31,7 +32,7 @@ func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) [
 			k.Time = now
 			continue
 		}
-		k.Evidence += "; seen at " + now.UTC().Format(time.TimeOnly) + "Z, while the node's clock says " + k.Time.UTC().Format(time.RFC3339)
+		k.Evidence += "; seen at " + format.TimeOfDay(now, now) + ", while the node's clock says " + format.Time(k.Time)
 		k.Time = now
 	}
 	return kills

@@ -5,10 +5,10 @@ package signals
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -41,7 +41,7 @@ func saySawtooth(s Shape, _ judged) string {
 }
 
 func sayBurst(s Shape, j judged) string {
-	return fmt.Sprintf("stays at %s with %s to %s, each coming down again", s.Trough, counted(len(j.growth.returned), "peak"), s.Peak)
+	return fmt.Sprintf("stays at %s with %s to %s, each coming down again", s.Trough, format.Count(len(j.growth.returned), "peak"), s.Peak)
 }
 
 func saySteps(s Shape, j judged) string {
@@ -50,13 +50,13 @@ func saySteps(s Shape, j judged) string {
 		by = append(by, step.By.String())
 	}
 	return fmt.Sprintf("jumped %s (%s) from %s to %s and does not come down",
-		counted(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
+		format.Count(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
 }
 
 func sayClimb(s Shape, j judged) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
 	if s.TimeToLimit[1] > 0 {
-		words += fmt.Sprintf("; reaches the limit in %s to %s", long(s.TimeToLimit[0]), long(s.TimeToLimit[1]))
+		words += fmt.Sprintf("; reaches the limit in %s to %s", format.Coarse(s.TimeToLimit[0]), format.Coarse(s.TimeToLimit[1]))
 	}
 	return words
 }
@@ -67,33 +67,9 @@ func sayFollows(s Shape, j judged) string {
 
 func sayUnknown(_ Shape, j judged) string {
 	if j.growth.significant() {
-		return fmt.Sprintf("grows, and %s is too short to tell a climb from a start or from a heap that fills", long(j.span))
+		return fmt.Sprintf("grows, and %s is too short to tell a climb from a start or from a heap that fills", format.Coarse(j.span))
 	}
 	return "fits no shape"
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// long is a duration as people say it: "9d4h", "5h", "40m".
-func long(d time.Duration) string {
-	switch days, hours := int(d.Hours()/24), int(math.Round(d.Hours())); {
-	case days >= 10:
-		return fmt.Sprintf("%dd", days)
-	case days >= 1 && hours%24 != 0:
-		return fmt.Sprintf("%dd%dh", hours/24, hours%24)
-	case hours >= 2:
-		if hours%24 == 0 {
-			return fmt.Sprintf("%dd", hours/24)
-		}
-		return fmt.Sprintf("%dh", hours)
-	default:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	}
 }
 
 // toLimit is when the limit is reached at the fastest and the slowest rate (bytes an hour) that fit.
@@ -123,5 +99,5 @@ func tooLittle(in ShapeInput) string {
 	if points == 0 {
 		return "nothing was measured yet"
 	}
-	return fmt.Sprintf("%s are too few to see a shape", counted(points, "sample"))
+	return fmt.Sprintf("%s are too few to see a shape", format.Count(points, "sample"))
 }

@@ -63,7 +63,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
 	if recent > 0 {
-		message += fmt.Sprintf("; the last one, in pod %s at %s: %s", last.Container.Pod, last.Time.UTC().Format(time.RFC3339), killSentence(&last))
+		message += fmt.Sprintf("; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), killSentence(&last))
 	}
 	if full != "" {
 		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message)

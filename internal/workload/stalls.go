@@ -91,10 +91,10 @@ func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
 // stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
 // 256Mi anonymous, ...".
 func stallSentence(s *memory.Stall) string {
-	head := fmt.Sprintf("Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, utc(s.Since))
+	head := fmt.Sprintf("Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since))
 	if !s.Ended.IsZero() {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
-			s.Container.Container, s.Limit, utc(s.Since), utc(s.Ended))
+			s.Container.Container, s.Limit, format.Time(s.Since), format.Time(s.Ended))
 	}
 	words := head + ": " + s.Evidence()
 	switch {
@@ -109,9 +109,6 @@ func stallSentence(s *memory.Stall) string {
 	}
 	return words
 }
-
-// utc is a time as messages tell it.
-func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {

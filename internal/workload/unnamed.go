@@ -6,7 +6,6 @@ package workload
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -34,7 +33,7 @@ func unnamed(p *profile.Named, pod *corev1.Pod, kills func(container string) []m
 		}
 		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; memfit sizes no init container that its profile does not name: "+
 			"add {name: %s} to spec.containers of %s, or raise its limit yourself", name, format.Count(int32(min(total(name), 1<<30)), "time"), //nolint:gosec // bounded
-			last.Time.UTC().Format(time.RFC3339), limit, name, p)
+			format.Time(last.Time), limit, name, p)
 	}
 	return texts
 }

@@ -71,20 +71,20 @@ var rooms = []room{
 	},
 	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
-		ours:    []string{"internal/history", "internal/memory", "internal/quote", "internal/runtimes"},
+		ours:    []string{"internal/format", "internal/history", "internal/memory", "internal/quote", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
 	},
 	{
 		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
-		ours:    []string{"internal/memory", "internal/signals"},
+		ours:    []string{"internal/format", "internal/memory", "internal/signals"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
 	{
 		// what is done next to running pods that have another size than they should
 		name: "apply", dir: "internal/apply/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/recommend"},
+		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/recommend"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
@@ -95,7 +95,7 @@ var rooms = []room{
 	},
 	{
 		name: "recommend", dir: "internal/recommend/...", noStd: pure, // of the API, its guards use the reasons
-		ours:  []string{"api/v1alpha1", "internal/history", "internal/memory"},
+		ours:  []string{"api/v1alpha1", "internal/format", "internal/history", "internal/memory"},
 		never: clients,
 	},
 	{
@@ -192,14 +192,15 @@ var rooms = []room{
 	},
 	{
 		name: "liveness", dir: "internal/liveness/...", noStd: ownsNoProcess,
+		ours:    []string{"internal/format"},
 		outside: []string{"k8s.io/utils/clock"},
 		never:   slices.Concat(clients, kinds),
 	},
 	{
 		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions", "internal/govern",
-			"internal/history", "internal/inbox",
+			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions",
+			"internal/format", "internal/govern", "internal/history", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners",
 			"internal/profile", "internal/quote",
 			"internal/recommend", "internal/records", "internal/signals", "internal/workload",
@@ -286,7 +287,7 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
-		ours: []string{"api/v1alpha1", "internal/memory", "internal/profile", "internal/workloadkind"},
+		ours: []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/profile", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/cli-runtime/pkg/printers",
@@ -294,7 +295,7 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
-		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/workloadkind"},
+		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
 			"k8s.io/apimachinery/pkg/apis/meta/v1",

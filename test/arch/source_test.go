@@ -95,3 +95,15 @@ func TestNoRegistryHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestOneFormatOfTimes: two ways to write a point in time look like two kinds of times to whoever reads both.
+func TestOneFormatOfTimes(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/format" {
+			continue
+		}
+		if bytes.Contains(read(t, f), []byte(".UTC().Format(")) {
+			t.Errorf("%s writes a time in a format of its own: internal/format has Time and TimeOfDay", f)
+		}
+	}
+}

@@ -6,7 +6,6 @@ package export
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/format"
 )
 
 // comment collects lines that YAML does not read.
@@ -36,7 +36,7 @@ func (w *workload) header() string {
 	var c comment
 	c.say("%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind, w.rec.Spec.Profile.Name)
 	if at := written(w.rec); !at.IsZero() {
-		c.say("As memfit wrote it at %s.", at.UTC().Format(time.RFC3339))
+		c.say("As memfit wrote it at %s.", format.Time(at.Time))
 	}
 	for i := range w.sized {
 		r := w.sized[i].rec

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -91,7 +92,7 @@ func evidence(e *v1alpha1.Evidence) string {
 	if len(parts) == 0 {
 		return "no memory was measured yet"
 	}
-	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s of %s", plural(e.Samples, "sample"), plural(int64(e.Replicas), "container"))
+	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"))
 	if e.Window != "" {
 		text += " over " + e.Window
 	}
@@ -112,7 +113,7 @@ func shape(s *v1alpha1.Shape) string {
 
 // killed is one kill: when, where, at which limit.
 func killed(k *v1alpha1.OOMKillRecord) string {
-	text := fmt.Sprintf("%s  %s at limit %s", k.Time.UTC().Format("2006-01-02 15:04:05Z"), k.Kind, Amount(k.Limit))
+	text := fmt.Sprintf("%s  %s at limit %s", format.Time(k.Time.Time), k.Kind, Amount(k.Limit))
 	if k.Peak != nil {
 		text += ", peak " + Amount(k.Peak)
 	}
@@ -131,11 +132,4 @@ func covered(c *v1alpha1.Coverage) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,0 +1,69 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message says how long ago something was.
+func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// TimeOfDay is the same, without the date where that is within a day of now: "14:03:12Z".
+func TimeOfDay(t, now time.Time) string {
+	if now.Sub(t).Abs() >= 24*time.Hour {
+		return Time(t)
+	}
+	return t.UTC().Format("15:04:05Z")
+}
+
+// InWords is a duration as sentences say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min".
+func InWords(d time.Duration) string {
+	d = max(d, 0)
+	day := 24 * time.Hour
+	switch {
+	case d >= 3*day:
+		return fmt.Sprintf("%d days", (d+day/2)/day)
+	case d >= 2*day:
+		return "2 days" + hoursMore(d-2*day)
+	case d >= day:
+		return "1 day" + hoursMore(d-day)
+	case d >= 10*time.Hour:
+		return fmt.Sprintf("%d h", (d+time.Hour/2)/time.Hour)
+	case d >= time.Hour:
+		if m := d % time.Hour / time.Minute; m > 0 {
+			return fmt.Sprintf("%d h %d min", d/time.Hour, m)
+		}
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+func hoursMore(rest time.Duration) string {
+	if h := rest / time.Hour; h > 0 {
+		return fmt.Sprintf(" %d h", h)
+	}
+	return ""
+}
+
+// Coarse is [Duration] for estimates, which nobody knows to the second: "12d", "9d4h", "5h", "40m".
+func Coarse(d time.Duration) string {
+	switch days, hours := int(d.Hours()/24), int(math.Round(d.Hours())); {
+	case days >= 10:
+		return fmt.Sprintf("%dd", days)
+	case days >= 1 && hours%24 != 0:
+		return fmt.Sprintf("%dd%dh", hours/24, hours%24)
+	case hours >= 2:
+		if hours%24 == 0 {
+			return fmt.Sprintf("%dd", hours/24)
+		}
+		return fmt.Sprintf("%dh", hours)
+	default:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	}
+}
