@@ -48,6 +48,7 @@ type Kind struct {
 // PodNames says how the pods of a workload are called after it.
 type PodNames int
 
+// The ways to name pods.
 const (
 	// UnknownNames: nothing is known.
 	UnknownNames PodNames = iota
@@ -148,7 +149,7 @@ func Like(apiVersion, kind string) Kind {
 	return behavior
 }
 
-// IsPod: a pod that nothing owns is its own workload.
+// IsPod tells a pod that nothing owns, which is its own workload.
 func IsPod(apiVersion, kind string) bool {
 	k, found := Of(apiVersion, kind)
 	return found && k.PodNames == SameName
