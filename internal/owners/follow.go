@@ -75,12 +75,12 @@ func (r Resolver) cached(
 	k.reset(m)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && !same(m, ref):
+	case err == nil && same(m, ref): // first: to ask what kind of error none is takes an allocation for each pod
+		return m, nil
+	case err == nil, apierrors.IsNotFound(err):
 		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 	}
-	return m, nil
+	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
 // live reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is gone
