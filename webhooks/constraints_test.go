@@ -40,7 +40,12 @@ func limitRange(kind corev1.LimitType, edit func(item *corev1.LimitRangeItem)) f
 	return func(ns string) []client.Object {
 		item := corev1.LimitRangeItem{Type: kind}
 		edit(&item)
-		return []client.Object{&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}
+		return []client.Object{
+			&corev1.LimitRange{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bounds"},
+				Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+			},
+		}
 	}
 }
 
@@ -60,52 +65,73 @@ func quota(name corev1.ResourceName, hard, used string) func(string) []client.Ob
 
 var boundings = []bounding{
 	{
-		what:    "the maximum of a LimitRange",
-		objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.Max = ofMemory("600Mi") }), recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"600Mi", "500Mi"},
-		why: "limit 600Mi instead of 999Mi: LimitRange bounds has a maximum of 600Mi for a container", heap: "--max-old-space-size=402",
+		what:        "the maximum of a LimitRange",
+		objects:     limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.Max = ofMemory("600Mi") }),
+		recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"600Mi", "500Mi"},
+		why:  "limit 600Mi instead of 999Mi: LimitRange bounds has a maximum of 600Mi for a container",
+		heap: "--max-old-space-size=402",
 	},
 	{
-		what:    "its minimum",
-		objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.Min = ofMemory("200Mi") }), template: [2]string{"400Mi", "220Mi"}, recommended: [2]string{"100Mi", "50Mi"}, want: [2]string{"200Mi", "200Mi"},
+		what:     "its minimum",
+		objects:  limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.Min = ofMemory("200Mi") }),
+		template: [2]string{"400Mi", "220Mi"}, recommended: [2]string{"100Mi", "50Mi"}, want: [2]string{"200Mi", "200Mi"},
 		why: "LimitRange bounds has a minimum of 200Mi for a container", heap: "--max-old-space-size=147",
 	},
 	{
-		what:    "its maxLimitRequestRatio",
-		objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.MaxLimitRequestRatio = ofMemory("2") }), recommended: [2]string{"900Mi", "300Mi"}, want: [2]string{"900Mi", "450Mi"},
-		why: "request 450Mi instead of 300Mi: LimitRange bounds has a maxLimitRequestRatio of 2", heap: "--max-old-space-size=627",
+		what: "its maxLimitRequestRatio",
+		objects: limitRange(
+			corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) { i.MaxLimitRequestRatio = ofMemory("2") },
+		), recommended: [2]string{"900Mi", "300Mi"}, want: [2]string{"900Mi", "450Mi"},
+		why:  "request 450Mi instead of 300Mi: LimitRange bounds has a maxLimitRequestRatio of 2",
+		heap: "--max-old-space-size=627",
 	},
 	{
-		what:    "the maximum of a LimitRange for pods",
-		objects: limitRange(corev1.LimitTypePod, func(i *corev1.LimitRangeItem) { i.Max = ofMemory("700Mi") }), recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"700Mi", "500Mi"},
+		what:        "the maximum of a LimitRange for pods",
+		objects:     limitRange(corev1.LimitTypePod, func(i *corev1.LimitRangeItem) { i.Max = ofMemory("700Mi") }),
+		recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"700Mi", "500Mi"},
 		why: "LimitRange bounds has a maximum of 700Mi for a pod", heap: "--max-old-space-size=477",
 	},
 	{
 		what:    "a quota of limits",
-		objects: quota(corev1.ResourceLimitsMemory, "4Gi", "3500Mi"), recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"256Mi", "128Mi"},
-		why: "limit 256Mi instead of 999Mi, request 128Mi instead of 500Mi: ResourceQuota q leaves 596Mi of limits.memory, and the pod would take 999Mi", heap: "--max-old-space-size=189",
+		objects: quota(corev1.ResourceLimitsMemory, "4Gi", "3500Mi"), recommended: [2]string{"999Mi", "500Mi"},
+		want: [2]string{"256Mi", "128Mi"},
+		why: "limit 256Mi instead of 999Mi, request 128Mi instead of 500Mi: ResourceQuota q leaves 596Mi of limits.memory, " +
+			"and the pod would take 999Mi", heap: "--max-old-space-size=189",
 	},
 	{
 		what:    "a quota of requests",
-		objects: quota(corev1.ResourceRequestsMemory, "1Gi", "800Mi"), recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"999Mi", "128Mi"},
-		why: "request 128Mi instead of 500Mi: ResourceQuota q leaves 224Mi of requests.memory", heap: "--max-old-space-size=701",
+		objects: quota(corev1.ResourceRequestsMemory, "1Gi", "800Mi"), recommended: [2]string{"999Mi", "500Mi"},
+		want: [2]string{"999Mi", "128Mi"},
+		why:  "request 128Mi instead of 500Mi: ResourceQuota q leaves 224Mi of requests.memory",
+		heap: "--max-old-space-size=701",
 	},
 	{
 		what: "the size of nodes",
 		objects: func(string) []client.Object {
-			return []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Status: corev1.NodeStatus{Capacity: ofMemory("1000Mi"), Allocatable: ofMemory("900Mi")}}}
+			return []client.Object{
+				&corev1.Node{
+					ObjectMeta: metav1.ObjectMeta{Name: "small"},
+					Status:     corev1.NodeStatus{Capacity: ofMemory("1000Mi"), Allocatable: ofMemory("900Mi")},
+				},
+			}
 		},
 		recommended: [2]string{"2000Mi", "1500Mi"}, want: [2]string{"2000Mi", "128Mi"}, admitted: true,
-		why: "request 128Mi instead of 1.5Gi: the pod would request 1.5Gi, and the largest node has 900Mi for pods", heap: "--max-old-space-size=1404",
+		why:  "request 128Mi instead of 1.5Gi: the pod would request 1.5Gi, and the largest node has 900Mi for pods",
+		heap: "--max-old-space-size=1404",
 	},
 	{
-		what:  "the limit of the whole pod",
-		whole: &corev1.ResourceRequirements{Limits: ofMemory("512Mi"), Requests: ofMemory("300Mi")}, recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"512Mi", "300Mi"},
-		why: "the whole pod has a limit of 512Mi (spec.resources.limits.memory): raise it there", heap: "--max-old-space-size=381",
+		what:        "the limit of the whole pod",
+		whole:       &corev1.ResourceRequirements{Limits: ofMemory("512Mi"), Requests: ofMemory("300Mi")},
+		recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"512Mi", "300Mi"},
+		why:  "the whole pod has a limit of 512Mi (spec.resources.limits.memory): raise it there",
+		heap: "--max-old-space-size=381",
 	},
 }
 
 var _ = Describe("A pod whose recommended size cannot be had", func() {
-	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict} {
+	for _, mode := range []v1alpha1.SizingMode{
+		v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict,
+	} {
 		for _, b := range boundings {
 			It("because of "+b.what+" is admitted with sizing.mode "+string(mode)+", and says why", func() { b.check(mode) })
 		}
@@ -124,22 +150,28 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 	})
 
 	It("has the defaults of a LimitRange before memfit is asked, and its maximum afterwards", func() {
-		b := bounding{recommended: [2]string{"999Mi", "500Mi"}, objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
-			i.Default, i.DefaultRequest, i.Max = ofMemory("300Mi"), ofMemory("100Mi"), ofMemory("600Mi")
-		})}
+		b := bounding{recommended: [2]string{"999Mi", "500Mi"},
+			objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
+				i.Default, i.DefaultRequest, i.Max = ofMemory("300Mi"), ofMemory("100Mi"), ofMemory("600Mi")
+			})}
 		set := b.workload(v1alpha1.SizingOnCreate)
 		Eventually(func(g Gomega) {
-			pod := build.Pod(set.Namespace, "bare").OwnedBy(set, "apps/v1", "ReplicaSet").Container("app", build.Command("node", "server.js")).Obj()
+			pod := build.Pod(set.Namespace, "bare").OwnedBy(set, "apps/v1", "ReplicaSet").Container(
+				"app", build.Command("node", "server.js"),
+			).Obj()
 			g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 			g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("600Mi"))
-			g.Expect(pod.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring(`"wasLimit":"300Mi","wasRequest":"100Mi"`))
+			g.Expect(pod.Annotations[v1alpha1.InjectedAnnotation]).To(
+				ContainSubstring(`"wasLimit":"300Mi","wasRequest":"100Mi"`),
+			)
 		}).WithTimeout(10 * time.Second).Should(Succeed())
 	})
 
 	It("keeps its template's size where the profile does not allow what the LimitRange asks for", func() {
-		b := bounding{recommended: [2]string{"100Mi", "50Mi"}, template: [2]string{"400Mi", "300Mi"}, objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
-			i.Min = ofMemory("200Mi")
-		})}
+		b := bounding{recommended: [2]string{"100Mi", "50Mi"}, template: [2]string{"400Mi", "300Mi"},
+			objects: limitRange(corev1.LimitTypeContainer, func(i *corev1.LimitRangeItem) {
+				i.Min = ofMemory("200Mi")
+			})}
 		set := b.workload(v1alpha1.SizingOnCreate)
 		b.eventually(set, "200Mi")
 		spec := expect.Exists(ctx, api, set.Namespace, "web", &v1alpha1.MemoryProfile{})
@@ -149,7 +181,10 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 	})
 
 	It("gets the room that a quota has, until there is none", func() {
-		b := bounding{objects: quota(corev1.ResourceLimitsMemory, "2560Mi", "0"), template: [2]string{"256Mi", "128Mi"}, recommended: [2]string{"1Gi", "500Mi"}}
+		b := bounding{
+			objects: quota(corev1.ResourceLimitsMemory, "2560Mi", "0"), template: [2]string{"256Mi", "128Mi"},
+			recommended: [2]string{"1Gi", "500Mi"},
+		}
 		set := b.workload(v1alpha1.SizingOnCreate)
 		var got []string
 		for _, name := range []string{"web-1", "web-2", "web-3", "web-4"} {
@@ -179,11 +214,15 @@ func expected(limits []string, hard memory.Bytes) memory.Bytes {
 func (b bounding) check(mode v1alpha1.SizingMode) {
 	GinkgoHelper()
 	set := b.workload(mode)
-	sized := b.pod(set, "by-hand").Annotate(v1alpha1.InjectAnnotation, "false").Container("app", build.Limit(b.recommended[0]), build.Request(b.recommended[1])).Obj()
+	sized := b.pod(set, "by-hand").Annotate(v1alpha1.InjectAnnotation, "false").Container(
+		"app", build.Limit(b.recommended[0]), build.Request(b.recommended[1]),
+	).Obj()
 	if refused := api.Create(ctx, sized, client.DryRunAll); b.admitted {
 		Expect(refused).NotTo(HaveOccurred())
 	} else {
-		Expect(apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused)).To(BeTrue(), "the API server takes the recommended size: %v", refused)
+		Expect(apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused)).To(
+			BeTrue(), "the API server takes the recommended size: %v", refused,
+		)
 	}
 	b.eventually(set, b.want[0])
 	warnings.taken()
@@ -192,10 +231,13 @@ func (b bounding) check(mode v1alpha1.SizingMode) {
 	Expect([2]string{got.Limits.Memory().String(), got.Requests.Memory().String()}).To(Equal(b.want))
 	Expect(envOf(pod)).To(HaveKeyWithValue("NODE_OPTIONS", b.heap), "the heap cap follows from the limit that it has")
 	Expect(pod.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring(b.why))
-	Expect(warnings.taken()).To(ContainElement(And(HavePrefix("memfit: container app does not get the recommended size: "), ContainSubstring(b.why))))
+	Expect(warnings.taken()).To(
+		ContainElement(And(HavePrefix("memfit: container app does not get the recommended size: "), ContainSubstring(b.why))),
+	)
 }
 
-// workload is a ReplicaSet of a governed Deployment with a recommendation, in a namespace of its own with what bounds it.
+// workload is a ReplicaSet of a governed Deployment with a recommendation, in a namespace of its own with what bounds
+// it.
 func (b bounding) workload(mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
 	GinkgoHelper()
 	ns := namespace()
@@ -216,7 +258,9 @@ func (b bounding) workload(mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
 	rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 	expect.Applied(ctx, api, rec)
 	limit, request := resource.MustParse(b.recommended[0]), resource.MustParse(b.recommended[1])
-	rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Decision: "Raise", Summary: "test", Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}}}
+	rec.Status.Containers = []v1alpha1.ContainerRecommendation{
+		{Container: "app", Decision: "Raise", Summary: "test", Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}},
+	}
 	Expect(api.Status().Update(ctx, rec)).To(Succeed())
 	return set
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
-// notCreatable are cases that an API server refuses before anybody could inject, or whose outcome a cluster changes. Every other case
-// must pass, so a pod that only memfit's patch makes invalid cannot hide here.
+// notCreatable are cases that an API server refuses before anybody could inject, or whose outcome a cluster changes.
+// Every other case must pass, so a pod that only memfit's patch makes invalid cannot hide here.
 var notCreatable = map[string]string{
 	"jvm-heaplimit":              "the validating webhook refuses the profile",
 	"node-envfrom-known-keys":    "the webhook does not read ConfigMaps",
@@ -78,7 +78,9 @@ func seen(pod *corev1.Pod) map[string]any {
 			}
 			env = append(env, v.Name+"="+v.Value)
 		}
-		out[c.Name] = map[string]any{"env": env, "resizePolicy": fmt.Sprint(c.ResizePolicy), "limit": c.Resources.Limits.Memory().String()}
+		out[c.Name] = map[string]any{
+			"env": env, "resizePolicy": fmt.Sprint(c.ResizePolicy), "limit": c.Resources.Limits.Memory().String(),
+		}
 	}
 	return out
 }
@@ -97,8 +99,8 @@ func recorded(pod *corev1.Pod) map[string]any {
 	return out
 }
 
-// The golden pairs of internal/inject, here each of them the whole way: a real API server validates and defaults the pod, the webhook
-// patches it over TLS, the API server validates what came of it.
+// The golden pairs of internal/inject, here each of them the whole way: a real API server validates and defaults the
+// pod, the webhook patches it over TLS, the API server validates what came of it.
 var _ = Describe("The golden pairs of inject", func() {
 	files, err := goldenpods.Inputs()
 	if err != nil {
@@ -116,8 +118,11 @@ var _ = Describe("The golden pairs of inject", func() {
 			profiled(c.profile)
 			if c.recommendation != nil {
 				c.recommendation.Namespace = ns
-				c.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "web", Controller: new(true)}}
-				c.recommendation.Name, c.recommendation.OwnerReferences = "web.example.com-web", c.pod.OwnerReferences // records outlive no bare pod
+				c.pod.OwnerReferences = []metav1.OwnerReference{
+					{APIVersion: "example.com/v1", Kind: "Web", Name: "web", UID: "web", Controller: new(true)},
+				}
+				// records outlive no bare pod
+				c.recommendation.Name, c.recommendation.OwnerReferences = "web.example.com-web", c.pod.OwnerReferences
 				status := c.recommendation.Status
 				Expect(api.Create(ctx, c.recommendation)).To(Succeed())
 				c.recommendation.Status = status

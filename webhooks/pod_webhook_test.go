@@ -46,7 +46,9 @@ func envOf(pod *corev1.Pod) map[string]string {
 
 var _ = Describe("A pod", func() {
 	node := func(ns, name string, edits ...build.ContainerOption) *build.PodWrapper {
-		return build.Pod(ns, name).Container("app", append([]build.ContainerOption{build.Limit("512Mi"), build.Command("node", "server.js")}, edits...)...)
+		return build.Pod(ns, name).Container(
+			"app", append([]build.ContainerOption{build.Limit("512Mi"), build.Command("node", "server.js")}, edits...)...,
+		)
 	}
 	injected := HaveKeyWithValue("NODE_OPTIONS", ContainSubstring(heapFlag))
 
@@ -77,7 +79,9 @@ var _ = Describe("A pod", func() {
 			expect.Applied(ctx, api, cron)
 			job := build.Job(ns, "report-29380", cron)
 			expect.Applied(ctx, api, job)
-			pod := created(node(ns, "report-29380-abcde").OwnedBy(job, "batch/v1", "Job").RestartPolicy(corev1.RestartPolicyNever).Obj())
+			pod := created(
+				node(ns, "report-29380-abcde").OwnedBy(job, "batch/v1", "Job").RestartPolicy(corev1.RestartPolicyNever).Obj(),
+			)
 			Expect(envOf(pod)).To(injected)
 		})
 
@@ -144,14 +148,31 @@ var _ = Describe("A pod", func() {
 		})
 
 		It("flag by flag", func() {
-			pod := created(node(ns, "web", build.Env("NODE_OPTIONS", "--require ./trace.js")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
-			Expect(envOf(pod)).To(HaveKeyWithValue("NODE_OPTIONS", And(ContainSubstring("--require ./trace.js"), ContainSubstring(heapFlag))))
+			pod := created(
+				node(
+					ns, "web", build.Env("NODE_OPTIONS", "--require ./trace.js"),
+				).Annotate(v1alpha1.ProfileAnnotation, "web").Obj(),
+			)
+			Expect(envOf(pod)).To(
+				HaveKeyWithValue("NODE_OPTIONS", And(ContainSubstring("--require ./trace.js"), ContainSubstring(heapFlag))),
+			)
 		})
 
 		It("when a value comes from somewhere else, and its neighbours keep their places", func() {
-			fromField := corev1.EnvVar{Name: "NODE_OPTIONS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['opts']"}}}
-			pod := created(node(ns, "web", build.Env("A", "1"), build.EnvVar(fromField), build.Env("B", "$(A)")).Annotate(v1alpha1.ProfileAnnotation, "web").Obj())
-			Expect(pod.Spec.Containers[0].Env[:3]).To(Equal([]corev1.EnvVar{{Name: "A", Value: "1"}, fromField, {Name: "B", Value: "$(A)"}}))
+			fromField := corev1.EnvVar{
+				Name: "NODE_OPTIONS",
+				ValueFrom: &corev1.EnvVarSource{
+					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['opts']"},
+				},
+			}
+			pod := created(
+				node(
+					ns, "web", build.Env("A", "1"), build.EnvVar(fromField), build.Env("B", "$(A)"),
+				).Annotate(v1alpha1.ProfileAnnotation, "web").Obj(),
+			)
+			Expect(pod.Spec.Containers[0].Env[:3]).To(
+				Equal([]corev1.EnvVar{{Name: "A", Value: "1"}, fromField, {Name: "B", Value: "$(A)"}}),
+			)
 		})
 
 		It("when names may come from a ConfigMap", func() {
@@ -204,7 +225,9 @@ var _ = Describe("A pod", func() {
 			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
-			rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Decision: "Raise", Summary: "test", Recommended: &v1alpha1.Size{Limit: &q, Request: &q}}}
+			rec.Status.Containers = []v1alpha1.ContainerRecommendation{
+				{Container: "app", Decision: "Raise", Summary: "test", Recommended: &v1alpha1.Size{Limit: &q, Request: &q}},
+			}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec
 		}
@@ -260,7 +283,8 @@ var _ = Describe("A pod", func() {
 			rec := recommended(set.Namespace, "web", "768Mi", set.OwnerReferences...)
 			sized(set, "768Mi")
 			rec.Status.Conditions = []metav1.Condition{{
-				Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConflict, Message: "test", LastTransitionTime: metav1.Now(),
+				Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConflict, Message: "test",
+				LastTransitionTime: metav1.Now(),
 			}}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			Expect(envOf(sized(set, "512Mi"))).To(injected)

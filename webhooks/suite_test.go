@@ -77,22 +77,30 @@ func TestWebhooks(t *testing.T) {
 // serve runs a manager with memfit's webhooks, whose lookups can be made to fail.
 func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan error {
 	server := server.New(server.Options{
-		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir, Metrics: server.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+		Metrics: server.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
 	})
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(
+		config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}},
+	)
 	Expect(err).NotTo(HaveOccurred())
 	reader, err := govern.NewInformerReader(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
 	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
 	governor := govern.New(faulty, mgr.GetAPIReader())
-	watcher = &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: func([]govern.Change) { changes.Add(1) }}
+	watcher = &govern.Watcher{
+		Governor: governor, Cache: mgr.GetCache(), OnChange: func([]govern.Change) { changes.Add(1) },
+	}
 	Expect(mgr.Add(watcher)).To(Succeed())
 	for _, obj := range append(govern.Informers(), &v1alpha1.MemoryRecommendation{}) {
 		_, err := mgr.GetCache().GetInformer(ctx, obj)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
-	injector := &podwebhook.Injector{Governor: governor, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry), Clock: clock.RealClock{}}
+	injector := &podwebhook.Injector{
+		Governor: governor, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
+		Clock: clock.RealClock{},
+	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
 	Expect(profilewebhook.SetupValidators(mgr)).To(Succeed())
 	stopped := make(chan error, 1)
@@ -113,7 +121,9 @@ type straight struct {
 	reader client.Reader
 }
 
-func (s straight) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (s straight) Get(
+	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
+) error {
 	return s.reader.Get(ctx, key, into, options...)
 }
 
@@ -136,7 +146,9 @@ type fault struct {
 }
 
 func (f *fault) funcs() interceptor.Funcs {
-	return interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return interceptor.Funcs{Get: func(
+		ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+	) error {
 		if do := f.do.Load(); do != nil {
 			if err := (*do)(ctx, obj); err != nil {
 				return err

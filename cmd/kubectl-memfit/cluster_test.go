@@ -34,7 +34,9 @@ type server struct {
 func newServer(t *testing.T) (server, func()) {
 	t.Helper()
 	var env *envtest.Environment
-	config := expect.APIServer(t, func(e *envtest.Environment) { env, e.CRDDirectoryPaths, e.ErrorIfCRDPathMissing = e, nil, false })
+	config := expect.APIServer(
+		t, func(e *envtest.Environment) { env, e.CRDDirectoryPaths, e.ErrorIfCRDPathMissing = e, nil, false },
+	)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -50,15 +52,23 @@ func newServer(t *testing.T) (server, func()) {
 		t.Fatal(err)
 	}
 	c.create(t,
-		&rbacv1.ClusterRole{ObjectMeta: build.Namespace("reader").ObjectMeta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}},
+		&rbacv1.ClusterRole{
+			ObjectMeta: build.Namespace("reader").ObjectMeta,
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
+			},
+		},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: build.Namespace("reader").ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}},
+			ObjectMeta: build.Namespace("reader").ObjectMeta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}},
 		},
 		build.Namespace("shop"), build.Namespace("tools"), build.Namespace("empty"))
 	return c, func() {
 		t.Helper()
-		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(expect.Root(), "config", "crd", "bases")}})
+		_, err := envtest.InstallCRDs(
+			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(expect.Root(), "config", "crd", "bases")}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +138,8 @@ func TestCluster(t *testing.T) {
 
 	t.Run("without memfit", func(t *testing.T) {
 		for _, verb := range [][]string{{"status"}, {"explain", "web"}, {"export"}} {
-			if out, errs, code := c.run("reader", verb...); code != exitFailed || out != "" || !strings.Contains(errs, "memfit is not installed there: kubectl apply --server-side") {
+			if out, errs, code := c.run("reader", verb...); code != exitFailed || out != "" ||
+				!strings.Contains(errs, "memfit is not installed there: kubectl apply --server-side") {
 				t.Errorf("%v: exit %d, %q, %q", verb, code, out, errs)
 			}
 		}
@@ -137,8 +148,10 @@ func TestCluster(t *testing.T) {
 
 	t.Run("without rights", func(t *testing.T) {
 		for want, verb := range map[string][]string{
-			"kubectl -n shop create rolebinding memfit-view --clusterrole=memfit-memoryrecommendation-viewer-role": {"status", "-n", "shop"},
-			"you may not list memoryrecommendations.memfit.dev in all namespaces: name one with -n":                {"status", "-A"},
+			"kubectl -n shop create rolebinding memfit-view --clusterrole=memfit-memoryrecommendation-viewer-role": {"status",
+				"-n", "shop"},
+			"you may not list memoryrecommendations.memfit.dev in all namespaces: name one with -n": {"status",
+				"-A"},
 		} {
 			if out, errs, code := c.run("nobody", verb...); code != exitFailed || out != "" || !strings.Contains(errs, want) {
 				t.Errorf("%v: exit %d, %q, %q; want %q", verb, code, out, errs, want)
@@ -148,17 +161,22 @@ func TestCluster(t *testing.T) {
 
 	t.Run("with nothing governed", func(t *testing.T) {
 		out, errs, code := c.run("reader", "status", "-n", "empty")
-		if code != 0 || out != "" || !strings.Contains(errs, "No workload in namespace empty is governed by memfit") || !strings.Contains(errs, "kind: MemoryProfile") {
+		if code != 0 || out != "" || !strings.Contains(errs, "No workload in namespace empty is governed by memfit") ||
+			!strings.Contains(errs, "kind: MemoryProfile") {
 			t.Errorf("exit %d, %q, %q", code, out, errs)
 		}
 		c.create(t, build.ClusterProfile("jvm", v1alpha1.RuntimeJVM), build.Profile("shop", "web", v1alpha1.RuntimeNodeJS))
-		if _, errs, _ := c.run("reader", "status", "-n", "empty"); !strings.Contains(errs, "a profile that is there (ClusterMemoryProfile jvm)") {
+		if _, errs, _ := c.run("reader", "status", "-n", "empty"); !strings.Contains(
+			errs, "a profile that is there (ClusterMemoryProfile jvm)",
+		) {
 			t.Errorf("the cluster's profile is not offered: %q", errs)
 		}
-		if out, _, code := c.run("reader", "status", "-n", "empty", "-o", "json"); code != 0 || !strings.Contains(out, `"workloads": []`) {
+		if out, _, code := c.run("reader", "status", "-n", "empty", "-o", "json"); code != 0 ||
+			!strings.Contains(out, `"workloads": []`) {
 			t.Errorf("for machines: exit %d, %q", code, out)
 		}
-		if _, errs, code := c.run("reader", "export", "-n", "empty"); code != exitFailed || !strings.Contains(errs, "nothing to export") {
+		if _, errs, code := c.run("reader", "export", "-n", "empty"); code != exitFailed ||
+			!strings.Contains(errs, "nothing to export") {
 			t.Errorf("export: exit %d, %q", code, errs)
 		}
 	})
@@ -174,7 +192,8 @@ func TestCluster(t *testing.T) {
 		if code != 0 || errs != "" || out != want {
 			t.Errorf("exit %d, stderr %q, got\n%s\nwant what the report's own test has:\n%s", code, errs, out, want)
 		}
-		if out, _, _ := c.run("reader", "status", "-n", "tools"); strings.Contains(out, "deployment/web") || !strings.Contains(out, "pod/debug") {
+		if out, _, _ := c.run("reader", "status", "-n", "tools"); strings.Contains(out, "deployment/web") ||
+			!strings.Contains(out, "pod/debug") {
 			t.Errorf("-n tools shows\n%s", out)
 		}
 	})
@@ -184,11 +203,15 @@ func TestCluster(t *testing.T) {
 			build.Deployment("lost", "opted-out", v1alpha1.ProfileAnnotation, "wbe", v1alpha1.InjectAnnotation, "false"),
 			build.Deployment("lost", "served", v1alpha1.ProfileAnnotation, "jvm"), build.CronJob("lost", "nobody-asked"))
 		out, errs, code := c.run("reader", "status", "-n", "lost")
-		want := "Workloads that get no profile\n  deployment/typo: ProfileNotFound: annotation memfit.dev/profile on the Deployment names \"wbe\""
-		if code != 0 || !strings.Contains(out, want) || strings.Count(out, "\n") != 3 || !strings.Contains(errs, "No workload in namespace lost is governed") {
+		want := "Workloads that get no profile\n  deployment/typo: ProfileNotFound: annotation memfit.dev/profile on the " +
+			"Deployment names \"wbe\""
+		if code != 0 || !strings.Contains(out, want) || strings.Count(out, "\n") != 3 ||
+			!strings.Contains(errs, "No workload in namespace lost is governed") {
 			t.Errorf("exit %d, %q, %q; want %q", code, out, errs, want)
 		}
-		if out, _, _ := c.run("reader", "status", "-n", "lost", "-o", "json"); !strings.Contains(out, `"reason": "ProfileNotFound"`) {
+		if out, _, _ := c.run(
+			"reader", "status", "-n", "lost", "-o", "json",
+		); !strings.Contains(out, `"reason": "ProfileNotFound"`) {
 			t.Errorf("for machines: %q", out)
 		}
 		if out, _, _ := c.run("reader", "status", "-A"); !strings.Contains(out, "\n  lost deployment/typo: ProfileNotFound") {
@@ -202,12 +225,15 @@ func TestCluster(t *testing.T) {
 	t.Run("as somebody with rights in one namespace only", func(t *testing.T) {
 		for _, namespace := range []string{"shop", "team"} {
 			binding := &rbacv1.RoleBinding{
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tenant"}},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tenant"}},
 			}
 			binding.Name, binding.Namespace = "tenant", namespace
 			if namespace == "team" {
 				c.create(t, build.Namespace(namespace), build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
-				c.recommend(t, strings.Replace(documents(t, "internal/report/testdata/shop.yaml")[0], "namespace: shop", "namespace: team", 1))
+				c.recommend(
+					t, strings.Replace(documents(t, "internal/report/testdata/shop.yaml")[0], "namespace: shop", "namespace: team", 1),
+				)
 			}
 			c.create(t, binding)
 		}
@@ -220,26 +246,36 @@ func TestCluster(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}
-		if out, errs, code := c.run("tenant", "status", "-n", "team"); code != 0 || errs != "" || !strings.Contains(out, "deployment/web") {
+		if out, errs, code := c.run("tenant", "status", "-n", "team"); code != 0 || errs != "" ||
+			!strings.Contains(out, "deployment/web") {
 			t.Errorf("nothing there is the cluster's, yet: exit %d, %q, %q", code, out, errs)
 		}
-		if out, errs, code := c.run("tenant", "status", "-n", "shop"); code != 0 || !strings.Contains(errs, "warning: without what profiles say of themselves") || !strings.Contains(out, "statefulset/orders") {
+		if out, errs, code := c.run("tenant", "status", "-n", "shop"); code != 0 ||
+			!strings.Contains(errs, "warning: without what profiles say of themselves") ||
+			!strings.Contains(out, "statefulset/orders") {
 			t.Errorf("a profile of the cluster governs there: exit %d, %q, %q", code, out, errs)
 		}
-		if out, errs, code := c.run("tenant", "explain", "-n", "shop", "orders"); code != 0 || !strings.Contains(errs, "warning: without the bounds of the profile") || strings.Contains(out, "Bounds") {
+		if out, errs, code := c.run("tenant", "explain", "-n", "shop", "orders"); code != 0 ||
+			!strings.Contains(errs, "warning: without the bounds of the profile") || strings.Contains(out, "Bounds") {
 			t.Errorf("explain: exit %d, %q, %q", code, out, errs)
 		}
 	})
 
 	t.Run("explain", func(t *testing.T) {
 		out, errs, code := c.run("reader", "explain", "deploy/web", "-n", "shop")
-		for _, want := range []string{"killed at 256Mi, and again within an hour", "Bounds     limit 16Mi to any size", "MainProcess at limit 256Mi", "Applied is False (ModeRecommend)"} {
+		for _, want := range []string{
+			"killed at 256Mi, and again within an hour", "Bounds     limit 16Mi to any size", "MainProcess at limit 256Mi",
+			"Applied is False (ModeRecommend)",
+		} {
 			if code != 0 || errs != "" || !strings.Contains(out, want) {
 				t.Errorf("exit %d, stderr %q, %q is not in\n%s", code, errs, want, out)
 			}
 		}
-		for name, want := range map[string]string{"web": "more than one workload in namespace shop", "nope": "memfit knows there: cronjob/report"} {
-			if _, errs, code := c.run("reader", "explain", name, "-n", "shop"); code != exitFailed || !strings.Contains(errs, want) {
+		for name, want := range map[string]string{
+			"web": "more than one workload in namespace shop", "nope": "memfit knows there: cronjob/report",
+		} {
+			if _, errs, code := c.run("reader", "explain", name, "-n", "shop"); code != exitFailed ||
+				!strings.Contains(errs, want) {
 				t.Errorf("%s: exit %d, %q", name, code, errs)
 			}
 		}
@@ -251,17 +287,21 @@ func TestCluster(t *testing.T) {
 	t.Run("export", func(t *testing.T) {
 		for _, format := range []string{"kustomize", "json6902", "helm-values", "ssa"} {
 			first, errs, code := c.run("reader", "export", "-A", "-o", format)
-			if code != 0 || !strings.Contains(errs, "Pod tools/debug is left out") || !strings.Contains(errs, `Job tools/import is left out: reading it: jobs.batch "import" not found`) {
+			if code != 0 || !strings.Contains(errs, "Pod tools/debug is left out") ||
+				!strings.Contains(errs, `Job tools/import is left out: reading it: jobs.batch "import" not found`) {
 				t.Errorf("%s: exit %d, %q", format, code, errs)
 			}
 			if second, _, _ := c.run("reader", "export", "-A", "-o", format); first != second {
 				t.Errorf("%s: two runs on the same state differ:\n%s\n%s", format, first, second)
 			}
 		}
-		if out, errs, code := c.run("reader", "export", "-n", "shop", "ds/agent"); code != exitFailed || !strings.Contains(out, "# DaemonSet shop/agent is left out") || !strings.Contains(errs, "no container has a recommended size") {
+		if out, errs, code := c.run("reader", "export", "-n", "shop", "ds/agent"); code != exitFailed ||
+			!strings.Contains(out, "# DaemonSet shop/agent is left out") ||
+			!strings.Contains(errs, "no container has a recommended size") {
 			t.Errorf("nothing to export: exit %d, %q, %q", code, out, errs)
 		}
-		if _, errs, code := c.run("reader", "export", "-o", "yaml"); code != exitFailed || !strings.Contains(errs, "-o yaml is not known") {
+		if _, errs, code := c.run("reader", "export", "-o", "yaml"); code != exitFailed ||
+			!strings.Contains(errs, "-o yaml is not known") {
 			t.Errorf("-o yaml: exit %d, %q", code, errs)
 		}
 	})
@@ -272,7 +312,9 @@ func TestCluster(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(out), &u.Object); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("memfit-export"), client.ForceOwnership); err != nil {
+		if err := c.client.Apply(
+			t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("memfit-export"), client.ForceOwnership,
+		); err != nil {
 			t.Fatal(err)
 		}
 		live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
@@ -284,7 +326,10 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"image: registry.example/cache:1", "image: registry.example/web:1", "cpu: \"1\"", "memory: 512Mi", "memory: 231Mi", "memory: 64Mi"} {
+		for _, want := range []string{
+			"image: registry.example/cache:1", "image: registry.example/web:1", "cpu: \"1\"", "memory: 512Mi", "memory: 231Mi",
+			"memory: 64Mi",
+		} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("after the apply, %q is not in\n%s", want, text)
 			}
@@ -319,7 +364,8 @@ func TestCluster(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	for command, want := range map[string]string{
-		"kubectl-memfit": "status", "/opt/bin/kubectl_complete-memfit": "__complete status", "kubectl_complete-memfit.exe": "__complete status",
+		"kubectl-memfit": "status", "/opt/bin/kubectl_complete-memfit": "__complete status",
+		"kubectl_complete-memfit.exe": "__complete status",
 	} {
 		if got := strings.Join(arguments([]string{command, "status"}), " "); got != want {
 			t.Errorf("%s status runs %q, want %q", command, got, want)

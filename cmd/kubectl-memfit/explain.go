@@ -25,11 +25,14 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
 func explainCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "explain WORKLOAD [-n NAMESPACE] [-o json|yaml]", Short: "Say why this number: evidence, formula, bounds, guards, kills",
-		Long: explainLong, Example: explainExample,
+		Use:   "explain WORKLOAD [-n NAMESPACE] [-o json|yaml]",
+		Short: "Say why this number: evidence, formula, bounds, guards, kills",
+		Long:  explainLong, Example: explainExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("name one workload, as in: kubectl memfit explain deployment/web (kubectl memfit status lists them)")
+				return fmt.Errorf(
+					"name one workload, as in: kubectl memfit explain deployment/web (kubectl memfit status lists them)",
+				)
 			}
 			return nil
 		},

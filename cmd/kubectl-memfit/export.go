@@ -44,8 +44,9 @@ type exportFlags struct {
 func exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use: "export [-n NAMESPACE | -A] [WORKLOAD...] [-o kustomize|json6902|helm-values|ssa]", Short: "Write recommended sizes as patches for Git",
-		Long: exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
+		Use:   "export [-n NAMESPACE | -A] [WORKLOAD...] [-o kustomize|json6902|helm-values|ssa]",
+		Short: "Write recommended sizes as patches for Git",
+		Long:  exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
 	}
 	r := reading(cmd, true)
 	var formats []string
@@ -53,7 +54,9 @@ func exportCommand() *cobra.Command {
 		formats = append(formats, string(format))
 	}
 	outputFlag(cmd, &f.output, formats[0], formats...)
-	cmd.Flags().BoolVar(&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one")
+	cmd.Flags().BoolVar(
+		&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
+	)
 	cmd.ValidArgsFunction = r.completeWorkloads
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.export(cmd, args, f) }
 	return cmd
@@ -69,18 +72,28 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 		return err
 	}
 	if len(a.recs) == 0 {
-		return exit{exitFailed, fmt.Errorf("no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)", place(a.namespace))}
+		return exit{
+			exitFailed,
+			fmt.Errorf(
+				"no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)",
+				place(a.namespace),
+			),
+		}
 	}
 	profiles, err := a.Profiles(cmd.Context(), a.namespace)
 	if err != nil && a.unknownProfile(profiles) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the present bounds of the profile, sizes are as memfit wrote them: %v\n", err)
+		fmt.Fprintf(
+			cmd.ErrOrStderr(), "warning: without the present bounds of the profile, sizes are as memfit wrote them: %v\n", err,
+		)
 	}
 	report.Bound(a.recs, profiles)
 	chosen, err := a.choose(workloads)
 	if err != nil {
 		return err
 	}
-	result, err := export.Write(a.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace})
+	result, err := export.Write(
+		a.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace},
+	)
 	if err != nil {
 		return exit{exitFailed, err}
 	}
@@ -96,7 +109,8 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	return nil
 }
 
-// choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes once.
+// choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes
+// once.
 func (a answer) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
 	var chosen []*v1alpha1.MemoryRecommendation
 	if len(workloads) == 0 {
@@ -118,7 +132,8 @@ func (a answer) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, er
 	return chosen, nil
 }
 
-// sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a patch.
+// sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a
+// patch.
 func (a answer) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
 	all := make([]export.Source, 0, len(recs))
 	for _, rec := range recs {

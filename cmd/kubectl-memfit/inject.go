@@ -50,8 +50,9 @@ type injectFlags struct {
 func injectCommand() *cobra.Command {
 	var f injectFlags
 	cmd := &cobra.Command{
-		Use: "inject -f FILE [--profile FILE] [-o yaml|diff|json]", Short: "Show or write what the webhook would inject, offline",
-		Long: injectLong, Example: injectExample,
+		Use:   "inject -f FILE [--profile FILE] [-o yaml|diff|json]",
+		Short: "Show or write what the webhook would inject, offline",
+		Long:  injectLong, Example: injectExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit{exitFailed, fmt.Errorf("%s: name manifests with -f, for example -f %s", args[0], args[0])}

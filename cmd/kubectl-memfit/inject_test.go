@@ -59,9 +59,14 @@ func TestInject(t *testing.T) {
 	of := func(name, spec string) string {
 		return file(name, strings.Replace(goProfile, "runtime: {type: Go}", spec, 1))
 	}
-	dry, off := of("dry.yaml", "runtime: {type: Go}, tuning: {mode: DryRun}"), of("off.yaml", "runtime: {type: Go}, tuning: {mode: 'Off'}")
+	dry, off := of(
+		"dry.yaml", "runtime: {type: Go}, tuning: {mode: DryRun}",
+	), of("off.yaml", "runtime: {type: Go}, tuning: {mode: 'Off'}")
 	php := of("php.yaml", "runtime: {type: PHP}")
-	lost := file("lost.yaml", strings.Replace(manifest, "namespace: shop", "namespace: shop, annotations: {memfit.dev/profile: nope}", 1))
+	lost := file(
+		"lost.yaml",
+		strings.Replace(manifest, "namespace: shop", "namespace: shop, annotations: {memfit.dev/profile: nope}", 1),
+	)
 
 	for name, tc := range map[string]struct {
 		stdin    string
@@ -70,31 +75,68 @@ func TestInject(t *testing.T) {
 		wantOut  string
 		wantErr  string
 	}{
-		"yaml":                        {args: []string{"-f", pod, "--profile", profile}, wantOut: `value: "483183820"`, wantErr: "Pod shop/web, container app: GOMEMLIMIT=483183820 (90 % of 512Mi)"},
-		"quiet":                       {args: []string{"-q", "-f", pod, "--profile", profile}, wantOut: `value: "483183820"`},
-		"stdin":                       {stdin: manifest, args: []string{"-f", "-", "--profile", profile, "-q"}, wantOut: `value: "483183820"`},
-		"profile from stdin":          {stdin: goProfile, args: []string{"-f", pod, "--profile", "-", "-q"}, wantOut: `value: "483183820"`},
-		"nothing to do":               {args: []string{"-f", pod}, wantOut: manifest, wantErr: "Pod shop/web: unchanged, no profile governs it"},
-		"diff":                        {args: []string{"-f", pod, "--profile", profile, "-o", "diff", "-q"}, wantCode: 1, wantOut: "+++ Pod shop/web with memfit\n"},
-		"diff of nothing":             {args: []string{"-q", "-f", pod, "-o", "diff"}},
-		"json":                        {args: []string{"-f", pod, "--profile", profile, "-o", "json", "-q"}, wantOut: `"value": "483183820"`},
-		"a profile that is not there": {args: []string{"-f", lost, "-q"}, wantCode: 3, wantOut: "kind: Pod", wantErr: `names "nope"`},
-		"no file":                     {wantCode: 2, wantErr: "-f FILE"},
-		"a file that is not there":    {args: []string{"-f", filepath.Join(dir, "nope")}, wantCode: 2, wantErr: "reading manifests: open"},
-		"an unknown output":           {args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is not known: use yaml, diff or json"},
-		"a file without its flag":     {args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml"},
-		"dry run":                     {args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`, wantErr: "GOMEMLIMIT=483183820 (90 % of 512Mi; not set: tuning.mode is DryRun)"},
-		"off":                         {args: []string{"-f", pod, "--profile", off}, wantOut: manifest, wantErr: "Pod shop/web, container app: tuning.mode is \"Off\""},
-		"nothing to set unasked":      {args: []string{"-f", pod, "--profile", php}, wantOut: "kind: Pod", wantErr: "Pod shop/web, container app: nothing to set: PHP (declared by the profile)"},
-		"an unknown flag":             {args: []string{"--nope"}, wantCode: 2, wantErr: "unknown flag"},
-		"both from stdin":             {args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both be standard input"},
-		"an empty profile file":       {args: []string{"-f", pod, "--profile", empty}, wantCode: 2, wantErr: "is empty"},
-		"a broken manifest on stdin":  {stdin: "a: [", args: []string{"-f", "-"}, wantCode: 2, wantErr: "-: document 1: yaml:"},
+		"yaml": {
+			args: []string{"-f", pod, "--profile", profile}, wantOut: `value: "483183820"`,
+			wantErr: "Pod shop/web, container app: GOMEMLIMIT=483183820 (90 % of 512Mi)",
+		},
+		"quiet": {args: []string{"-q", "-f", pod, "--profile", profile}, wantOut: `value: "483183820"`},
+		"stdin": {
+			stdin: manifest, args: []string{"-f", "-", "--profile", profile, "-q"}, wantOut: `value: "483183820"`,
+		},
+		"profile from stdin": {
+			stdin: goProfile, args: []string{"-f", pod, "--profile", "-", "-q"}, wantOut: `value: "483183820"`,
+		},
+		"nothing to do": {
+			args: []string{"-f", pod}, wantOut: manifest, wantErr: "Pod shop/web: unchanged, no profile governs it",
+		},
+		"diff": {
+			args: []string{"-f", pod, "--profile", profile, "-o", "diff", "-q"}, wantCode: 1,
+			wantOut: "+++ Pod shop/web with memfit\n",
+		},
+		"diff of nothing": {args: []string{"-q", "-f", pod, "-o", "diff"}},
+		"json": {
+			args: []string{"-f", pod, "--profile", profile, "-o", "json", "-q"}, wantOut: `"value": "483183820"`,
+		},
+		"a profile that is not there": {
+			args: []string{"-f", lost, "-q"}, wantCode: 3, wantOut: "kind: Pod", wantErr: `names "nope"`,
+		},
+		"no file": {wantCode: 2, wantErr: "-f FILE"},
+		"a file that is not there": {
+			args: []string{"-f", filepath.Join(dir, "nope")}, wantCode: 2, wantErr: "reading manifests: open",
+		},
+		"an unknown output": {
+			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is not known: use yaml, diff or json",
+		},
+		"a file without its flag": {
+			args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml",
+		},
+		"dry run": {
+			args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`,
+			wantErr: "GOMEMLIMIT=483183820 (90 % of 512Mi; not set: tuning.mode is DryRun)",
+		},
+		"off": {
+			args: []string{"-f", pod, "--profile", off}, wantOut: manifest,
+			wantErr: "Pod shop/web, container app: tuning.mode is \"Off\"",
+		},
+		"nothing to set unasked": {
+			args: []string{"-f", pod, "--profile", php}, wantOut: "kind: Pod",
+			wantErr: "Pod shop/web, container app: nothing to set: PHP (declared by the profile)",
+		},
+		"an unknown flag": {args: []string{"--nope"}, wantCode: 2, wantErr: "unknown flag"},
+		"both from stdin": {
+			args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both be standard input",
+		},
+		"an empty profile file": {args: []string{"-f", pod, "--profile", empty}, wantCode: 2, wantErr: "is empty"},
+		"a broken manifest on stdin": {
+			stdin: "a: [", args: []string{"-f", "-"}, wantCode: 2, wantErr: "-: document 1: yaml:",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, code := run(tc.stdin, append([]string{"inject"}, tc.args...)...)
 			if code != tc.wantCode || !strings.Contains(out, tc.wantOut) || !strings.Contains(errs, tc.wantErr) {
-				t.Errorf("exit %d\nstdout: %s\nstderr: %s\nwant exit %d, %q, %q", code, out, errs, tc.wantCode, tc.wantOut, tc.wantErr)
+				t.Errorf(
+					"exit %d\nstdout: %s\nstderr: %s\nwant exit %d, %q, %q", code, out, errs, tc.wantCode, tc.wantOut, tc.wantErr,
+				)
 			}
 			if (tc.wantOut == "") != (out == "") || (tc.wantErr == "") != (errs == "") {
 				t.Errorf("stdout %q, stderr %q: something was said that should not be, or the other way round", out, errs)

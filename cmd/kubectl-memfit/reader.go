@@ -97,9 +97,11 @@ func place(namespace string) string {
 // completionTimeout is how long somebody who pressed Tab waits before it feels broken.
 const completionTimeout = 3 * time.Second
 
-// completeWorkloads offers the workloads that memfit knows, by kind and name, and by the name alone to those who began with that. An
-// error offers nothing: there is nowhere to show it.
-func (r *reader) completeWorkloads(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completeWorkloads offers the workloads that memfit knows, by kind and name, and by the name alone to those who began
+// with that. An error offers nothing: there is nowhere to show it.
+func (r *reader) completeWorkloads(
+	cmd *cobra.Command, given []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
 	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
 		recs, _ := c.Recommendations(ctx, namespace)
 		var names []string
@@ -124,7 +126,9 @@ func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string
 }
 
 // complete asks the cluster for words, as long as somebody who pressed Tab waits, and keeps those that begin as typed.
-func (r *reader) complete(cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string) ([]string, cobra.ShellCompDirective) {
+func (r *reader) complete(
+	cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string,
+) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	c, namespace, err := r.open()

@@ -41,8 +41,9 @@ const statusExample = `  # What should I do next?
 func statusCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "status [-n NAMESPACE | -A] [-o wide|json|yaml]", Short: "Show what memfit found, worst first, and what to do next",
-		Long: statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use:   "status [-n NAMESPACE | -A] [-o wide|json|yaml]",
+		Short: "Show what memfit found, worst first, and what to do next",
+		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, true)
 	outputFlag(cmd, &output, "", "wide", "json", "yaml")
@@ -61,7 +62,8 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 		return err
 	}
 	profiles, err := a.Profiles(cmd.Context(), a.namespace)
-	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
+	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
+	// misses none.
 	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
 	}
@@ -83,7 +85,9 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 
 // unknownProfile tells whether a workload is governed by a profile that is not among these.
 func (a answer) unknownProfile(profiles []report.Profile) bool {
-	return slices.ContainsFunc(a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil })
+	return slices.ContainsFunc(
+		a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil },
+	)
 }
 
 // colours are for terminals that have them and people who want them.
@@ -94,12 +98,15 @@ func colours(cmd *cobra.Command) report.Colours {
 // outputFlag adds -o with its values, which complete.
 func outputFlag(cmd *cobra.Command, output *string, standard string, values ...string) {
 	cmd.Flags().StringVarP(output, "output", "o", standard, strings.Join(values, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+	// fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func known(output string, values ...string) error {
 	if slices.Contains(values, output) {
 		return nil
 	}
-	return exit{exitFailed, fmt.Errorf("-o %s is not known: use %s", output, strings.TrimPrefix(strings.Join(values, ", "), ", "))}
+	return exit{
+		exitFailed, fmt.Errorf("-o %s is not known: use %s", output, strings.TrimPrefix(strings.Join(values, ", "), ", ")),
+	}
 }

@@ -35,8 +35,9 @@ type cluster struct {
 	node func(p *Pod)
 	// evict answers an eviction; nil replaces the pod by one with what is recommended.
 	evict func(a Action) (reason string)
-	// bug: a resize that finds the container down does not reach the pod's cgroup, which is told of by name. late: the container dies
-	// before the kubelet comes to it. refuse: the API server does not take it. lost: it does, and the answer never comes.
+	// bug: a resize that finds the container down does not reach the pod's cgroup, which is told of by name. late: the
+	// container dies before the kubelet comes to it. refuse: the API server does not take it. lost: it does, and the
+	// answer never comes.
 	bug    bool
 	cgroup map[string]memory.Bytes
 	late   func(i int) bool
@@ -84,7 +85,9 @@ func (c *cluster) actuates(pod *Pod) {
 }
 
 func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
-	c := &cluster{t: t, in: Input{Now: start, Desired: map[string]Desired{}, Policy: Policy{MaxUnavailable: 1}}, quick: true}
+	c := &cluster{
+		t: t, in: Input{Now: start, Desired: map[string]Desired{}, Policy: Policy{MaxUnavailable: 1}}, quick: true,
+	}
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))
 	}
@@ -94,7 +97,8 @@ func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
 func (c *cluster) pod(size recommend.Size) Pod {
 	c.born++
 	return Pod{
-		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Created: c.in.Now, Ready: true, QoS: "Burstable",
+		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Created: c.in.Now, Ready: true,
+		QoS:        "Burstable",
 		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), RSS: 50 * mib}},
 	}
 }
@@ -227,14 +231,17 @@ func (c *cluster) killed(i int) {
 	p := &c.in.Pods[i]
 	p.Containers[0].Restarts++
 	c.kills = append(c.kills, memory.OOMKill{
-		Container: memory.ContainerRef{Pod: p.Name, UID: p.UID, Container: "app"}, Kind: memory.OOMMainProcess, Time: c.in.Now, Limit: p.Containers[0].Actual.Limit,
+		Container: memory.ContainerRef{Pod: p.Name, UID: p.UID, Container: "app"}, Kind: memory.OOMMainProcess,
+		Time: c.in.Now, Limit: p.Containers[0].Actual.Limit,
 	})
 }
 
 func (c *cluster) expectLimits(want string) {
 	c.t.Helper()
 	if got := c.limits(); got != want {
-		c.t.Errorf("limits are %s, want %s; reason %s: %s\n%s", got, want, c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
+		c.t.Errorf(
+			"limits are %s, want %s; reason %s: %s\n%s", got, want, c.last.Reason, c.last.Message, strings.Join(c.log, "\n"),
+		)
 	}
 }
 
@@ -271,7 +278,9 @@ func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
 		t.Errorf("not at rest: %+v", c.last)
 	}
-	if !c.told("Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for") {
+	if !c.told(
+		"Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for",
+	) {
 		t.Error(c.log)
 	}
 }
@@ -313,7 +322,10 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.passes(time.Second)
 	c.look()
 	c.expectLimits("256Mi 256Mi 256Mi")
-	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM killed at it") {
+	if !c.told(
+		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM " +
+			"killed at it",
+	) {
 		t.Error(c.log)
 	}
 	for range 6 * 24 {
@@ -328,7 +340,9 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 
 // TestAKillByASlowClockTakesItBack: the node's clock says that the canary died before its limit was lowered.
 func TestAKillByASlowClockTakesItBack(t *testing.T) {
-	for name, behind := range map[string]time.Duration{"a minute": time.Minute, "a moment": 6 * time.Second, "a year": 365 * 24 * time.Hour} {
+	for name, behind := range map[string]time.Duration{
+		"a minute": time.Minute, "a moment": 6 * time.Second, "a year": 365 * 24 * time.Hour,
+	} {
 		c := newCluster(t, 3, big)
 		c.wants(small, false)
 		c.killed(1) // at the old limit, before anything was changed: it says nothing of the new one
@@ -343,7 +357,9 @@ func TestAKillByASlowClockTakesItBack(t *testing.T) {
 		c.passes(time.Second)
 		c.look()
 		c.expectLimits("256Mi 256Mi 256Mi")
-		if !c.told("by the clock of its node, which memfit saw at 2026-03-02T08:00:06Z; the change began at 2026-03-02T08:00:01Z") {
+		if !c.told(
+			"by the clock of its node, which memfit saw at 2026-03-02T08:00:06Z; the change began at 2026-03-02T08:00:01Z",
+		) {
 			t.Errorf("%s behind: %q", name, c.log)
 		}
 	}
@@ -413,8 +429,13 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 		after  time.Duration
 		reason string
 	}{
-		"infeasible":          {Resize{Infeasible: true, Message: "Node didn't have enough capacity"}, time.Second, v1alpha1.ReasonInfeasible},
-		"fails for long":      {Resize{InProgress: true, Failed: true, Message: "attempting to set a memory limit below current usage"}, 6 * time.Minute, v1alpha1.ReasonResizeFailed},
+		"infeasible": {
+			Resize{Infeasible: true, Message: "Node didn't have enough capacity"}, time.Second, v1alpha1.ReasonInfeasible,
+		},
+		"fails for long": {
+			Resize{InProgress: true, Failed: true, Message: "attempting to set a memory limit below current usage"},
+			6 * time.Minute, v1alpha1.ReasonResizeFailed,
+		},
 		"nothing is answered": {Resize{}, 6 * time.Minute, v1alpha1.ReasonNotActuated},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -583,8 +604,8 @@ func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
 	}
 }
 
-// Whatever happens, and wherever memfit is killed, no more pods are changed at a time than allowed, a canary is alone, a paused
-// workload rests, and in the end every pod has one size.
+// Whatever happens, and wherever memfit is killed, no more pods are changed at a time than allowed, a canary is alone,
+// a paused workload rests, and in the end every pod has one size.
 func TestItConvergesWhereverMemfitDies(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -621,7 +642,10 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 			}
 			// A decrease that is superseded may still be on its way in as many pods again.
 			if changing > 2*int(c.in.Policy.MaxUnavailable)+len(c.kills) {
-				t.Fatalf("seed %d step %d: %d pods change at a time, maxUnavailable is %d", seed, step, changing, c.in.Policy.MaxUnavailable)
+				t.Fatalf(
+					"seed %d step %d: %d pods change at a time, maxUnavailable is %d", seed, step, changing,
+					c.in.Policy.MaxUnavailable,
+				)
 			}
 			if e := c.last.State.Rollout; e != nil && e.Decrease && e.Completed == 0 && len(e.Steps) > 1 {
 				t.Fatalf("seed %d: the canary has company: %+v", seed, e.Steps)

@@ -54,8 +54,8 @@ func (o *observation) followRestart() {
 	}
 }
 
-// disturbed are the pods that do not serve, or may not soon, because of memfit: evicted and not yet replaced, restarted for a resize,
-// or watched as the first with a lower limit. down are those that do not serve for any other reason.
+// disturbed are the pods that do not serve, or may not soon, because of memfit: evicted and not yet replaced, restarted
+// for a resize, or watched as the first with a lower limit. down are those that do not serve for any other reason.
 func (d *decider) disturbed() (caused, down int32) {
 	counted := map[types.UID]bool{}
 	if e := d.State.Rollout; e != nil {
@@ -101,8 +101,8 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return false
 }
 
-// overBudget says why no further pod may be disturbed; empty: this one may. All that memfit does to running pods is counted here, and
-// so are pods that do not serve for reasons of their own. One that does not serve anyway is no loss.
+// overBudget says why no further pod may be disturbed; empty: this one may. All that memfit does to running pods is
+// counted here, and so are pods that do not serve for reasons of their own. One that does not serve anyway is no loss.
 func (d *decider) overBudget(pod *Pod) string {
 	most := max(d.Policy.MaxUnavailable, 1)
 	caused, down := d.disturbed()
@@ -134,7 +134,9 @@ func (d *decider) restart() {
 	case pod == nil:
 		return
 	case d.State.Restart != nil:
-		d.restartHeld = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At))
+		d.restartHeld = fmt.Sprintf(
+			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
+		)
 	case changing:
 		d.restartHeld = "its size is being changed"
 	case d.evicting():
@@ -150,7 +152,8 @@ func (d *decider) restart() {
 	d.lookIn(lookAgain)
 }
 
-// evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be told if two were.
+// evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be
+// told if two were.
 func (d *decider) evicting() bool {
 	if e := d.State.Rollout; e != nil {
 		for _, st := range e.Steps {

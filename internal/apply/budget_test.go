@@ -64,8 +64,8 @@ func (c *cluster) evictions() (n int) {
 	return n
 }
 
-// Whatever pods do, whatever is wanted and wherever memfit dies: no more pods are kept from serving at a time than the owner allows,
-// those counted that do not serve for reasons of their own.
+// Whatever pods do, whatever is wanted and wherever memfit dies: no more pods are kept from serving at a time than the
+// owner allows, those counted that do not serve for reasons of their own.
 func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
 	disturbed := 0
 	for seed := range uint64(150) {

@@ -18,8 +18,8 @@ import (
 // lookAgain is when to look again while something is under way that sends no event, or something holds a change up.
 const lookAgain = 30 * time.Second
 
-// Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are not done yet come
-// again; they are the same, and doing them twice is doing them once.
+// Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are
+// not done yet come again; they are the same, and doing them twice is doing them once.
 func Decide(in Input) Decision {
 	d := decider{Input: in}
 	d.State = in.State.clone()
@@ -55,7 +55,8 @@ func (d *decider) lookIn(t time.Duration) {
 	}
 }
 
-// target is the size a container of this pod should have, and whether that differs enough from what it has to be worth a change.
+// target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
+// a change.
 func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	wish, found := d.Desired[c.Name]
 	if !found || c.Done {
@@ -68,7 +69,8 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	// What is not recommended stays; what is set cannot be removed by a resize.
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := have(c)
-	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 && !recommend.Differs(now, limit, wish.Policy) {
+	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
+		!recommend.Differs(now, limit, wish.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
 	to, _ = wish.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
@@ -87,7 +89,8 @@ func (d *decider) underWayTo(container string) (recommend.Size, bool) {
 	}
 	target, under := e.Targets[container]
 	wish := d.Desired[container]
-	return target, under && !outOfBounds(target, wish.Policy) && (e.Decrease || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
+	return target, under && !outOfBounds(target, wish.Policy) &&
+		(e.Decrease || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
 }
 
 // supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
@@ -98,7 +101,8 @@ func (d *decider) supersede() {
 	}
 	for name, target := range e.Targets {
 		wish := d.Desired[name].Recommendation
-		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit || d.Desired[name].Policy.DecreaseNever {
+		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit ||
+			d.Desired[name].Policy.DecreaseNever {
 			d.State.Rollout = nil
 			return
 		}
@@ -119,13 +123,17 @@ func (d *decider) again() {
 		switch {
 		case pod == nil || !st.Confirmed.IsZero():
 		case st.Back:
-			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)})
+			d.actions = append(
+				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
+			)
 		case d.stopped():
 			// Nothing that was not done yet is begun; taking back is not beginning.
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
 			d.lookIn(lookAgain) // others have gone down since it was written down
 		case st.Evict:
-			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)})
+			d.actions = append(
+				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
+			)
 		case !pod.has(st.To, spec):
 			if _, down := pod.down(st.To); !down {
 				d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
@@ -221,7 +229,9 @@ func (d *decider) change(pod *Pod) {
 }
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
-var barred = []string{v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall, v1alpha1.ReasonNodeFull}
+var barred = []string{
+	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall, v1alpha1.ReasonNodeFull,
+}
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
 func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {
@@ -300,8 +310,8 @@ func outOfBounds(size recommend.Size, p recommend.Policy) bool {
 	return bounded.Limit != size.Limit
 }
 
-// outdated is a step that was written down, is not done, and would break a bound that the owner has set since, or waits for its container
-// with a size that is not the one any more.
+// outdated is a step that was written down, is not done, and would break a bound that the owner has set since, or waits
+// for its container with a size that is not the one any more.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pod(st)
 	if pod == nil || st.Back || pod.has(st.To, spec) {
@@ -331,7 +341,9 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		return nil
 	}
 	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
-	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget) }); i >= 0 {
+	if i := slices.IndexFunc(
+		d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget) },
+	); i >= 0 {
 		r := d.State.Refusals[i]
 		d.reason, d.message = "", ""
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
@@ -339,7 +351,9 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 	}
 	why := d.overBudget(pod)
 	if d.State.Restart != nil {
-		why = fmt.Sprintf("pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At))
+		why = fmt.Sprintf(
+			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
+		)
 	}
 	if why != "" {
 		d.reason, d.message = "", ""
@@ -356,7 +370,8 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		if !pod.serves() {
 			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
 		}
-		in.Restarts, in.QoS, in.NodeSize = true, "", in.LargestNode // a new pod has a class of its own, and may go to the largest node
+		// a new pod has a class of its own, and may go to the largest node
+		in.Restarts, in.QoS, in.NodeSize = true, "", in.LargestNode
 		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
 		if reason, message, no := d.guards(in); no {
 			d.reason, d.message = "", ""
@@ -386,19 +401,24 @@ func (d *decider) guards(in recommend.GuardInput) (reason, message string, refus
 	return r.Reason, r.Message, r != recommend.Refusal{}
 }
 
-// settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the start, needs what
-// the history of its predecessors does not show.
+// settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the
+// start, needs what the history of its predecessors does not show.
 func (d *decider) settled(c Container, to recommend.Size) (reason, message string, refused bool) {
 	if !lowers(have(c).Limit, to.Limit) {
 		return "", "", false
 	}
 	least := cmp.Or(d.Policy.Watch, DefaultWatch)
 	if c.Started.IsZero() {
-		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.InWords(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf(
+			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.InWords(least),
+		), true
 	}
 	if up := d.Now.Sub(c.Started); up < least {
 		d.lookIn(least - up)
-		return v1alpha1.ReasonStarting, fmt.Sprintf("container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started), format.InWords(least)), true
+		return v1alpha1.ReasonStarting, fmt.Sprintf(
+			"container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started),
+			format.InWords(least),
+		), true
 	}
 	return "", "", false
 }
@@ -438,7 +458,8 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 // proposed is what is recommended for every pod, for one that has another size: it is raised or lowered, or held.
 func proposed(p recommend.Proposal, now, to recommend.Size, bound bool) recommend.Proposal {
 	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
-	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes that.
+	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes
+	// that.
 	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
 		return p
 	}
@@ -455,8 +476,9 @@ func (d *decider) begun() bool {
 	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
 }
 
-// changing is the number of pods whose change is not confirmed and holds up the others. A raise in place that waits for its container to run,
-// or for long for room on its node, disturbs nobody, and must not keep the others from theirs for longer than it may take.
+// changing is the number of pods whose change is not confirmed and holds up the others. A raise in place that waits for
+// its container to run, or for long for room on its node, disturbs nobody, and must not keep the others from theirs for
+// longer than it may take.
 func (d *decider) changing() (n int32) {
 	e := d.State.Rollout
 	if e == nil {
@@ -496,17 +518,24 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	lowering := lowersAny(from, to)
 	e := d.State.Rollout
 	if e == nil || e.Decrease != lowering {
-		e = &Rollout{Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]recommend.Size{}, Before: map[string]recommend.Size{}}
+		e = &Rollout{
+			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]recommend.Size{},
+			Before: map[string]recommend.Size{},
+		}
 		d.State.Rollout = e
 	}
 	for name := range to {
 		c, _ := pod.container(name)
-		if _, known := e.Targets[name]; !known || !lowering { // a raise may be raised further on the way, and then for all pods
+		// a raise may be raised further on the way, and then for all pods
+		if _, known := e.Targets[name]; !known || !lowering {
 			e.Targets[name], _ = d.target(pod, c)
 		}
 		e.Before[name] = highest(e.Before[name], from[name])
 	}
-	e.Steps = append(e.Steps, Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to)})
+	e.Steps = append(
+		e.Steps,
+		Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to)},
+	)
 	d.State.LastChange = stamp(d.Now)
 	if _, down := pod.down(to); down && !evict {
 		d.lookIn(lookAgain)
@@ -557,7 +586,9 @@ func (d *decider) underWay() (reason, message string) {
 		if st.Evict {
 			how = "is evicted and replaced"
 		}
-		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf("Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At))
+		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
+			"Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At),
+		)
 		switch {
 		case st.Back:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
@@ -565,10 +596,12 @@ func (d *decider) underWay() (reason, message string) {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod != nil && !st.Evict && pod.waits(&st):
-			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container runs: a resize that comes before "+
+			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
+				"runs: a resize that comes before "+
 				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
-			reason, message = v1alpha1.ReasonApplying, message+"; the pod's own limit is still the old one, and it is asked for again when the container runs"
+			reason, message = v1alpha1.ReasonApplying, message+
+				"; the pod's own limit is still the old one, and it is asked for again when the container runs"
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
@@ -589,7 +622,9 @@ func (d *decider) watching() string {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
 	d.lookIn(max(until.Sub(d.Now), time.Second))
-	text := fmt.Sprintf("%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To))
+	text := fmt.Sprintf(
+		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
+	)
 	if n := len(e.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}

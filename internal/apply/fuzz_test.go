@@ -18,16 +18,28 @@ import (
 // stateBudget is what reading a stored state may take, and a look at three pods with it.
 var stateBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: time.Second}
 
-// FuzzState: whatever a checkpoint holds, it is refused or used without falling over, reads back as it was written, stays bounded, and makes
-// nothing happen to a pod that is not there or to more pods than the policy allows.
+// FuzzState: whatever a checkpoint holds, it is refused or used without falling over, reads back as it was written,
+// stays bounded, and makes nothing happen to a pod that is not there or to more pods than the policy allows.
 func FuzzState(f *testing.F) {
 	for _, stored := range storedStates(f) {
 		f.Add(stored)
 		checkState(f, stored) // what is made once per process is no part of the budget
 	}
-	f.Add([]byte(`{"v":1,"experiment":{"began":"9999-12-31T23:59:59Z","lowering":true,"targets":{"app":{"Limit":-1}},"steps":[{"pod":"web-1","uid":"uid-1","evict":true}]}}`))
-	f.Add([]byte(`{"v":1,"experiment":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"tries":99}]}}`))
-	f.Add([]byte(`{"v":1,"restart":{"uid":"uid-2"},"foreign":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`))
+	f.Add(
+		[]byte(
+			`{"v":1,"experiment":{"began":"9999-12-31T23:59:59Z","lowering":true,"targets":{"app":{"Limit":-1}},"steps":[{"pod":"web-1","uid":"uid-1","evict":true}]}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"v":1,"experiment":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"tries":99}]}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"v":1,"restart":{"uid":"uid-2"},"foreign":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		budget.Check(t, stateBudget, len(stored), func() { checkState(t, stored) })
 	})

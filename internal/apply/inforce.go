@@ -13,16 +13,17 @@ import (
 )
 
 // A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
-// (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel kills at
-// the old one. So a raise is sent while the container runs, what was sent is done only when it is proven to be in force, and what is
-// not is sent again with another number: a kubelet takes the same numbers for nothing new.
+// (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel
+// kills at the old one. So a raise is sent while the container runs, what was sent is done only when it is proven to be
+// in force, and what is not is sent again with another number: a kubelet takes the same numbers for nothing new.
 
 const (
-	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second and
-	// writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
+	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second
+	// and writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
 	settle = 10 * time.Second
-	// maxTries is how often a resize is sent. A container that lives for longer than the kubelet takes to act, a second or two, is
-	// met by the first; two more rule out bad luck. Between them is twice the time each: a crash loop must not become a loop of writes.
+	// maxTries is how often a resize is sent. A container that lives for longer than the kubelet takes to act, a second or
+	// two, is met by the first; two more rule out bad luck. Between them is twice the time each: a crash loop must not
+	// become a loop of writes.
 	maxTries = 3
 	// anotherNumber is by how much the limit differs when it is sent again: the least that people can still read.
 	anotherNumber = memory.MiB
@@ -71,8 +72,8 @@ func (st *Step) sent() time.Time {
 	return st.Sent
 }
 
-// never: the kubelet says that a container ends within moments of its start, and it was not once seen running for as long as a resize
-// may take otherwise.
+// never: the kubelet says that a container ends within moments of its start, and it was not once seen running for as
+// long as a resize may take otherwise.
 func (o *observation) never(st *Step, pod *Pod) bool {
 	c, down := pod.down(st.To)
 	if !down || !c.Brief || o.Now.Sub(st.At) < patience {
@@ -82,7 +83,8 @@ func (o *observation) never(st *Step, pod *Pod) bool {
 	return true
 }
 
-// unproven is a resize that the container's status shows and its pod does not have. It is sent again by Decide, or given up.
+// unproven is a resize that the container's status shows and its pod does not have. It is sent again by Decide, or
+// given up.
 func (o *observation) unproven(st *Step, c Container) (done bool) {
 	tries := maxTries
 	if c.Brief && o.Policy.Evict && o.Policy.NoEvict == "" && o.Policy.OnlyRaise == "" {
@@ -105,7 +107,8 @@ func (o *observation) notInForce(st *Step, c Container) {
 }
 
 func (o *observation) whyNotInForce(st *Step, c Container) string {
-	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet while the container "+
+	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet "+
+		"while the container "+
 		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)", c.Name, st.To[c.Name].Limit, have(c).Limit)
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
@@ -116,7 +119,9 @@ func (o *observation) whyNotInForce(st *Step, c Container) string {
 	case o.Policy.Evict && o.Policy.OnlyRaise == "":
 		return text + "; the pod is to be replaced, and the new one gets the size when it is created"
 	}
-	return fmt.Sprintf("%s. A new pod gets the size when it is created: kubectl -n %s delete pod %s", text, o.Namespace, st.Pod)
+	return fmt.Sprintf(
+		"%s. A new pod gets the size when it is created: kubectl -n %s delete pod %s", text, o.Namespace, st.Pod,
+	)
 }
 
 // resend asks again for what is not in force, while the container runs, with another number.

@@ -48,7 +48,9 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	if c.writes() > 0 {
 		t.Errorf("a resize was sent to a container that is down: %v", c.log)
 	}
-	c.expectReason(v1alpha1.ReasonWaitingForStart, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760")
+	c.expectReason(
+		v1alpha1.ReasonWaitingForStart, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760",
+	)
 	c.runs(0)
 	c.look()
 	c.passes(time.Second)
@@ -152,7 +154,10 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 		c.look()
 		c.passes(15 * time.Second)
 	}
-	c.expectReason(v1alpha1.ReasonNotEffective, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1", "138760")
+	c.expectReason(
+		v1alpha1.ReasonNotEffective, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1",
+		"138760",
+	)
 	if most := 2; c.writes() > most {
 		t.Errorf("%d writes within 30 min, want at most %d: %v", c.writes(), most, c.log)
 	}
@@ -173,8 +178,8 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-// Seen on a real node: the successor was created with 224Mi, died within a second, was asked to have 583Mi while it was down, and then stayed
-// at 224Mi and died for the hour of the cool-down.
+// Seen on a real node: the successor was created with 224Mi, died within a second, was asked to have 583Mi while it was
+// down, and then stayed at 224Mi and died for the hour of the cool-down.
 func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.in.Policy.Evict = true
@@ -225,7 +230,8 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.look()
 	c.passes(2 * time.Second)
 	c.expectLimits("256Mi 100Mi 100Mi")
-	// The first has what it needs; the ledger holds no kill near the new limit, so the newest decision is to hold. The others die on.
+	// The first has what it needs; the ledger holds no kill near the new limit, so the newest decision is to hold. The
+	// others die on.
 	wish := c.in.Desired["app"]
 	wish.Recommendation.Decision, wish.Recommendation.Urgent = recommend.Hold, false
 	wish.Recommendation.Summary = "Hold: 5 samples over 1 min"
@@ -246,8 +252,9 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
-// Seen on a real node: two of three replicas were raised to 256Mi and then further, the third was down meanwhile. When it ran, the recommendation
-// was kept, because the others had it, and the third died at its old limit for the hour of the cool-down.
+// Seen on a real node: two of three replicas were raised to 256Mi and then further, the third was down meanwhile. When
+// it ran, the recommendation was kept, because the others had it, and the third died at its old limit for the hour of
+// the cool-down.
 func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 	for name, urgent := range map[string]bool{"while the kill asks for it": true, "and when it does not any more": false} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +280,8 @@ func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 	}
 }
 
-// Seen on a real node: the limit of one replica had been sent again as 257Mi, and its request waited for an hour below its use.
+// Seen on a real node: the limit of one replica had been sent again as 257Mi, and its request waited for an hour below
+// its use.
 func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 	c := newCluster(t, 3, recommend.Size{Request: 68 * mib, Limit: 256 * mib})
 	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 257*mib, 257*mib

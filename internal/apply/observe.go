@@ -22,8 +22,8 @@ import (
 const (
 	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say.
 	DefaultWatch = 10 * time.Minute
-	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted where that is
-	// allowed. The kubelet tries again every 30 s or so; VPA waits as long.
+	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
+	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
 	patience = 5 * time.Minute
 	// successorPatience is how long the successor of an evicted pod may take to become ready.
 	successorPatience = 10 * time.Minute
@@ -31,8 +31,9 @@ const (
 	storm = 2
 )
 
-// Observe compares what pods show with what was begun: it confirms, gives up, takes back. kills are those of the workload. It must be
-// called before sizes are recommended, because what it takes back stands instead of the recommendation ([State.Standing]).
+// Observe compares what pods show with what was begun: it confirms, gives up, takes back. kills are those of the
+// workload. It must be called before sizes are recommended, because what it takes back stands instead of the
+// recommendation ([State.Standing]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}}
 	for i := range in.Pods {
@@ -107,7 +108,9 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			return o.unproven(st, c), false
 		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
-		o.found(Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)))
+		o.found(
+			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
+		)
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -119,15 +122,20 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.At)+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
-		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.At))
+		o.giveUp(
+			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.At),
+		)
 	}
 	return false, false
 }
 
-// giveUp takes the resize out of the pod's spec again: a spec that says more than is in force misleads the scheduler, and people.
+// giveUp takes the resize out of the pod's spec again: a spec that says more than is in force misleads the scheduler,
+// and people.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Back = true
-	o.state.refuse(Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To})
+	o.state.refuse(
+		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
+	)
 	o.found(NotResized, st, "%s is rolled back: %s", changes(st.From, st.To), why)
 }
 
@@ -141,7 +149,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// foreign notes that somebody else changed what memfit had set. Two writers never come to rest, so one of them has to: memfit.
+// foreign notes that somebody else changed what memfit had set. Two writers never come to rest, so one of them has to:
+// memfit.
 func (o *observation) foreign(st *Step, pod *Pod) {
 	var now []string
 	for _, c := range pod.Containers {
@@ -153,9 +162,15 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 	if pod.Writer != "" {
 		who = "field manager " + pod.Writer
 	}
-	why := fmt.Sprintf("%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To), strings.Join(now, ", "))
+	why := fmt.Sprintf(
+		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
+		strings.Join(now, ", "),
+	)
 	o.state.ConflictingWriter = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
-	o.found(Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why, format.Time(o.state.ConflictingWriter.Until))
+	o.found(
+		Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
+		format.Time(o.state.ConflictingWriter.Until),
+	)
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -179,7 +194,10 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		return false
 	}
 	if waited := o.Now.Sub(st.At); waited >= successorPatience {
-		o.found(NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod, format.InWords(waited))
+		o.found(
+			NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
+			format.InWords(waited),
+		)
 		return true
 	}
 	return false
@@ -225,21 +243,24 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 		}
 		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
 		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
-			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not lowered again before %s",
+			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not "+
+				"lowered again before %s",
 				tried.Limit, name, before.Limit, why, format.Time(o.Now.Add(RevertHold)))})
 	}
 	o.state.Rollout = nil
 	return true
 }
 
-// killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from a kill in a pod that
-// still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill before the change that caused it.
+// killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from
+// a kill in a pod that still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill
+// before the change that caused it.
 func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 	e := o.state.Rollout
 	for _, k := range kills {
 		name := k.Container.Container
 		target := e.Targets[name].Limit
-		if later(k.Time, k.Seen).Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target || !lowers(e.Before[name].Limit, target) {
+		if later(k.Time, k.Seen).Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target ||
+			!lowers(e.Before[name].Limit, target) {
 			continue
 		}
 		died := "was OOM killed"
@@ -247,7 +268,9 @@ func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
 			died = "stalled"
 		}
 		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), format.Time(e.Began))
+			fmt.Sprintf(
+				"pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), format.Time(e.Began),
+			)
 	}
 	return Pod{}, ""
 }
@@ -267,7 +290,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice and give up.
+// restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice
+// and give up.
 func (o *observation) restartStorm() (Pod, string) {
 	for _, st := range o.state.Rollout.Steps {
 		pod := o.pods[st.UID]
@@ -275,7 +299,9 @@ func (o *observation) restartStorm() (Pod, string) {
 			continue
 		}
 		if n := pod.restarts() - st.Restarts; n >= storm {
-			return *pod, fmt.Sprintf("pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Confirmed)))
+			return *pod, fmt.Sprintf(
+				"pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Confirmed)),
+			)
 		}
 	}
 	return Pod{}, ""
@@ -299,7 +325,12 @@ func changes(from, to map[string]recommend.Size) string {
 		request := t.Request != 0 && t.Request != f.Request
 		switch {
 		case limit && request:
-			parts = append(parts, fmt.Sprintf("limit of container %s %s to %s (request %s to %s)", name, none(f.Limit), t.Limit, none(f.Request), t.Request))
+			parts = append(
+				parts,
+				fmt.Sprintf(
+					"limit of container %s %s to %s (request %s to %s)", name, none(f.Limit), t.Limit, none(f.Request), t.Request,
+				),
+			)
 		case limit:
 			parts = append(parts, fmt.Sprintf("limit of container %s %s to %s", name, none(f.Limit), t.Limit))
 		case request:

@@ -47,7 +47,8 @@ type Rollout struct {
 	Before  map[string]recommend.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"lowering,omitempty"`
-	// Completed is the number of pods that were changed and are done with: confirmed, and watched if the experiment lowers.
+	// Completed is the number of pods that were changed and are done with: confirmed, and watched if the experiment
+	// lowers.
 	Completed int `json:"passed,omitempty"`
 	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
 	Steps []Step `json:"steps,omitempty"`
@@ -63,8 +64,8 @@ type Step struct {
 	// From and To are sizes by container.
 	From map[string]recommend.Size `json:"from"`
 	To   map[string]recommend.Size `json:"to"`
-	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not at At, and
-	// Tries how often before: what is not in force is asked for again with another number.
+	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
+	// at At, and Tries how often before: what is not in force is asked for again with another number.
 	Last  map[string]recommend.Size `json:"last,omitempty"`
 	Sent  time.Time                 `json:"sent,omitzero"`
 	Tries int                       `json:"tries,omitempty"`
@@ -107,7 +108,8 @@ type ForeignWriter struct {
 const (
 	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
 	RevertHold = 7 * 24 * time.Hour
-	// refusalHold is how long the API server's or the kubelet's no stands, budgetHold a PodDisruptionBudget's: replicas come and go.
+	// refusalHold is how long the API server's or the kubelet's no stands, budgetHold a PodDisruptionBudget's: replicas
+	// come and go.
 	refusalHold = time.Hour
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
@@ -127,8 +129,8 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Override is the recommendation while a size that was rolled back must not come again: the restored size stands until the hold is over,
-// for new pods as well. A recommendation for more is left as it is.
+// Override is the recommendation while a size that was rolled back must not come again: the restored size stands until
+// the hold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
 	if rec.Size == (recommend.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
@@ -139,15 +141,16 @@ func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) reco
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Raise, true
 	}
-	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit, format.Time(r.At), r.Why,
+	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
+		format.Time(r.At), r.Why,
 		r.Restored.Limit, format.Time(r.At.Add(RevertHold)))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
 	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
 	return rec
 }
 
-// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is for people's eyes, and Budget
-// for an eviction that a PodDisruptionBudget does not allow now.
+// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is for people's
+// eyes, and Budget for an eviction that a PodDisruptionBudget does not allow now.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
 	if reason == v1alpha1.ReasonBudget {
@@ -158,7 +161,9 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 		return // drift keeps its own account
 	}
 	s.drop(a.UID)
-	s.refuse(Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes})
+	s.refuse(
+		Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes},
+	)
 }
 
 // Gone notes that the pod of an action does not exist any more, or is another one by now.
@@ -171,7 +176,9 @@ func (s *State) Gone(uid types.UID) {
 
 func (s *State) refuse(r Refusal) {
 	r.Until = stamp(r.Until)
-	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict })
+	s.Refusals = slices.DeleteFunc(
+		slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict },
+	)
 	s.Refusals = append(s.Refusals, r)
 	if extra := len(s.Refusals) - maxRefusals; extra > 0 {
 		s.Refusals = s.Refusals[extra:]
@@ -260,21 +267,25 @@ type plain State
 
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
-	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 && s.ConflictingWriter == nil &&
+	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
+		s.ConflictingWriter == nil &&
 		s.Restart == nil {
 		return []byte("null"), nil
 	}
 	return json.Marshal(encoded{version, plain(*s)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go on with it.
+// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go
+// on with it.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var e encoded
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
 	}
 	if e.Version > version {
-		return fmt.Errorf("the state of resizes was written by a newer memfit (version %d, this one knows %d)", e.Version, version)
+		return fmt.Errorf(
+			"the state of resizes was written by a newer memfit (version %d, this one knows %d)", e.Version, version,
+		)
 	}
 	*s = State(e.plain)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]

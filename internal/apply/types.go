@@ -47,16 +47,19 @@ type Container struct {
 	Name string
 	// Spec is what the pod asks for, Actual what the kubelet has put in force.
 	Spec, Actual recommend.Size
-	// InForce is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in force.
+	// InForce is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in
+	// force.
 	InForce  memory.Bytes
 	Restarts int32
 	// Started is when the running instance began; zero: none runs.
 	Started time.Time
-	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended and will not run again (an init container).
+	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
+	// and will not run again (an init container).
 	Brief, Done bool
 	// RSS is use now; 0: not measured.
 	RSS memory.Bytes
-	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or nobody knows.
+	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or
+	// nobody knows.
 	FrozenHeap, Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which not even a restart of the container changes.
 	Literal bool
@@ -105,7 +108,8 @@ type Input struct {
 type Action struct {
 	Pod string
 	UID types.UID
-	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to; 0 leaves a request or limit as it is.
+	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to; 0 leaves a request or limit as
+	// it is.
 	Evict bool
 	Sizes map[string]recommend.Size
 	// Restart: evicted for a fresh one of the same size.

@@ -17,8 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a text may become in memory. Go types are far larger than the least text that makes one: "{}," of three bytes is a container of
-// one KB. A usual pod becomes about twice its text, and no pod that an API server would store more than this.
+// What a text may become in memory. Go types are far larger than the least text that makes one: "{}," of three bytes is
+// a container of one KB. A usual pod becomes about twice its text, and no pod that an API server would store more than
+// this.
 const (
 	// MinDecoded may be taken by any text.
 	MinDecoded = 64 << 10
@@ -26,15 +27,16 @@ const (
 	DecodedPerByte = 8
 )
 
-// BoundsError says what of a text is beyond the bounds within which it is read at all. It is the sender's doing, not a failure.
+// BoundsError says what of a text is beyond the bounds within which it is read at all. It is the sender's doing, not a
+// failure.
 type BoundsError struct{ Field, Why string }
 
 func (e *BoundsError) Error() string { return strings.TrimPrefix(e.Field, ".") + ": " + e.Why }
 
 var errNotJSON = errors.New("it is no JSON")
 
-// Decode decodes a text the usual way. Before it does, it makes sure that nothing in it takes more than it should: no quantity that takes
-// minutes to read, nothing that becomes much larger in memory than it is.
+// Decode decodes a text the usual way. Before it does, it makes sure that nothing in it takes more than it should: no
+// quantity that takes minutes to read, nothing that becomes much larger in memory than it is.
 func Decode(text []byte, into any) error {
 	if err := Check(text, into); err != nil {
 		return err
@@ -42,7 +44,8 @@ func Decode(text []byte, into any) error {
 	return sigsjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
-// Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it does not say.
+// Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it
+// does not say.
 func Check(text []byte, into any) error {
 	c := checker{NewScanner(text)}
 	c.space()
@@ -61,7 +64,12 @@ type checker struct{ Scanner }
 // check looks at the value at the cursor and moves behind it.
 func (c *checker) check(s *shape) *BoundsError {
 	if c.Pay(s.size); c.left < 0 {
-		return &BoundsError{Why: fmt.Sprintf("it would take more than %d bytes of memory for each of its own: it has too many items that are nearly empty", DecodedPerByte)}
+		return &BoundsError{
+			Why: fmt.Sprintf(
+				"it would take more than %d bytes of memory for each of its own: it has too many items that are nearly empty",
+				DecodedPerByte,
+			),
+		}
 	}
 	start := byte(0)
 	if c.at < len(c.text) {

@@ -16,10 +16,12 @@ func NewScanner(text []byte) Scanner {
 	return Scanner{text: text, left: MinDecoded + DecodedPerByte*len(text)}
 }
 
-// Scanner walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does that.
+// Scanner walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does
+// that.
 //
-// Its methods expect the cursor before a value and leave it behind that value. Where the text is not as an API server writes it,
-// the cursor becomes Unsupported and stays so: no method moves it any more, and what they returned means nothing.
+// Its methods expect the cursor before a value and leave it behind that value. Where the text is not as an API server
+// writes it, the cursor becomes Unsupported and stays so: no method moves it any more, and what they returned means
+// nothing.
 type Scanner struct {
 	// Unsupported: the text is not as an API server writes it, and somebody else has to read it.
 	Unsupported bool
@@ -39,8 +41,8 @@ func (c *Scanner) Pay(bytes int) {
 	}
 }
 
-// Once notes that a member of an object was read. A second one of the same name is unsupported: which of them counts is a matter of the
-// decoder, and no API server writes one. Members that nobody reads may come as often as they like.
+// Once notes that a member of an object was read. A second one of the same name is unsupported: which of them counts is
+// a matter of the decoder, and no API server writes one. Members that nobody reads may come as often as they like.
 func (c *Scanner) Once(seen *uint32, member uint) {
 	if *seen&(1<<member) != 0 {
 		c.Unsupported = true
@@ -169,7 +171,8 @@ func (c *Scanner) Text() string {
 	return c.unescaped(value)
 }
 
-// unescaped decodes a string the usual way. It is apart from Text because what it decodes into would cost memory for every string.
+// unescaped decodes a string the usual way. It is apart from Text because what it decodes into would cost memory for
+// every string.
 func (c *Scanner) unescaped(value []byte) (s string) {
 	if json.UnmarshalCaseSensitivePreserveInts(value, &s) != nil {
 		c.Unsupported = true

@@ -52,7 +52,8 @@ type Container struct {
 
 // Policy is the owner's word.
 type Policy struct {
-	// MaxPerDay is the most restarts in 24 hours, MinReplicas the ready pods that must remain, Cooldown the least time between two.
+	// MaxPerDay is the most restarts in 24 hours, MinReplicas the ready pods that must remain, Cooldown the least time
+	// between two.
 	MaxPerDay, MinReplicas int
 	Cooldown               time.Duration
 }
@@ -91,9 +92,10 @@ type danger struct {
 	why     string
 }
 
-// guards are tried in this order; the first that refuses is the one its owner reads. Whether it is allowed at all comes first, then
-// whether it is known well enough, then whether it is time, then whether the others can bear it.
-var guards = []func(Input, danger) string{allowed, measuredRSS, measuredNow, fewToday, cooledDown, othersWell, enoughLeft}
+// guards are tried in this order; the first that refuses is the one its owner reads. Whether it is allowed at all comes
+// first, then whether it is known well enough, then whether it is time, then whether the others can bear it.
+var guards = []func(Input, danger) string{allowed, measuredRSS, measuredNow, fewToday, cooledDown, othersWell,
+	enoughLeft}
 
 // Decide names at most one pod: of those in danger, one that stands out among its replicas, else the fullest.
 func Decide(in Input) Decision {
@@ -126,13 +128,16 @@ func worst(in Input) (danger, bool) {
 		return danger{}, false
 	}
 	return slices.MinFunc(all, func(a, b danger) int {
-		return cmp.Or(boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.Pod.Name, b.Pod.Name))
+		return cmp.Or(
+			boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.Pod.Name, b.Pod.Name),
+		)
 	}), true
 }
 
 func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
 	d := danger{Pod: pod, Container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
-	if c.Limit == 0 || !d.outlier && (s.Confidence == memory.Low || s.Kind != signals.Climb && s.Kind != signals.StepRetention) {
+	if c.Limit == 0 || !d.outlier &&
+		(s.Confidence == memory.Low || s.Kind != signals.Climb && s.Kind != signals.StepRetention) {
 		return danger{}, false
 	}
 	soon := s.Kind == signals.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
@@ -141,14 +146,18 @@ func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
 	}
 	switch {
 	case d.outlier:
-		d.why = fmt.Sprintf("container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Use, d.share(), c.Limit)
+		d.why = fmt.Sprintf(
+			"container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Use, d.share(), c.Limit,
+		)
 	case s.Kind == signals.Climb:
 		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)
 		if s.TimeToLimit[1] > 0 {
 			d.why += fmt.Sprintf(", which it reaches in %s or later", s.TimeToLimit[0].Round(time.Second))
 		}
 	default:
-		d.why = fmt.Sprintf("container %s keeps what it took and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)
+		d.why = fmt.Sprintf(
+			"container %s keeps what it took and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit,
+		)
 	}
 	return d, true
 }

@@ -53,35 +53,110 @@ func TestDecide(t *testing.T) {
 		wantWhy, wantHeld  string // parts
 		wantNothingInSight bool
 	}{
-		"the fullest of two that climb":               {pods: []Pod{pod("a", 200), pod("b", 210)}, shape: climbs(time.Hour), wantPod: "b", wantWhy: "climbs and uses 210Mi, 82 % of its limit of 256Mi"},
-		"one that retains":                            {pods: []Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "keeps what it took"},
-		"three quarters are in danger":                {pods: []Pod{pod("a", 192), pod("b", 10)}, shape: retains, wantPod: "a", wantWhy: "75 %"},
-		"less is not":                                 {pods: []Pod{pod("a", 191), pod("b", 10)}, shape: retains, wantNothingInSight: true},
-		"unless the limit is minutes away":            {pods: []Pod{pod("a", 150), pod("b", 10)}, shape: climbs(10 * time.Minute), wantPod: "a", wantWhy: "reaches in 10m0s or later"},
-		"which says little at a low level":            {pods: []Pod{pod("a", 100), pod("b", 10)}, shape: climbs(10 * time.Minute), wantNothingInSight: true},
-		"the outlier goes before the fullest":         {pods: []Pod{pod("a", 200), pod("b", 240), pod("c", 30), pod("d", 30)}, shape: signals.Shape{Kind: signals.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a", wantWhy: "far above its replicas"},
-		"an outlier among flat ones":                  {pods: []Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)}, shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a", wantWhy: "200Mi"},
-		"an outlier far from its limit":               {pods: []Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)}, shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantNothingInSight: true},
-		"a cache that fills its cap is no leak":       {pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.FollowsLimit, Confidence: memory.High}, wantNothingInSight: true},
-		"a climb that is a guess":                     {pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.Climb, Confidence: memory.Low}, wantNothingInSight: true},
-		"without a limit nothing kills it":            {pods: []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].Limit = 0 }), pod("b", 10)}, shape: climbs(time.Hour), wantNothingInSight: true},
-		"a pod that is going already":                 {pods: []Pod{pod("a", 240, leaving), pod("b", 10)}, shape: climbs(time.Hour), wantNothingInSight: true},
-		"refused altogether":                          {pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), refused: "memfit.dev/pause", wantWhy: "climbs", wantHeld: "memfit.dev/pause"},
-		"an old reading":                              {pods: []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].At = now.Add(-3 * time.Minute) }), pod("b", 10)}, shape: climbs(time.Hour), wantHeld: "last measured at 2026-11-20T11:57:00Z"},
-		"a working set":                               {pods: []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].WorkingSetOnly = true }), pod("b", 10)}, shape: climbs(time.Hour), wantHeld: "page cache"},
-		"one per cool-down":                           {pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(59 * time.Minute)}, wantHeld: "pod old was restarted at 2026-11-20T11:01:00Z; the next one waits until 2026-11-20T12:01:00Z (sizing.disruption.cooldown is 1h0m0s)"},
-		"after the cool-down the next":                {pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(time.Hour)}, wantPod: "a"},
-		"three a day":                                 {pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(23 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)}, wantHeld: "3 pods were restarted in the last 24h, and drift.maxPerDay is 3"},
-		"yesterday does not count":                    {pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(25 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)}, wantPod: "a"},
-		"another one is not ready":                    {pods: []Pod{pod("a", 240), pod("b", 10, unready), pod("c", 10)}, shape: climbs(time.Hour), wantHeld: "pod b is not ready"},
-		"another one is leaving":                      {pods: []Pod{pod("a", 240), pod("b", 10, leaving), pod("c", 10)}, shape: climbs(time.Hour), wantHeld: "pod b is being deleted"},
-		"the only one":                                {pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), wantHeld: "0 ready pods would remain, and drift.minReplicas is 1"},
-		"the only one, where its owner takes the gap": {pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{MaxPerDay: 1}, wantPod: "a"},
-		"a zero policy restarts nothing":              {pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{}, wantHeld: "drift.maxPerDay is 0"},
-		"no pods":                                     {shape: climbs(time.Hour), wantNothingInSight: true},
+		"the fullest of two that climb": {
+			pods: []Pod{pod("a", 200), pod("b", 210)}, shape: climbs(time.Hour), wantPod: "b",
+			wantWhy: "climbs and uses 210Mi, 82 % of its limit of 256Mi",
+		},
+		"one that retains": {
+			pods: []Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "keeps what it took",
+		},
+		"three quarters are in danger": {
+			pods: []Pod{pod("a", 192), pod("b", 10)}, shape: retains, wantPod: "a", wantWhy: "75 %",
+		},
+		"less is not": {
+			pods: []Pod{pod("a", 191), pod("b", 10)}, shape: retains, wantNothingInSight: true,
+		},
+		"unless the limit is minutes away": {
+			pods: []Pod{pod("a", 150), pod("b", 10)}, shape: climbs(10 * time.Minute), wantPod: "a",
+			wantWhy: "reaches in 10m0s or later",
+		},
+		"which says little at a low level": {
+			pods: []Pod{pod("a", 100), pod("b", 10)}, shape: climbs(10 * time.Minute), wantNothingInSight: true,
+		},
+		"the outlier goes before the fullest": {
+			pods:  []Pod{pod("a", 200), pod("b", 240), pod("c", 30), pod("d", 30)},
+			shape: signals.Shape{Kind: signals.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
+			wantWhy: "far above its replicas",
+		},
+		"an outlier among flat ones": {
+			pods:  []Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)},
+			shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
+			wantWhy: "200Mi",
+		},
+		"an outlier far from its limit": {
+			pods:  []Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)},
+			shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantNothingInSight: true,
+		},
+		"a cache that fills its cap is no leak": {
+			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.FollowsLimit, Confidence: memory.High},
+			wantNothingInSight: true,
+		},
+		"a climb that is a guess": {
+			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.Climb, Confidence: memory.Low},
+			wantNothingInSight: true,
+		},
+		"without a limit nothing kills it": {
+			pods: []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].Limit = 0 }), pod("b", 10)}, shape: climbs(time.Hour),
+			wantNothingInSight: true,
+		},
+		"a pod that is going already": {
+			pods: []Pod{pod("a", 240, leaving), pod("b", 10)}, shape: climbs(time.Hour), wantNothingInSight: true,
+		},
+		"refused altogether": {
+			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), refused: "memfit.dev/pause", wantWhy: "climbs",
+			wantHeld: "memfit.dev/pause",
+		},
+		"an old reading": {
+			pods:  []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].At = now.Add(-3 * time.Minute) }), pod("b", 10)},
+			shape: climbs(time.Hour), wantHeld: "last measured at 2026-11-20T11:57:00Z",
+		},
+		"a working set": {
+			pods:  []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].WorkingSetOnly = true }), pod("b", 10)},
+			shape: climbs(time.Hour), wantHeld: "page cache",
+		},
+		"one per cool-down": {
+			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(59 * time.Minute)},
+			wantHeld: "pod old was restarted at 2026-11-20T11:01:00Z; the next one waits until 2026-11-20T12:01:00Z " +
+				"(sizing.disruption.cooldown is 1h0m0s)",
+		},
+		"after the cool-down the next": {
+			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(time.Hour)},
+			wantPod: "a",
+		},
+		"three a day": {
+			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour),
+			done:     []Restart{restarted(23 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)},
+			wantHeld: "3 pods were restarted in the last 24h, and drift.maxPerDay is 3",
+		},
+		"yesterday does not count": {
+			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour),
+			done: []Restart{restarted(25 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)}, wantPod: "a",
+		},
+		"another one is not ready": {
+			pods: []Pod{pod("a", 240), pod("b", 10, unready), pod("c", 10)}, shape: climbs(time.Hour),
+			wantHeld: "pod b is not ready",
+		},
+		"another one is leaving": {
+			pods: []Pod{pod("a", 240), pod("b", 10, leaving), pod("c", 10)}, shape: climbs(time.Hour),
+			wantHeld: "pod b is being deleted",
+		},
+		"the only one": {
+			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour),
+			wantHeld: "0 ready pods would remain, and drift.minReplicas is 1",
+		},
+		"the only one, where its owner takes the gap": {
+			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{MaxPerDay: 1}, wantPod: "a",
+		},
+		"a zero policy restarts nothing": {
+			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{}, wantHeld: "drift.maxPerDay is 0",
+		},
+		"no pods": {shape: climbs(time.Hour), wantNothingInSight: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Input{Pods: tc.pods, Shapes: map[string]signals.Shape{"app": tc.shape}, Policy: usual, Done: tc.done, Refused: tc.refused, Now: now}
+			in := Input{
+				Pods: tc.pods, Shapes: map[string]signals.Shape{"app": tc.shape}, Policy: usual, Done: tc.done, Refused: tc.refused,
+				Now: now,
+			}
 			if tc.policy != nil {
 				in.Policy = *tc.policy
 			}

@@ -13,12 +13,12 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// stateBudget is what reading the stored restarts, and writing them twice, may take: 100 are kept, and each takes 64 bytes in memory for the three
-// that spell it ("{},"), some 90 when it is written, and both in several copies.
+// stateBudget is what reading the stored restarts, and writing them twice, may take: 100 are kept, and each takes 64
+// bytes in memory for the three that spell it ("{},"), some 90 when it is written, and both in several copies.
 var stateBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: time.Second}
 
-// FuzzState: whatever a checkpoint holds, it is refused, or read within the budget and back as it was written; noting one restart more does not
-// make it grow without bound, and undoing it leaves no trace.
+// FuzzState: whatever a checkpoint holds, it is refused, or read within the budget and back as it was written; noting
+// one restart more does not make it grow without bound, and undoing it leaves no trace.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`))
 	f.Add([]byte(`{"v":2,"restarts":[]}`))

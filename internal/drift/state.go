@@ -61,7 +61,8 @@ func (s *State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encoded{version, s.restarts})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was done must not do more.
+// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was done must not do
+// more.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var e encoded
 	if err := json.Unmarshal(data, &e); err != nil {

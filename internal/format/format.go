@@ -62,7 +62,8 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// About is [Count] for large numbers of which nobody needs the last digits: "412 samples", "41k samples", "3.2M samples".
+// About is [Count] for large numbers of which nobody needs the last digits: "412 samples", "41k samples", "3.2M
+// samples".
 func About(n int64, noun string) string {
 	switch {
 	case n >= 10_000_000:

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message says how long ago something was.
+// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message says how long ago
+// something was.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // TimeOfDay is the same, without the date where that is within a day of now: "14:03:12Z".

@@ -20,7 +20,10 @@ func TestChanges(t *testing.T) {
 	}
 	index := func(generation int64, uid, app string) *profile.Index {
 		return profile.NewIndex([]profile.Named{
-			named(KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)}, &v1alpha1.MemoryProfileSpec{Selector: choosing(app)}),
+			named(
+				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
+				&v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
+			),
 			named(KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{}),
 		})
 	}

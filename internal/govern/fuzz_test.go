@@ -16,8 +16,8 @@ import (
 // nameBudget is what naming a record may take.
 var nameBudget = budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}
 
-// FuzzRecordName: whatever an owner reference made of a workload, its record has a name that the API server takes, and no other workload has the
-// same. Names of kinds that memfit reads can be read back.
+// FuzzRecordName: whatever an owner reference made of a workload, its record has a name that the API server takes, and
+// no other workload has the same. Names of kinds that memfit reads can be read back.
 func FuzzRecordName(f *testing.F) {
 	f.Add("apps/v1", "Deployment", "web", "apps/v1", "deployment", "web")
 	f.Add("argoproj.io/v1", "Rollout", "web", "argoproj.io/v1", "RollOut", "web")
@@ -40,7 +40,8 @@ func FuzzRecordName(f *testing.F) {
 		if record == other && (groupOf(one) != groupOf(two) || one.Kind != two.Kind || one.Name != two.Name) {
 			t.Errorf("%+v and %+v share the record %s", one, two, record)
 		}
-		if read, ok := WorkloadNamed("shop", record); ok && (groupOf(read) != groupOf(one) || read.Kind != one.Kind || read.Name != one.Name) {
+		if read, ok := WorkloadNamed("shop", record); ok &&
+			(groupOf(read) != groupOf(one) || read.Kind != one.Kind || read.Name != one.Name) {
 			t.Errorf("the record %s of %+v reads as that of %+v", record, one, read)
 		}
 	})

@@ -31,14 +31,14 @@ type Governor struct {
 	built chan struct{}
 }
 
-// New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for owners that
-// the cache does not have yet, which happens to the first pod of a new workload; nil: never.
+// New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for
+// owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
 func New(cached, live client.Reader) *Governor {
 	return &Governor{reader: cached, owners: owners.Resolver{Reader: cached, Live: live}, built: make(chan struct{})}
 }
 
-// Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods would be
-// reported as missed for ever. Call it before anything else.
+// Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods
+// would be reported as missed for ever. Call it before anything else.
 func (g *Governor) Without(namespaces ...string) *Governor {
 	g.excluded = map[string]bool{}
 	for _, name := range namespaces {
@@ -47,8 +47,8 @@ func (g *Governor) Without(namespaces ...string) *Governor {
 	return g
 }
 
-// At names memfit's own namespace. The annotation memfit.dev/pause on it is the switch that stops every change in the cluster at once.
-// Call it before anything else.
+// At names memfit's own namespace. The annotation memfit.dev/pause on it is the switch that stops every change in the
+// cluster at once. Call it before anything else.
 func (g *Governor) At(home string) *Governor {
 	g.home = home
 	return g
@@ -62,17 +62,19 @@ type Resolution struct {
 	profile.Decision
 	// Owner is the pod's workload: its topmost controller, or the pod itself.
 	owners.Owner
-	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own namespace, which
-	// pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
+	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own
+	// namespace, which pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
 	Paused string
 }
 
-// Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody governs the pod;
-// with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
+// Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody
+// governs the pod; with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
 func (g *Governor) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := g.owners.Owner(ctx, pod)
 	if err != nil {
-		return Resolution{Owner: owner}, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
+		return Resolution{Owner: owner}, fmt.Errorf(
+			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err,
+		)
 	}
 	if why := g.outOfReach(pod); why != "" {
 		return Resolution{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
@@ -173,11 +175,14 @@ func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpe
 // spare are objects to read the cache's into. What leaves, a namespace's annotations, is the cache's own.
 var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
 
-// namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted in by it.
+// namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted
+// in by it.
 func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
 	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
 	defer spare.Put(ns)
-	*ns = metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind}}
+	*ns = metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind},
+	}
 	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading namespace %s: %w", name, err)

@@ -33,9 +33,13 @@ func TestRule(t *testing.T) {
 	set := build.ReplicaSet(deployment, "abc")
 	set.UID = "set"
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		build.Namespace("shop"), build.Namespace("paused", v1alpha1.PauseAnnotation, "true", v1alpha1.ProfileAnnotation, "everything"),
+		build.Namespace("shop"),
+		build.Namespace("paused", v1alpha1.PauseAnnotation, "true", v1alpha1.ProfileAnnotation, "everything"),
 		deployment, set,
-		build.Profile("shop", "web", v1alpha1.RuntimeNodeJS), build.ClusterProfile("everything", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} }),
+		build.Profile("shop", "web", v1alpha1.RuntimeNodeJS),
+		build.ClusterProfile(
+			"everything", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} },
+		),
 	).Build()
 	governor := govern.New(reader, nil).Without("kube-system")
 	select {
@@ -55,14 +59,35 @@ func TestRule(t *testing.T) {
 		problem profile.Problem
 		paused  bool
 	}{
-		"by its own annotation":          {pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj(), want: "MemoryProfile shop/web", record: "pod-web"},
-		"by its Deployment's, paused":    {pod: build.Pod("shop", "api-abc-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj(), want: "MemoryProfile shop/web", record: "deployment-api", paused: true},
-		"by a selector for everything":   {pod: build.Pod("shop", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other"},
-		"in a namespace nobody has seen": {pod: build.Pod("new", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other"},
-		"by its namespace, paused":       {pod: build.Pod("paused", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other", paused: true},
-		"in an excluded namespace":       {pod: build.Pod("kube-system", "dns").Annotate(v1alpha1.ProfileAnnotation, "everything").Obj(), record: "pod-dns", problem: profile.OptedOut},
-		"a static pod":                   {pod: build.Pod("shop", "proxy").OwnedBy(build.Namespace("node-1"), "v1", "Node").Obj(), record: "pod-proxy", problem: profile.OptedOut},
-		"of a profile that is not there": {pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj(), record: "pod-web", problem: profile.NotFound},
+		"by its own annotation": {
+			pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "web").Obj(), want: "MemoryProfile shop/web",
+			record: "pod-web",
+		},
+		"by its Deployment's, paused": {
+			pod: build.Pod("shop", "api-abc-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj(), want: "MemoryProfile shop/web",
+			record: "deployment-api", paused: true,
+		},
+		"by a selector for everything": {
+			pod: build.Pod("shop", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other",
+		},
+		"in a namespace nobody has seen": {
+			pod: build.Pod("new", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other",
+		},
+		"by its namespace, paused": {
+			pod: build.Pod("paused", "other").Obj(), want: "ClusterMemoryProfile everything", record: "pod-other", paused: true,
+		},
+		"in an excluded namespace": {
+			pod: build.Pod("kube-system", "dns").Annotate(v1alpha1.ProfileAnnotation, "everything").Obj(), record: "pod-dns",
+			problem: profile.OptedOut,
+		},
+		"a static pod": {
+			pod: build.Pod("shop", "proxy").OwnedBy(build.Namespace("node-1"), "v1", "Node").Obj(), record: "pod-proxy",
+			problem: profile.OptedOut,
+		},
+		"of a profile that is not there": {
+			pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj(), record: "pod-web",
+			problem: profile.NotFound,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ruling, err := governor.Resolve(t.Context(), tc.pod)
@@ -74,7 +99,10 @@ func TestRule(t *testing.T) {
 				got = ruling.Profile.String()
 			}
 			if got != tc.want || ruling.Problem != tc.problem || (ruling.Paused != "") != tc.paused {
-				t.Errorf("governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused != "", tc.want, tc.problem, tc.paused)
+				t.Errorf(
+					"governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused != "", tc.want,
+					tc.problem, tc.paused,
+				)
 			}
 			if name := govern.RecordName(ruling.Ref); name != tc.record {
 				t.Errorf("recorded as %s, want %s", name, tc.record)
@@ -127,14 +155,17 @@ func TestRecordNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"rollout.argoproj.io-web", "job.batch.volcano.sh-train", "cloneset.apps.kruise.io-web", "node-1", "deployment-", "deployment", "",
+		"rollout.argoproj.io-web", "job.batch.volcano.sh-train", "cloneset.apps.kruise.io-web", "node-1", "deployment-",
+		"deployment", "",
 		govern.RecordName(memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Name: long}),
 	} {
 		if got, found := govern.WorkloadNamed("shop", name); found {
 			t.Errorf("%q is read as %s; it is of no kind that memfit reads, or may end in a hash", name, got)
 		}
 	}
-	if name := govern.RecordName(memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"}); name != "rollout.argoproj.io-web" {
+	if name := govern.RecordName(
+		memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"},
+	); name != "rollout.argoproj.io-web" {
 		t.Errorf("a Rollout is recorded as %s, want rollout.argoproj.io-web", name)
 	}
 }

@@ -18,16 +18,17 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// InformerReader is a reader of a cache that goes straight to the informer for what each new pod of a cluster asks: metadata of owners and
-// namespaces, and recommendations. The cache itself looks up scheme, kind and informer at every read and copies by reflection. What it
-// returns is the cache's own: only read it.
+// InformerReader is a reader of a cache that goes straight to the informer for what each new pod of a cluster asks:
+// metadata of owners and namespaces, and recommendations. The cache itself looks up scheme, kind and informer at every
+// read and copies by reflection. What it returns is the cache's own: only read it.
 type InformerReader struct {
 	client.Reader
 	metadata        map[metav1.TypeMeta]*store
 	recommendations *store
 }
 
-// NewInformerReader reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the webhook do not need anyway.
+// NewInformerReader reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the
+// webhook do not need anyway.
 func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, error) {
 	s := &InformerReader{Reader: c, metadata: map[metav1.TypeMeta]*store{}}
 	var err error
@@ -43,7 +44,9 @@ func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, err
 }
 
 // Get reads from a store, or from the cache while that is not filled yet.
-func (s *InformerReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (s *InformerReader) Get(
+	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
+) error {
 	switch into := into.(type) {
 	case *metav1.PartialObjectMetadata:
 		if found, ok := s.metadata[into.TypeMeta].find(key); ok {

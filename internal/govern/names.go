@@ -21,10 +21,11 @@ import (
 // maxName is the longest name the API server takes for a custom resource.
 const maxName = 253
 
-// RecordName is the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds that Kubernetes does
-// not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a record. Names that would
-// be too long end in a hash of the whole, so that two long names stay two; so do kinds of which another spelling has the same letters
-// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference.
+// RecordName is the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds that
+// Kubernetes does not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a
+// record. Names that would be too long end in a hash of the whole, so that two long names stay two; so do kinds of
+// which another spelling has the same letters ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any
+// kind into an owner reference.
 func RecordName(w memory.WorkloadRef) string {
 	group := workloadkind.Group(w.APIVersion)
 	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
@@ -45,7 +46,9 @@ func RecordName(w memory.WorkloadRef) string {
 
 // ships: the kind is one of those that memfit reads, which Kubernetes ships.
 func ships(group, kind string) bool {
-	return slices.ContainsFunc(recorded(), func(gvk schema.GroupVersionKind) bool { return gvk.Group == group && gvk.Kind == kind })
+	return slices.ContainsFunc(
+		recorded(), func(gvk schema.GroupVersionKind) bool { return gvk.Group == group && gvk.Kind == kind },
+	)
 }
 
 // title: one capital at the start and none after it. Of all spellings with the same letters, only one is like that.
@@ -59,7 +62,8 @@ func title(kind string) bool {
 	return kind != ""
 }
 
-// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is no kind that Kubernetes ships.
+// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is no kind that
+// Kubernetes ships.
 func hashedName(group string, w memory.WorkloadRef) string {
 	whole, kind := group, strings.ToLower(w.Kind)
 	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {
@@ -76,8 +80,8 @@ func hashedName(group string, w memory.WorkloadRef) string {
 	return name + hex.EncodeToString(sum[:8])
 }
 
-// WorkloadNamed is the workload whose record has a name, for kinds that memfit reads: the inverse of [RecordName]. Long names, in which a
-// hash may stand for the rest, are nobody's.
+// WorkloadNamed is the workload whose record has a name, for kinds that memfit reads: the inverse of [RecordName]. Long
+// names, in which a hash may stand for the rest, are nobody's.
 func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
 	kind, workload, found := strings.Cut(name, "-")
 	if !found || workload == "" || len(name) > maxInverted {
@@ -85,7 +89,9 @@ func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
 	}
 	for _, gvk := range recorded() {
 		if strings.ToLower(gvk.Kind) == kind {
-			return memory.WorkloadRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace, Name: workload}, true
+			return memory.WorkloadRef{
+				APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace, Name: workload,
+			}, true
 		}
 	}
 	return memory.WorkloadRef{}, false

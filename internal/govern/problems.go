@@ -11,15 +11,15 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Problems are the workloads that ask for a profile and cannot have it, with what to mend. Safe for concurrent use; the zero
-// value is empty.
+// Problems are the workloads that ask for a profile and cannot have it, with what to mend. Safe for concurrent use; the
+// zero value is empty.
 type Problems struct {
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]problem
 }
 
-// problem is why nobody governs a workload. Profiles are told of it by their names as values: the text is partly what the workload's owner
-// wrote, and must not be able to name one.
+// problem is why nobody governs a workload. Profiles are told of it by their names as values: the text is partly what
+// the workload's owner wrote, and must not be able to name one.
 type problem struct {
 	why    string
 	claims []ProfileKey
@@ -30,8 +30,8 @@ func KeyOf(n *profile.Named) ProfileKey {
 	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
 }
 
-// Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is news, and for which
-// profiles: those that claim the workload, or did.
+// Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is
+// news, and for which profiles: those that claim the workload, or did.
 func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Named) (news bool, concerned []ProfileKey) {
 	now := problem{why: why}
 	for _, n := range claims {

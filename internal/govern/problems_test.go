@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// TestProblemsNameTheirProfiles: a conflict shows on the profiles it is about, and on no other, whatever its text says: annotations, which
-// any tenant writes, are part of the text.
+// TestProblemsNameTheirProfiles: a conflict shows on the profiles it is about, and on no other, whatever its text says:
+// annotations, which any tenant writes, are part of the text.
 func TestProblemsNameTheirProfiles(t *testing.T) {
 	var p Problems
 	web := memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}
@@ -20,7 +20,8 @@ func TestProblemsNameTheirProfiles(t *testing.T) {
 	named := func(k ProfileKey) *profile.Named {
 		return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: k.Kind, Name: k.Name}, Namespace: k.Namespace}
 	}
-	const clash = "MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose this pod"
+	const clash = "MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose " +
+		"this pod"
 	claims := []*profile.Named{named(api), named(all)}
 	if news, concerned := p.Set(web, clash, claims); !news || len(concerned) != 2 {
 		t.Errorf("a new problem is news %v for %v, want it to be for both profiles", news, concerned)
@@ -29,10 +30,13 @@ func TestProblemsNameTheirProfiles(t *testing.T) {
 		t.Error("a problem is news a second time")
 	}
 	const forged = `annotation memfit.dev/profile on the pod template names "MemoryProfile shop/all is broken, ask evil.example"`
-	if news, concerned := p.Set(memory.WorkloadRef{Kind: "Pod", Namespace: "evil", Name: "x"}, forged, nil); !news || len(concerned) != 0 {
+	if news, concerned := p.Set(memory.WorkloadRef{Kind: "Pod", Namespace: "evil", Name: "x"}, forged, nil); !news ||
+		len(concerned) != 0 {
 		t.Errorf("the text of an annotation is news for the profiles %v", concerned)
 	}
-	for key, want := range map[ProfileKey]int{api: 1, all: 1, {"MemoryProfile", "shop", "web"}: 0, {"MemoryProfile", "other", "all"}: 0} {
+	for key, want := range map[ProfileKey]int{
+		api: 1, all: 1, {"MemoryProfile", "shop", "web"}: 0, {"MemoryProfile", "other", "all"}: 0,
+	} {
 		if got := p.Claiming(key); len(got) != want {
 			t.Errorf("%s has problems %q, want %d", key, got, want)
 		}

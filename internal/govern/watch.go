@@ -24,8 +24,8 @@ import (
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// Watcher keeps a [Governor] current. It is a manager Runnable that runs on every replica, leader or not: all of them serve
-// the webhook.
+// Watcher keeps a [Governor] current. It is a manager Runnable that runs on every replica, leader or not: all of them
+// serve the webhook.
 type Watcher struct {
 	Governor *Governor
 	Cache    cache.Cache
@@ -76,13 +76,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// restPerProfile is how long profiles rest after they were read, for each of them: reading takes some 5 us each, so that somebody who edits
-// one in a loop gets at most a fifth of a processor for it. It is no fixed time because `kubectl apply` sends profiles and the workloads that
-// name them within milliseconds, and a pod that is made while profiles rest goes without its settings: with 200 ms two of three did.
+// restPerProfile is how long profiles rest after they were read, for each of them: reading takes some 5 us each, so
+// that somebody who edits one in a loop gets at most a fifth of a processor for it. It is no fixed time because
+// `kubectl apply` sends profiles and the workloads that name them within milliseconds, and a pod that is made while
+// profiles rest goes without its settings: with 200 ms two of three did.
 const restPerProfile = 20 * time.Microsecond
 
-// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without what they should get.
-// Once they are, they stay: a leader that starts to watch pods still answers for them.
+// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without what they
+// should get. Once they are, they stay: a leader that starts to watch pods still answers for them.
 func (w *Watcher) Ready(req *http.Request) error {
 	if w.ready.Load() {
 		return nil
@@ -115,13 +116,14 @@ func (w *Watcher) rebuild(ctx context.Context) int {
 	return profiles
 }
 
-// Informers are the objects a Governor reads besides profiles, metadata only. Asking the cache for them before it starts makes
-// readiness wait for them, so that the first pod is not judged by an empty cache.
+// Informers are the objects a Governor reads besides profiles, metadata only. Asking the cache for them before it
+// starts makes readiness wait for them, so that the first pod is not judged by an empty cache.
 func Informers() []client.Object {
 	return append(owners.Objects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))
 }
 
-// onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many, change nothing here.
+// onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many,
+// change nothing here.
 func onSpecChange(f func()) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { f() },

@@ -37,8 +37,8 @@ func sameVariable(a, b corev1.EnvVar) bool {
 	return a.Name == b.Name && a.Value == b.Value && a.ValueFrom == b.ValueFrom
 }
 
-// Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying once.
-// It writes env, resources and resizePolicy of the containers it manages, and the memfit.dev/injected annotation.
+// Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying
+// once. It writes env, resources and resizePolicy of the containers it manages, and the memfit.dev/injected annotation.
 func (p Plan) Apply(pod *corev1.Pod) {
 	if pod == nil {
 		return
@@ -69,7 +69,8 @@ type Edit struct {
 	Memory *Size
 }
 
-// Edit is what [Plan.Apply] writes into a container, for those who write a patch instead. Nothing when the plan leaves it alone.
+// Edit is what [Plan.Apply] writes into a container, for those who write a patch instead. Nothing when the plan leaves
+// it alone.
 func (p Plan) Edit(container string) Edit {
 	c := p.of(container)
 	if c == nil {
@@ -82,7 +83,8 @@ func (p Plan) Edit(container string) Edit {
 	return e
 }
 
-// Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it stays.
+// Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it
+// stays.
 func (p Plan) Annotation() (text string, changes bool) { return p.annotation, p.annotated }
 
 func (c *containerPlan) apply(have *corev1.Container) {

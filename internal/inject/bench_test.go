@@ -19,11 +19,19 @@ func meshPod() Input {
 		Containers: []v1alpha1.ContainerPolicy{{Name: "gows", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}},
 	})
 	for i := range 20 {
-		in.Pod.Spec.Containers[0].Env = append(in.Pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "VARIABLE_" + string(rune('A'+i)), Value: "https://service.example.test:8080/path"})
+		in.Pod.Spec.Containers[0].Env = append(
+			in.Pod.Spec.Containers[0].Env,
+			corev1.EnvVar{Name: "VARIABLE_" + string(rune('A'+i)), Value: "https://service.example.test:8080/path"},
+		)
 	}
-	in.Pod.Spec.Containers[0].Env = append(in.Pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--require ./trace.js"})
+	in.Pod.Spec.Containers[0].Env = append(
+		in.Pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--require ./trace.js"},
+	)
 	in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{
-		Name: "gows", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}},
+		Name: "gows",
+		Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
+		},
 	})
 	return in
 }

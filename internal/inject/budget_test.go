@@ -20,12 +20,14 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// planBudget is what a plan may take, per byte of the pod as JSON. The webhook has 2 s, and etcd takes pods of up to 1.5 MiB.
+// planBudget is what a plan may take, per byte of the pod as JSON. The webhook has 2 s, and etcd takes pods of up to
+// 1.5 MiB.
 var planBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: time.Second}
 
 const largest = 3 << 19 // 1.5 MiB
 
-// hostile are pods of about 1.5 MiB, or records that anybody can write, each of which once took seconds, minutes or gigabytes.
+// hostile are pods of about 1.5 MiB, or records that anybody can write, each of which once took seconds, minutes or
+// gigabytes.
 func hostile() map[string]*corev1.Pod {
 	repeated := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 	pod := func(record string, change func(*corev1.Pod, *corev1.Container)) *corev1.Pod {
@@ -48,11 +50,15 @@ func hostile() map[string]*corev1.Pod {
 		names = append(names, "VARIABLE_"+strconv.Itoa(i))
 	}
 	return map[string]*corev1.Pod{
-		"limit":              pod(`{"limit":"1e-999999999"}`, nothing),
-		"limit of a pod":     pod(`{"limit":"the pod's 1e999999999 (x)"}`, nothing),
-		"size":               pod(`{"size":{"limit":"512Mi","wasLimit":"1e-999999999","request":"","wasRequest":"9e-999999999"}}`, nothing),
-		"taken":              pod(`{"taken":[`+strings.Join(taken, ",")+`]}`, nothing),
-		"words":              pod(`{"set":{"NODE_OPTIONS":"`+repeated("a ", 100<<10)+`b"}}`, options(repeated("a ", largest))),
+		"limit":          pod(`{"limit":"1e-999999999"}`, nothing),
+		"limit of a pod": pod(`{"limit":"the pod's 1e999999999 (x)"}`, nothing),
+		"size": pod(
+			`{"size":{"limit":"512Mi","wasLimit":"1e-999999999","request":"","wasRequest":"9e-999999999"}}`, nothing,
+		),
+		"taken": pod(`{"taken":[`+strings.Join(taken, ",")+`]}`, nothing),
+		"words": pod(
+			`{"set":{"NODE_OPTIONS":"`+repeated("a ", 100<<10)+`b"}}`, options(repeated("a ", largest)),
+		),
 		"letters":            pod(`{"set":{"NODE_OPTIONS":"`+repeated("a", 100<<10)+`b"}}`, options(repeated("a", largest))),
 		"quotes":             pod("", options(repeated(`"\" `, largest))),
 		"flags":              pod("", options(repeated("--max_old ", largest))),
@@ -68,7 +74,9 @@ func hostile() map[string]*corev1.Pod {
 				c.Env = append(c.Env, corev1.EnvVar{})
 			}
 		}),
-		"command": pod("", func(_ *corev1.Pod, c *corev1.Container) { c.Command = []string{"sh", "-c", repeated("a ", largest)} }),
+		"command": pod(
+			"", func(_ *corev1.Pod, c *corev1.Container) { c.Command = []string{"sh", "-c", repeated("a ", largest)} },
+		),
 		"arguments": pod("", func(_ *corev1.Pod, c *corev1.Container) {
 			for range largest / 4 {
 				c.Args = append(c.Args, "a")
@@ -77,8 +85,9 @@ func hostile() map[string]*corev1.Pod {
 		"volumes and mounts": pod("", func(p *corev1.Pod, c *corev1.Container) {
 			size := resource.MustParse("1")
 			for i := range 10_000 {
-				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: strconv.Itoa(i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-					Medium: corev1.StorageMediumMemory, SizeLimit: &size}}})
+				p.Spec.Volumes = append(p.Spec.Volumes,
+					corev1.Volume{Name: strconv.Itoa(i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+						Medium: corev1.StorageMediumMemory, SizeLimit: &size}}})
 			}
 			for i := range 40_000 {
 				c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: strconv.Itoa(10_000 + i)})
@@ -91,22 +100,34 @@ func hostile() map[string]*corev1.Pod {
 		}),
 		"many containers and volumes": pod("", func(p *corev1.Pod, _ *corev1.Container) {
 			for i := range maxContainers - 1 {
-				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "c" + strconv.Itoa(i), Command: []string{"node"}})
+				p.Spec.Containers = append(
+					p.Spec.Containers, corev1.Container{Name: "c" + strconv.Itoa(i), Command: []string{"node"}},
+				)
 			}
 			for i := range 15_000 {
-				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: strconv.Itoa(i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-					Medium: corev1.StorageMediumMemory}}})
+				p.Spec.Volumes = append(p.Spec.Volumes,
+					corev1.Volume{Name: strconv.Itoa(i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+						Medium: corev1.StorageMediumMemory}}})
 			}
 		}),
 		"a ConfigMap named often": pod("", func(_ *corev1.Pod, c *corev1.Container) {
 			for range 20_000 {
-				c.EnvFrom = append(c.EnvFrom, corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "large"}}})
+				c.EnvFrom = append(
+					c.EnvFrom,
+					corev1.EnvFromSource{
+						ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "large"}},
+					},
+				)
 			}
 		}),
 		"long names": pod("", func(_ *corev1.Pod, c *corev1.Container) {
 			long := repeated("a", largest/2)
-			c.Env = []corev1.EnvVar{{Name: "NODE_OPTIONS", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: long}}}}
-			c.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: long}}}}
+			c.Env = []corev1.EnvVar{
+				{Name: "NODE_OPTIONS", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: long}}},
+			}
+			c.EnvFrom = []corev1.EnvFromSource{
+				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: long}}},
+			}
 		}),
 		"record of the largest size": pod(`{"set":{`+repeated(`"a":"",`, annotationsMax-100)+`"b":""}}`, nothing),
 		"record beyond":              pod(`{"limit":"`+repeated("1", largest)+`"}`, nothing),
@@ -116,7 +137,10 @@ func hostile() map[string]*corev1.Pod {
 // TestPlansOfHostilePodsAreBounded: what the webhook and the controllers ask about each pod.
 func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 	spec := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}}
-	spec.Tuning = v1alpha1.TuningSpec{HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"--max-old-space-size"}}
+	spec.Tuning = v1alpha1.TuningSpec{
+		HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace,
+		Replace: []v1alpha1.Setting{"--max-old-space-size"},
+	}
 	n := &profile.Named{Spec: &spec}
 	var keys []string
 	for i := range 20_000 {
@@ -128,13 +152,17 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Pod: pod, Profile: n, Live: live, Sizes: map[string]Size{"app": {Limit: memory.GiB}}, ConfigMapKeys: map[string][]string{"large": keys}}
+		in := Input{
+			Pod: pod, Profile: n, Live: live, Sizes: map[string]Size{"app": {Limit: memory.GiB}},
+			ConfigMapKeys: map[string][]string{"large": keys},
+		}
 		t.Run(name, func(t *testing.T) {
 			for what, f := range map[string]func(){
 				"MakePlan": func() {
 					p := MakePlan(in)
 					p.Apply(pod.DeepCopy())
-					if texts := fmt.Sprint(p.Warnings(), p.Settings(), p.Skipped()); len(texts) > 64<<10 && p.Refused() == "" && name[:4] != "many" {
+					if texts := fmt.Sprint(p.Warnings(), p.Settings(), p.Skipped()); len(texts) > 64<<10 && p.Refused() == "" &&
+						name[:4] != "many" {
 						t.Errorf("%d bytes of reasons: %.300s", len(texts), texts)
 					}
 				},
@@ -146,10 +174,13 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	if why := MakePlan(Input{Pod: hostile()["containers"], Profile: n}).Refused(); !strings.Contains(why, "20001 containers") {
+	if why := MakePlan(
+		Input{Pod: hostile()["containers"], Profile: n},
+	).Refused(); !strings.Contains(why, "20001 containers") {
 		t.Errorf("a pod of 20,001 containers: %q", why)
 	}
-	if state, why := Compare(hostile()["containers"], n, nil); state != Skipped || !strings.Contains(why, "20001 containers") {
+	if state, why := Compare(hostile()["containers"], n, nil); state != Skipped ||
+		!strings.Contains(why, "20001 containers") {
 		t.Errorf("a pod of 20,001 containers is %s: %s", state, why)
 	}
 }
@@ -160,7 +191,8 @@ func TestIndexWords(t *testing.T) {
 		value, words string
 		start        int
 	}{
-		{"a b", "a", 0}, {"xa a", "a", 3}, {"aa aab aa", "aa", 0}, {"aab aa", "aa", 4}, {"b\ta\nc", "a", 2}, {"aba abab ab", "ab", 9},
+		{"a b", "a", 0}, {"xa a", "a", 3}, {"aa aab aa", "aa", 0}, {"aab aa", "aa", 4}, {"b\ta\nc", "a", 2},
+		{"aba abab ab", "ab", 9},
 		{strings.Repeat("a ", 3) + "b", "a b", 4},
 		{"a", "a b", -1}, {"ab", "a", -1}, {"", "a", -1}, {"aaaa", "aa", -1},
 	} {

@@ -32,7 +32,8 @@ const (
 )
 
 // Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
-// recommendation's business, and a resizePolicy cannot change any more. Live is what the webhook knows of the live heap, too.
+// recommendation's business, and a resizePolicy cannot change any more. Live is what the webhook knows of the live
+// heap, too.
 func Compare(pod *corev1.Pod, n *profile.Named, live map[string]Live) (State, string) {
 	p := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
 	if p.refused != "" {

@@ -27,7 +27,12 @@ func nodePod(limit string, spec v1alpha1.MemoryProfileSpec, env ...corev1.EnvVar
 	if limit != "" {
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
 	}
-	return Input{Pod: pod, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec}}
+	return Input{
+		Pod: pod,
+		Profile: &profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,
+		},
+	}
 }
 
 func TestCompare(t *testing.T) {
@@ -44,7 +49,9 @@ func TestCompare(t *testing.T) {
 		return in
 	}
 	withSettings := func(in Input, keys map[string][]string) Input {
-		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+		}
 		in.ConfigMapKeys = keys
 		return in
 	}
@@ -55,19 +62,60 @@ func TestCompare(t *testing.T) {
 		wantState State
 		wantWhy   string
 	}{
-		"injected":                        {in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)"},
-		"injected knowing its ConfigMap":  {in: injected(withSettings(nodePod("512Mi", mode("")), map[string][]string{"settings": {"PORT"}})), wantState: UpToDate, wantWhy: "all settings are in place (1)"},
-		"injected not knowing it":         {in: injected(withSettings(nodePod("512Mi", mode("")), nil)), wantState: Skipped, wantWhy: "may come from ConfigMap settings"},
-		"created before the profile":      {in: nodePod("512Mi", mode("")), wantState: Missed, wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app"},
-		"resized since":                   {in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale, wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720"},
-		"profile changed since":           {in: reprofiled(injected(nodePod("512Mi", mode(""))), v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}}), wantState: Stale, wantWhy: "MALLOC_ARENA_MAX=2 in container app"},
-		"no longer set":                   {in: reprofiled(injected(nodePod("512Mi", mode(""))), python), wantState: Stale, wantWhy: "no NODE_OPTIONS in container app"},
-		"the user decided":                {in: injected(nodePod("512Mi", mode(""), corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=300"})), wantState: Skipped, wantWhy: "container app: --max-old-space-size left alone: NODE_OPTIONS says"},
-		"the user decided, never seen":    {in: nodePod("128Mi", mode("")), wantState: Skipped, wantWhy: "128Mi is below 192Mi"},
-		"nothing to set":                  {in: injected(nodePod("512Mi", python)), wantState: UpToDate, wantWhy: "there is nothing to set"},
-		"off":                             {in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: `tuning.mode is "Off"`},
-		"dry run":                         {in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Off, wantWhy: "tuning.mode is DryRun"},
-		"no container of the pod is ours": {in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}}), wantState: Off, wantWhy: "manages no container"},
+		"injected": {
+			in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)",
+		},
+		"injected knowing its ConfigMap": {
+			in:        injected(withSettings(nodePod("512Mi", mode("")), map[string][]string{"settings": {"PORT"}})),
+			wantState: UpToDate, wantWhy: "all settings are in place (1)",
+		},
+		"injected not knowing it": {
+			in: injected(withSettings(nodePod("512Mi", mode("")), nil)), wantState: Skipped,
+			wantWhy: "may come from ConfigMap settings",
+		},
+		"created before the profile": {
+			in: nodePod("512Mi", mode("")), wantState: Missed,
+			wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app",
+		},
+		"resized since": {
+			in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale,
+			wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720",
+		},
+		"profile changed since": {
+			in: reprofiled(
+				injected(nodePod("512Mi", mode(""))),
+				v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
+			),
+			wantState: Stale, wantWhy: "MALLOC_ARENA_MAX=2 in container app",
+		},
+		"no longer set": {
+			in: reprofiled(injected(nodePod("512Mi", mode(""))), python), wantState: Stale,
+			wantWhy: "no NODE_OPTIONS in container app",
+		},
+		"the user decided": {
+			in: injected(
+				nodePod("512Mi", mode(""), corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=300"}),
+			),
+			wantState: Skipped, wantWhy: "container app: --max-old-space-size left alone: NODE_OPTIONS says",
+		},
+		"the user decided, never seen": {
+			in: nodePod("128Mi", mode("")), wantState: Skipped, wantWhy: "128Mi is below 192Mi",
+		},
+		"nothing to set": {
+			in: injected(nodePod("512Mi", python)), wantState: UpToDate, wantWhy: "there is nothing to set",
+		},
+		"off": {
+			in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: `tuning.mode is "Off"`,
+		},
+		"dry run": {
+			in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Off, wantWhy: "tuning.mode is DryRun",
+		},
+		"no container of the pod is ours": {
+			in: nodePod(
+				"512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}},
+			),
+			wantState: Off, wantWhy: "manages no container",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, why := Compare(tc.in.Pod, tc.in.Profile, tc.in.Live)
@@ -102,21 +150,63 @@ func TestGrowth(t *testing.T) {
 		in   Input
 		want runtimes.Growth
 	}{
-		"node fills what we give it":       {nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Overhead: 63 * memory.MiB, Name: "Node.js"}},
-		"node, a share asked for":          {nodePod("512Mi", percent), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Overhead: 63 * memory.MiB, Name: "Node.js"}},
-		"node, a fixed heap":               {nodePod("1Gi", fixed), runtimes.Growth{Overhead: 108 * memory.MiB, Name: "Node.js"}},
-		"node, the user's heap":            {nodePod("512Mi", v1alpha1.MemoryProfileSpec{}, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=100"}), runtimes.Growth{Overhead: 63 * memory.MiB, Name: "Node.js"}},
-		"node too small to cap":            {nodePod("128Mi", v1alpha1.MemoryProfileSpec{}), runtimes.Growth{FollowsLimit: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"}},
-		"a JVM has its own quarter":        {nodePod("512Mi", of("JVM", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 25, Name: "Java"}},
-		"a JVM with a share":               {nodePod("512Mi", of("JVM", percent)), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Name: "Java"}},
-		"Go at 90 %":                       {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
-		"Go that collects at the limit":    {nodePod("512Mi", of("Go", atLimit)), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
-		"Go, the user's GOGC=off":          {nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{}), corev1.EnvVar{Name: "GOGC", Value: "off"}), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"}},
-		"Go, the user's GOGC wins":         {nodePod("512Mi", of("Go", atLimit), corev1.EnvVar{Name: "GOGC", Value: "50"}), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
-		"Go, a GOGC that cannot be read":   {nodePod("512Mi", of("Go", atLimit), fromSecret("GOGC")), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"}},
-		"Go without a limit follows none":  {nodePod("", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Go"}},
-		".NET takes three quarters itself": {nodePod("512Mi", of("DotNet", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Name: ".NET"}},
-		"Python has no cap":                {nodePod("512Mi", of("Python", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Python"}},
+		"node fills what we give it": {
+			nodePod("512Mi", v1alpha1.MemoryProfileSpec{}),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Overhead: 63 * memory.MiB, Name: "Node.js"},
+		},
+		"node, a share asked for": {
+			nodePod("512Mi", percent),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Overhead: 63 * memory.MiB, Name: "Node.js"},
+		},
+		"node, a fixed heap": {
+			nodePod("1Gi", fixed), runtimes.Growth{Overhead: 108 * memory.MiB, Name: "Node.js"},
+		},
+		"node, the user's heap": {
+			nodePod(
+				"512Mi", v1alpha1.MemoryProfileSpec{}, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=100"},
+			),
+			runtimes.Growth{Overhead: 63 * memory.MiB, Name: "Node.js"},
+		},
+		"node too small to cap": {
+			nodePod("128Mi", v1alpha1.MemoryProfileSpec{}),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"},
+		},
+		"a JVM has its own quarter": {
+			nodePod("512Mi", of("JVM", v1alpha1.MemoryProfileSpec{})),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 25, Name: "Java"},
+		},
+		"a JVM with a share": {
+			nodePod("512Mi", of("JVM", percent)), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Name: "Java"},
+		},
+		"Go at 90 %": {
+			nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{})),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"},
+		},
+		"Go that collects at the limit": {
+			nodePod("512Mi", of("Go", atLimit)), runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"},
+		},
+		"Go, the user's GOGC=off": {
+			nodePod("512Mi", of("Go", v1alpha1.MemoryProfileSpec{}), corev1.EnvVar{Name: "GOGC", Value: "off"}),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Name: "Go"},
+		},
+		"Go, the user's GOGC wins": {
+			nodePod("512Mi", of("Go", atLimit), corev1.EnvVar{Name: "GOGC", Value: "50"}),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"},
+		},
+		"Go, a GOGC that cannot be read": {
+			nodePod("512Mi", of("Go", atLimit), fromSecret("GOGC")),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 90, Soft: true, Name: "Go"},
+		},
+		"Go without a limit follows none": {
+			nodePod("", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Go"},
+		},
+		".NET takes three quarters itself": {
+			nodePod("512Mi", of("DotNet", v1alpha1.MemoryProfileSpec{})),
+			runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Name: ".NET"},
+		},
+		"Python has no cap": {
+			nodePod("512Mi", of("Python", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Python"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := MakePlan(tc.in).Growth("app"); got != tc.want {
@@ -153,7 +243,8 @@ func TestARecordStaysSmall(t *testing.T) {
 	checkValid(t, inject(in))
 }
 
-// TestARecordThatDoesNotFit: the API server refuses a pod with more than 256 KiB of annotations, and then it would not start.
+// TestARecordThatDoesNotFit: the API server refuses a pod with more than 256 KiB of annotations, and then it would not
+// start.
 func TestARecordThatDoesNotFit(t *testing.T) {
 	for used, want := range map[int]string{
 		1 << 10:              "with reasons",
@@ -186,7 +277,8 @@ func TestARecordThatDoesNotFit(t *testing.T) {
 func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 	full := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	for name, in := range map[string]Input{
-		"nothing": {}, "no profile": {Pod: full.Pod}, "no pod": {Profile: full.Profile}, "no spec": {Pod: full.Pod, Profile: &profile.Named{}},
+		"nothing": {}, "no profile": {Pod: full.Pod}, "no pod": {Profile: full.Profile},
+		"no spec": {Pod: full.Pod, Profile: &profile.Named{}},
 	} {
 		p := MakePlan(in)
 		p.Apply(nil)
@@ -199,13 +291,16 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 // TestTheLimitInTheRecordIsExact: a cap is computed from it again when the limit is resized.
 func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	for limit, want := range map[string]string{
-		"512Mi": "512Mi", "1500Mi": "1500Mi", "1536Mi": "1.5Gi", "2Gi": "2Gi", "1G": "954Mi", "1023": "1023", "100000Ki": "100000Ki", "1025Mi": "1025Mi", "0": "0", "12Ti": "12288Gi",
+		"512Mi": "512Mi", "1500Mi": "1500Mi", "1536Mi": "1.5Gi", "2Gi": "2Gi", "1G": "954Mi", "1023": "1023",
+		"100000Ki": "100000Ki", "1025Mi": "1025Mi", "0": "0", "12Ti": "12288Gi",
 	} {
 		if got := exact(parse(limit)); got != want {
 			t.Errorf("%s is written %s, want %s", limit, got, want)
 		}
 	}
-	in := nodePod("", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}})
+	in := nodePod(
+		"", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}},
+	)
 	whole := func(limit string) *corev1.ResourceRequirements {
 		return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
 	}
@@ -217,11 +312,14 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	}
 }
 
-// TestFrozenCapIsKnownWithoutTheConfigMap: a cap that was set at creation is one, also for those who cannot read the ConfigMaps.
+// TestFrozenCapIsKnownWithoutTheConfigMap: a cap that was set at creation is one, also for those who cannot read the
+// ConfigMaps.
 func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	want := FrozenIn(inject(in), in.Profile, in.Live, "app")
-	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+	}
 	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
 	if got := FrozenIn(inject(in), in.Profile, in.Live, "app"); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)

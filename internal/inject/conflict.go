@@ -38,10 +38,12 @@ func (c *containerPlan) usersHeap() bool {
 	return slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap && s.usersOwn })
 }
 
-// fixesHeap: a heap cap of the user's is a number, or may be, where a text is not in the pod. Ask before anything is written.
+// fixesHeap: a heap cap of the user's is a number, or may be, where a text is not in the pod. Ask before anything is
+// written.
 func (w *working) fixesHeap(r *runtimes.Runtime) bool {
 	for i := range w.env {
-		if v := &w.env[i]; !v.absent && v.ValueFrom != nil && slices.ContainsFunc(r.Knobs, func(k runtimes.Knob) bool { return k.Name == r.Heap && k.Env == v.Name }) {
+		if v := &w.env[i]; !v.absent && v.ValueFrom != nil &&
+			slices.ContainsFunc(r.Knobs, func(k runtimes.Knob) bool { return k.Name == r.Heap && k.Env == v.Name }) {
 			return true
 		}
 	}
@@ -63,7 +65,8 @@ func (w *working) fixesHeap(r *runtimes.Runtime) bool {
 
 func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
-	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace && slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
+	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace &&
+		slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
 	checks := []func() string{
 		func() string { return w.userHas(s) },
 		func() string { return v.Left },
@@ -74,7 +77,9 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	}
 	for i, check := range checks { // the first reason is the one the user reads
 		if why := check(); why != "" {
-			c.skips = append(c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, unseen: i == 2, tight: i == len(checks)-1})
+			c.skips = append(
+				c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, unseen: i == 2, tight: i == len(checks)-1},
+			)
 			return
 		}
 	}
@@ -97,14 +102,18 @@ func (c *containerPlan) unmet(k *runtimes.Knob) string {
 	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
 }
 
-// userHas says what the user has set already, or took back, so that the setting is left alone; empty when nothing stands against it.
+// userHas says what the user has set already, or took back, so that the setting is left alone; empty when nothing
+// stands against it.
 func (w *working) userHas(s setting) string {
 	v, count := w.find(s.knob.Env)
 	switch {
 	case count > 1:
 		return fmt.Sprintf("%s stands in env %d times, and only the last one counts: keep one", s.it(), count)
 	case count == 1 && v.ValueFrom != nil:
-		return fmt.Sprintf("%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom), s.setThereIf(v.ValueFrom))
+		return fmt.Sprintf(
+			"%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
+			s.setThereIf(v.ValueFrom),
+		)
 	case slices.Contains(w.taken, s.knob.Env) && count == 0:
 		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
 	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
@@ -125,8 +134,8 @@ func (w *working) userHas(s setting) string {
 	return ""
 }
 
-// assigned reports whether a shell or env on the command line gives the variable a value that does not carry on the pod's own:
-// NAME=x does, NAME="$NAME x" does not, and 'NAME=' in quotes is text of a program.
+// assigned reports whether a shell or env on the command line gives the variable a value that does not carry on the
+// pod's own: NAME=x does, NAME="$NAME x" does not, and 'NAME=' in quotes is text of a program.
 func (w *working) assigned(name string) bool {
 	found := false
 	for _, text := range w.commands {
@@ -185,7 +194,9 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 
 // withoutFlag is text less the words that set the flag, which are about to be replaced.
 func withoutFlag(text, flag string) string {
-	words := slices.DeleteFunc(strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") })
+	words := slices.DeleteFunc(
+		strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") },
+	)
 	return strings.Join(words, " ")
 }
 
@@ -227,8 +238,8 @@ func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
 	return ""
 }
 
-// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times: it is looked
-// through once for each key.
+// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times: it
+// is looked through once for each key.
 func (w *working) hasKey(configMap string, keys []string, key string) bool {
 	at := [2]string{configMap, key}
 	has, known := w.keys[at]
@@ -261,7 +272,10 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	// Room for every word memfit could add, not only this one: together they must fit.
 	const ours, ourWords = 256, 6
 	if len(v.Value)+ours > g.MaxLength || len(g.Words(v.Value))+ourWords > g.MaxWords {
-		return fmt.Sprintf("%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value), g.StrictWhy)
+		return fmt.Sprintf(
+			"%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value),
+			g.StrictWhy,
+		)
 	}
 	return ""
 }

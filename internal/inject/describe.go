@@ -16,8 +16,8 @@ import (
 // source is a place where a flag of the user's may stand. folded is its text with the runtime's spellings made one.
 type source struct{ name, title, text, folded string }
 
-// sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up on a
-// command line that only the image knows. They are gathered once, before anything is written.
+// sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up
+// on a command line that only the image knows. They are gathered once, before anything is written.
 func (w *working) sources(r *runtimes.Runtime) []source {
 	if w.gathered != nil {
 		return w.gathered

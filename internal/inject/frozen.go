@@ -24,8 +24,9 @@ type Frozen struct {
 	Literal bool
 }
 
-// FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is taken from the larger
-// of the limit at admission and the one in force: nobody knows under which of them the process started.
+// FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is
+// taken from the larger of the limit at admission and the one in force: nobody knows under which of them the process
+// started.
 func FrozenIn(pod *corev1.Pod, n *profile.Named, live map[string]Live, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
 	growth := plan.Growth(container)

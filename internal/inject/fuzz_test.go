@@ -17,10 +17,11 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// The models below are written from the descriptions of the runtimes' parsers (docs/runtimes.md), not from the code under test.
+// The models below are written from the descriptions of the runtimes' parsers (docs/runtimes.md), not from the code
+// under test.
 
-// nodeModel is how Node.js reads NODE_OPTIONS: only the space separates, '"' quotes, and "\" escapes inside quotes. starts is false
-// where Node.js exits with 9 before it looks at any option.
+// nodeModel is how Node.js reads NODE_OPTIONS: only the space separates, '"' quotes, and "\" escapes inside quotes.
+// starts is false where Node.js exits with 9 before it looks at any option.
 func nodeModel(text string) (args []string, starts bool) {
 	const outside, inside, escaped = 0, 1, 2
 	state, fresh := outside, true
@@ -47,8 +48,8 @@ func nodeModel(text string) (args []string, starts bool) {
 	return args, state == outside
 }
 
-// javaModel is how HotSpot reads JAVA_TOOL_OPTIONS: white space separates, either quote quotes, nothing escapes. starts is false for a
-// quote that is not closed.
+// javaModel is how HotSpot reads JAVA_TOOL_OPTIONS: white space separates, either quote quotes, nothing escapes. starts
+// is false for a quote that is not closed.
 func javaModel(text string) (args []string, starts bool) {
 	for text != "" {
 		text = strings.TrimLeft(text, " \t\n\v\f\r")
@@ -76,15 +77,19 @@ func javaModel(text string) (args []string, starts bool) {
 func merged(runtime v1alpha1.RuntimeType, name, value string) string {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "app", Env: []corev1.EnvVar{{Name: name, Value: value}},
-		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}},
+		Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+		},
 	}}}}
-	spec := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: runtime}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}}
+	spec := v1alpha1.MemoryProfileSpec{
+		Runtime: v1alpha1.RuntimeSpec{Type: runtime}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))},
+	}
 	MakePlan(Input{Pod: pod, Profile: &profile.Named{Spec: &spec}}).Apply(pod)
 	return pod.Spec.Containers[0].Env[0].Value
 }
 
-// checkMerge checks that a process that started with before starts with after, with every argument of the user's in its place and
-// ours in front of them.
+// checkMerge checks that a process that started with before starts with after, with every argument of the user's in its
+// place and ours in front of them.
 func checkMerge(t *testing.T, before, after string, model func(string) ([]string, bool), ours []string, stop string) {
 	t.Helper()
 	if after == before {
@@ -140,7 +145,8 @@ func FuzzJavaToolOptions(f *testing.F) {
 		var after string
 		budget.Check(t, planBudget, len(value), func() { after = merged(v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", value) })
 		checkMerge(t, value, after, javaModel, []string{
-			"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:TrimNativeHeapInterval=60000", "-XX:MaxRAMPercentage=60.0", "-XX:MinRAMPercentage=60.0",
+			"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:TrimNativeHeapInterval=60000",
+			"-XX:MaxRAMPercentage=60.0", "-XX:MinRAMPercentage=60.0",
 		}, "-XX:-IgnoreUnrecognizedVMOptions")
 		if words, _ := javaModel(after); after != value && (len(after) > 1024 || len(words) > 64) {
 			t.Errorf("%d bytes and %d words: JDK 8 would cut the user's off", len(after), len(words))
@@ -154,8 +160,14 @@ func FuzzMakePlan(f *testing.F) {
 		f.Add(seed, "NODE_OPTIONS", texts[seed], "node", `{"v":1,"containers":{"app":{"set":{"NODE_OPTIONS":"x"}}}}`)
 	}
 	f.Add(uint64(9), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":null}}`)
-	f.Add(uint64(10), "GOMEMLIMIT", "1", "", `{"v":1,"containers":{"app":{"set":{"PATH":""},"was":{"PATH":"x"},"taken":["A"],"size":{"limit":"x","wasLimit":"-1"},"resizePolicy":"NotRequired"}}}`)
-	f.Add(uint64(11), "NODE_OPTIONS", strings.Repeat("a ", 4), "sh", `{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`)
+	f.Add(
+		uint64(10), "GOMEMLIMIT", "1", "",
+		`{"v":1,"containers":{"app":{"set":{"PATH":""},"was":{"PATH":"x"},"taken":["A"],"size":{"limit":"x","wasLimit":"-1"},"resizePolicy":"NotRequired"}}}`,
+	)
+	f.Add(
+		uint64(11), "NODE_OPTIONS", strings.Repeat("a ", 4), "sh",
+		`{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`,
+	)
 	f.Fuzz(func(t *testing.T, seed uint64, name, value, command, record string) {
 		in := newChance(seed).input()
 		app := &in.Pod.Spec.Containers[0]
@@ -195,7 +207,9 @@ func FuzzMakePlan(f *testing.F) {
 		}
 		in.Pod = forged
 		if MakePlan(in).Changes() {
-			t.Errorf("after a forged record the second plan would change something (-once +twice):\n%s", cmp.Diff(forged, inject(in)))
+			t.Errorf(
+				"after a forged record the second plan would change something (-once +twice):\n%s", cmp.Diff(forged, inject(in)),
+			)
 		}
 		Compare(forged, in.Profile, in.Live)
 		MakePlan(in).Warnings()

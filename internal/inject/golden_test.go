@@ -26,9 +26,10 @@ import (
 
 var update = flag.Bool("update", false, "write *.yaml.injected of testdata and its folders anew")
 
-// TestGolden injects every NAME.yaml of testdata and its folders and compares with NAME.yaml.injected: the pod, and below it, as comments, what
-// status and warnings say about it. A NAME.yaml holds the objects that matter: a profile (default: one that says nothing), the
-// pod, ConfigMaps whose keys are known, and a MemoryRecommendation for sizing modes that size new pods.
+// TestGolden injects every NAME.yaml of testdata and its folders and compares with NAME.yaml.injected: the pod, and
+// below it, as comments, what status and warnings say about it. A NAME.yaml holds the objects that matter: a profile
+// (default: one that says nothing), the pod, ConfigMaps whose keys are known, and a MemoryRecommendation for sizing
+// modes that size new pods.
 func TestGolden(t *testing.T) {
 	inputs, err := goldenpods.Inputs()
 	if err != nil {
@@ -51,10 +52,13 @@ func TestGolden(t *testing.T) {
 	stale(t, inputs)
 }
 
-// checkTwice applies again what was just applied, with and without the sizes, as reinvocation and as a later look would.
+// checkTwice applies again what was just applied, with and without the sizes, as reinvocation and as a later look
+// would.
 func checkTwice(t *testing.T, in Input) {
 	t.Helper()
-	for name, again := range map[string]Input{"reinvoked": in, "looked at": {Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: in.ConfigMapKeys, Live: in.Live}} {
+	for name, again := range map[string]Input{
+		"reinvoked": in, "looked at": {Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: in.ConfigMapKeys, Live: in.Live},
+	} {
 		pod := in.Pod.DeepCopy()
 		again.Pod = pod
 		plan := MakePlan(again)
@@ -137,7 +141,12 @@ func readCase(t *testing.T, file string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1, Spec: &v1alpha1.MemoryProfileSpec{}}}
+	in := Input{
+		Profile: &profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1,
+			Spec: &v1alpha1.MemoryProfileSpec{},
+		},
+	}
 	for doc := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		var kind struct{ Kind string }
 		must(t, yaml.Unmarshal(doc, &kind))

@@ -25,8 +25,8 @@ type limit struct {
 // ofThePod goes before a limit that is the pod's.
 const ofThePod = "the pod's "
 
-// effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's memory-backed volumes
-// may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
+// effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's
+// memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
 func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limit {
 	l := limit{cgroup: own}
 	l.text = exact(l.cgroup)
@@ -42,12 +42,15 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limi
 	if volumes := memoryVolumes(pod, c); volumes > 0 {
 		// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
 		l.effective = max(l.cgroup.Minus(volumes), 1)
-		l.text = fmt.Sprintf("%s (%s less %s of memory-backed volumes)", exact(l.cgroup.Minus(volumes)), l.text, exact(volumes))
+		l.text = fmt.Sprintf(
+			"%s (%s less %s of memory-backed volumes)", exact(l.cgroup.Minus(volumes)), l.text, exact(volumes),
+		)
 	}
 	return l
 }
 
-// exact is b as people write it where that is exact ("1500Mi", which rounds to 1.5Gi): the record keeps it, and it is read again.
+// exact is b as people write it where that is exact ("1500Mi", which rounds to 1.5Gi): the record keeps it, and it is
+// read again.
 func exact(b memory.Bytes) string {
 	unit := memory.KiB
 	for unit < memory.GiB && b >= unit<<10 {
@@ -67,13 +70,16 @@ func exact(b memory.Bytes) string {
 // limitAdvice says what makes the effective limit less certain than it looks.
 func limitAdvice(pod *corev1.Pod, c *corev1.Container) []string {
 	var out []string
-	if memoryOf(c.Resources.Limits) == 0 && pod.Spec.Resources != nil && memoryOf(pod.Spec.Resources.Limits) > 0 && len(pod.Spec.Containers) > 1 {
-		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: give it a limit of its own",
+	if memoryOf(c.Resources.Limits) == 0 && pod.Spec.Resources != nil && memoryOf(pod.Spec.Resources.Limits) > 0 &&
+		len(pod.Spec.Containers) > 1 {
+		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill "+
+			"it: give it a limit of its own",
 			memoryOf(pod.Spec.Resources.Limits)))
 	}
 	for _, v := range inMemory(pod, c) {
 		if v.EmptyDir.SizeLimit == nil {
-			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so that settings leave room for it",
+			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so "+
+				"that settings leave room for it",
 				short(v.Name)))
 		}
 	}
@@ -101,8 +107,8 @@ func inMemory(pod *corev1.Pod, c *corev1.Container) (out []*corev1.Volume) {
 	return out
 }
 
-// memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted once.
-// One without a size limit counts nothing: what it may take is not known.
+// memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted
+// once. One without a size limit counts nothing: what it may take is not known.
 func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
 	for _, v := range inMemory(pod, c) {

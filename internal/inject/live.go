@@ -13,13 +13,14 @@ import (
 
 // Live is what running replicas of a container showed of their heap.
 type Live struct {
-	// Set is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a heap cap. A cap with no
-	// room above it would stop a process that runs today, so none is set. 0: not known.
+	// Set is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a heap
+	// cap. A cap with no room above it would stop a process that runs today, so none is set. 0: not known.
 	Set memory.Bytes
-	// Cap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe whatever Set says.
+	// Cap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe whatever
+	// Set says.
 	Cap memory.Bytes
-	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on their low points
-	// below it, which say more than what they held before they had one.
+	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on
+	// their low points below it, which say more than what they held before they had one.
 	Limit memory.Bytes
 }
 
@@ -54,7 +55,8 @@ func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	}
 	heap = seen.Cap
 	if in.Created {
-		// It runs with the cap it has, whatever others showed since. Else it would be called stale whenever the evidence moves.
+		// It runs with the cap it has, whatever others showed since. Else it would be called stale whenever the evidence
+		// moves.
 		if own := heapCap(t.container, c.limit.cgroup, in.before.of(c.name)); heap == 0 || own > 0 && own < heap {
 			heap = own
 		}
@@ -62,16 +64,21 @@ func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	return seen.Set, heap
 }
 
-// HeapCap is the heap cap that a container of a running pod was started with, whoever set it; 0: none that shows in its environment.
+// HeapCap is the heap cap that a container of a running pod was started with, whoever set it; 0: none that shows in its
+// environment.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	c := container(pod, name)
 	if c == nil {
 		return 0
 	}
-	return heapCap(c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits)).cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
+	return heapCap(
+		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits)).cgroup,
+		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
+	)
 }
 
-// heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the process started.
+// heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the
+// process started.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {

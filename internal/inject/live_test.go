@@ -14,7 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestHeapCapsAndTheLiveHeap: whether a new pod gets a cap, by what replicas showed. 512Mi make a cap of 381Mi, 1Gi one of 720Mi.
+// TestHeapCapsAndTheLiveHeap: whether a new pod gets a cap, by what replicas showed. 512Mi make a cap of 381Mi, 1Gi one
+// of 720Mi.
 func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 	onCreate := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate}}
 	mib := func(n int) memory.Bytes { return memory.Bytes(n) * memory.MiB }
@@ -27,14 +28,30 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 		"nothing is known": {limit: "512Mi", want: true},
 		"room is left":     {limit: "512Mi", live: Live{Set: mib(300)}, want: true},
 		"none is left":     {limit: "512Mi", live: Live{Set: mib(420)}},
-		"a raise in the same admission makes room":                     {limit: "512Mi", size: mib(1024), live: Live{Set: mib(420)}, want: true},
-		"a decrease in the same admission takes it":                    {limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Limit: mib(512)}},
-		"a decrease that rests on what replicas hold below a cap":      {limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true},
-		"the recommended limit, by way of Git":                         {limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true},
-		"a limit below what is recommended":                            {limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(800)}},
-		"a lower limit, and nothing recommended":                       {limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720)}},
-		"the cap that replicas run with":                               {limit: "512Mi", live: Live{Set: mib(420), Cap: mib(381)}, want: true},
-		"a cap of others, while the evidence comes from under it only": {limit: "512Mi", live: Live{Cap: mib(720)}, want: true},
+		"a raise in the same admission makes room": {
+			limit: "512Mi", size: mib(1024), live: Live{Set: mib(420)}, want: true,
+		},
+		"a decrease in the same admission takes it": {
+			limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Limit: mib(512)},
+		},
+		"a decrease that rests on what replicas hold below a cap": {
+			limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true,
+		},
+		"the recommended limit, by way of Git": {
+			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true,
+		},
+		"a limit below what is recommended": {
+			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(800)},
+		},
+		"a lower limit, and nothing recommended": {
+			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720)},
+		},
+		"the cap that replicas run with": {
+			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(381)}, want: true,
+		},
+		"a cap of others, while the evidence comes from under it only": {
+			limit: "512Mi", live: Live{Cap: mib(720)}, want: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := nodePod(tc.limit, onCreate)
@@ -59,8 +76,8 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 	}
 }
 
-// TestEvidenceThatMovesMakesNoPodStale: a pod keeps the state that it got when it was created, whatever is seen of others later. Only one
-// without a cap is stale once there is room for one, because then a new pod is better off.
+// TestEvidenceThatMovesMakesNoPodStale: a pod keeps the state that it got when it was created, whatever is seen of
+// others later. Only one without a cap is stale once there is room for one, because then a new pod is better off.
 func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
 	little, much := Live{Set: 200 * memory.MiB}, Live{Set: 420 * memory.MiB}
 	created := func(live Live, limit string) Input {
@@ -81,12 +98,24 @@ func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
 	}{
 		"with a cap, and others show more":          {in: created(little, "512Mi"), live: much, want: UpToDate},
 		"with a cap, and nothing is known any more": {in: created(little, "512Mi"), want: UpToDate},
-		"without, as ever":                          {in: created(much, "512Mi"), live: much, want: Skipped, why: "live heap of up to 420Mi"},
-		"without, and a little less is seen":        {in: created(much, "512Mi"), live: Live{Set: 400 * memory.MiB}, want: Skipped, why: "live heap of up to 400Mi"},
-		"without, and there is room now":            {in: created(much, "512Mi"), live: little, want: Stale, why: "--max-old-space-size=381"},
-		"with a cap, raised in place":               {in: resized(created(little, "512Mi"), "1Gi"), live: much, want: Stale, why: "--max-old-space-size=720"},
-		"with a cap, lowered in place too far":      {in: resized(created(Live{}, "1Gi"), "512Mi"), live: much, want: Stale, why: "no NODE_OPTIONS"},
-		"from before memfit":                        {in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), live: much, want: Skipped, why: "live heap of up to 420Mi"},
+		"without, as ever": {
+			in: created(much, "512Mi"), live: much, want: Skipped, why: "live heap of up to 420Mi",
+		},
+		"without, and a little less is seen": {
+			in: created(much, "512Mi"), live: Live{Set: 400 * memory.MiB}, want: Skipped, why: "live heap of up to 400Mi",
+		},
+		"without, and there is room now": {
+			in: created(much, "512Mi"), live: little, want: Stale, why: "--max-old-space-size=381",
+		},
+		"with a cap, raised in place": {
+			in: resized(created(little, "512Mi"), "1Gi"), live: much, want: Stale, why: "--max-old-space-size=720",
+		},
+		"with a cap, lowered in place too far": {
+			in: resized(created(Live{}, "1Gi"), "512Mi"), live: much, want: Stale, why: "no NODE_OPTIONS",
+		},
+		"from before memfit": {
+			in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), live: much, want: Skipped, why: "live heap of up to 420Mi",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, why := Compare(tc.in.Pod, tc.in.Profile, map[string]Live{"app": tc.live})
@@ -102,21 +131,26 @@ func TestFrozenInGoesByWhatTheProcessHas(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	pod := inject(in)
 	want := FrozenIn(pod, in.Profile, nil, "app")
-	if got := FrozenIn(pod, in.Profile, map[string]Live{"app": {Set: 500 * memory.MiB}}, "app"); got != want || !got.Literal {
+	if got := FrozenIn(pod, in.Profile, map[string]Live{"app": {Set: 500 * memory.MiB}}, "app"); got != want ||
+		!got.Literal {
 		t.Errorf("with evidence of others %+v, without %+v", got, want)
 	}
 }
 
 func TestHeapCap(t *testing.T) {
 	of := func(in Input) memory.Bytes { return HeapCap(inject(in), "app") }
-	jvm := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}}
+	jvm := v1alpha1.MemoryProfileSpec{
+		Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))},
+	}
 	if got := of(nodePod("512Mi", v1alpha1.MemoryProfileSpec{})); got != 381*memory.MiB {
 		t.Errorf("Node.js at 512Mi: %s, want 381Mi", got)
 	}
 	if got := of(nodePod("512Mi", jvm)); got != (512 * memory.MiB).Percent(60) {
 		t.Errorf("a JVM with 60 %% of 512Mi: %s", got)
 	}
-	if got := of(nodePod("512Mi", v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}})); got != 0 {
+	if got := of(
+		nodePod("512Mi", v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}}),
+	); got != 0 {
 		t.Errorf("nothing is set, and yet %s", got)
 	}
 	lowered := inject(nodePod("1Gi", jvm))
@@ -131,12 +165,15 @@ func TestHeapCap(t *testing.T) {
 
 func TestLiveIn(t *testing.T) {
 	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
-	if got := LiveIn([]v1alpha1.ContainerRecommendation{{Container: "app", Evidence: v1alpha1.Evidence{PeakRSS: q("1Gi")}}}); got != nil {
+	if got := LiveIn(
+		[]v1alpha1.ContainerRecommendation{{Container: "app", Evidence: v1alpha1.Evidence{PeakRSS: q("1Gi")}}},
+	); got != nil {
 		t.Errorf("nothing was seen, and yet %v", got)
 	}
 	got := LiveIn([]v1alpha1.ContainerRecommendation{
 		{Container: "side"},
-		{Container: "app", Evidence: v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}, Recommended: &v1alpha1.Size{Limit: q("768Mi")}},
+		{Container: "app", Evidence: v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")},
+			Recommended: &v1alpha1.Size{Limit: q("768Mi")}},
 	})
 	want := Live{Set: 420 * memory.MiB, Cap: 381 * memory.MiB, Limit: 768 * memory.MiB}
 	if len(got) != 1 || got["app"] != want {

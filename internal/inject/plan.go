@@ -31,14 +31,15 @@ type Input struct {
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
-	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the caller knows them.
+	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the
+	// caller knows them.
 	Created bool
 
 	before *record // what the pod's annotation says; filled in by MakePlan
 }
 
-// Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing but the
-// pod given to [Plan.Apply].
+// Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing
+// but the pod given to [Plan.Apply].
 type Plan struct {
 	containers []containerPlan
 	notes      []string // about the pod's annotations, for warnings
@@ -47,8 +48,8 @@ type Plan struct {
 	refused    string   // why no plan was made at all; empty: one was
 }
 
-// maxContainers is ten times what anybody runs in one pod: each container needs a process, a cgroup and probes of its own. It bounds what a
-// plan takes, of which a part is done for each container and each volume.
+// maxContainers is ten times what anybody runs in one pod: each container needs a process, a cgroup and probes of its
+// own. It bounds what a plan takes, of which a part is done for each container and each volume.
 const maxContainers = 256
 
 // Refused says why no plan was made for a pod that is beyond all bounds; empty: one was made.
@@ -88,7 +89,8 @@ type setting struct {
 	replace bool
 }
 
-// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS: --max-old-space-size=381 (...)".
+// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
+// --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
@@ -113,11 +115,12 @@ type skip struct {
 
 func (s skip) text() string { return s.name + " left alone: " + s.why }
 
-// MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty plan, and so
-// does a mirror pod, which the kubelet owns.
+// MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty
+// plan, and so does a mirror pod, which the kubelet owns.
 //
-// The plan is made for the pod as it would be without memfit: what an earlier plan wrote, according to the annotation, is
-// taken back first. That is what makes it the same the second time, and right again after another webhook changed the limit.
+// The plan is made for the pod as it would be without memfit: what an earlier plan wrote, according to the annotation,
+// is taken back first. That is what makes it the same the second time, and right again after another webhook changed
+// the limit.
 func MakePlan(in Input) Plan {
 	if in.Pod == nil || in.Profile == nil || in.Profile.Spec == nil {
 		return Plan{}
@@ -126,7 +129,9 @@ func MakePlan(in Input) Plan {
 		return Plan{}
 	}
 	if n := len(in.Pod.Spec.InitContainers) + len(in.Pod.Spec.Containers); n > maxContainers {
-		p := Plan{refused: fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers)}
+		p := Plan{
+			refused: fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers),
+		}
 		p.notes = []string{p.refused}
 		return p
 	}
@@ -148,10 +153,17 @@ func MakePlan(in Input) Plan {
 	}
 	text, fits := after.text(room(in.Pod))
 	if !fits {
-		return Plan{notes: []string{fmt.Sprintf("nothing is set: the pod's annotations leave no room for %s, which says what was set", v1alpha1.InjectedAnnotation)}}
+		return Plan{
+			notes: []string{
+				fmt.Sprintf(
+					"nothing is set: the pod's annotations leave no room for %s, which says what was set", v1alpha1.InjectedAnnotation,
+				),
+			},
+		}
 	}
 	p.annotation = text
-	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] && (p.annotation != "" || in.before != nil)
+	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] &&
+		(p.annotation != "" || in.before != nil)
 	return p
 }
 
@@ -181,8 +193,8 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	return c, c.record(w)
 }
 
-// restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again: a share of the
-// limit does, a number in the environment is the same after every restart until the pod is replaced.
+// restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:
+// a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
 func (c *containerPlan) restartHelps() bool {
 	for _, s := range c.set {
 		if s.knob.Follows == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {

@@ -3,9 +3,10 @@
 
 package inject
 
-// PodFields are the fields of a new pod that its plan depends on, as paths of JSON names, each with all that is below it; "[]" is any item of a
-// list. It is the one list of them: the webhook's fast path reads these fields and no others, replicas that have them in common share an answer,
-// and what is dropped from the cache of running pods is none of them. Tests hold [MakePlan], the fast path and the cache to it, leaf by leaf.
+// PodFields are the fields of a new pod that its plan depends on, as paths of JSON names, each with all that is below
+// it; "[]" is any item of a list. It is the one list of them: the webhook's fast path reads these fields and no others,
+// replicas that have them in common share an answer, and what is dropped from the cache of running pods is none of
+// them. Tests hold [MakePlan], the fast path and the cache to it, leaf by leaf.
 //
 // Not here: what decides who governs a pod (its names, labels, annotations and owners), which package govern reads.
 var PodFields = []string{

@@ -31,8 +31,8 @@ func inject(in Input) *corev1.Pod {
 	return pod
 }
 
-// checkOwn checks that after differs from before only where memfit may write: what it does not own is neither dropped, nor
-// changed, nor reordered.
+// checkOwn checks that after differs from before only where memfit may write: what it does not own is neither dropped,
+// nor changed, nor reordered.
 func checkOwn(t *testing.T, before, after *corev1.Pod) {
 	t.Helper()
 	neutral := func(pod *corev1.Pod) *corev1.Pod {
@@ -128,17 +128,31 @@ var webhooks = map[string]func(*corev1.Pod){
 	"a mesh adds a sidecar": func(pod *corev1.Pod) {
 		if container(pod, "istio-proxy") == nil {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
-				Name: "istio-proxy", Env: []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}}},
+				Name: "istio-proxy",
+				Env: []corev1.EnvVar{
+					{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{
+						ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"},
+					}},
+				},
 			})
 		}
 	},
 	"a mesh adds a native sidecar in front": func(pod *corev1.Pod) {
 		if container(pod, "linkerd-proxy") == nil {
-			pod.Spec.InitContainers = slices.Insert(pod.Spec.InitContainers, 0, corev1.Container{Name: "linkerd-proxy", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)})
+			pod.Spec.InitContainers = slices.Insert(
+				pod.Spec.InitContainers, 0,
+				corev1.Container{Name: "linkerd-proxy", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+			)
 		}
 	},
-	"OpenTelemetry appends to NODE_OPTIONS":      func(pod *corev1.Pod) { appendWord(pod, "NODE_OPTIONS", " --require /otel/autoinstrumentation.js") },
-	"OpenTelemetry appends to JAVA_TOOL_OPTIONS": func(pod *corev1.Pod) { appendWord(pod, "JAVA_TOOL_OPTIONS", " -javaagent:/otel/javaagent.jar") },
+	"OpenTelemetry appends to NODE_OPTIONS": func(pod *corev1.Pod) {
+		appendWord(pod, "NODE_OPTIONS",
+			" --require /otel/autoinstrumentation.js")
+	},
+	"OpenTelemetry appends to JAVA_TOOL_OPTIONS": func(pod *corev1.Pod) {
+		appendWord(pod, "JAVA_TOOL_OPTIONS",
+			" -javaagent:/otel/javaagent.jar")
+	},
 	"VPA sets other resources": func(pod *corev1.Pod) {
 		for i := range pod.Spec.Containers {
 			pod.Spec.Containers[i].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2500Mi")}
@@ -279,21 +293,29 @@ func TestNoPodIsKeptOut(t *testing.T) {
 		plan := MakePlan(c)
 		after := inject(c)
 		if why := refusedBy(c.Facts, after); why != "" {
-			t.Fatalf("seed %d: with the sizes %v the pod is refused: %s\n%s", seed, c.Sizes, why, cmp.Diff(c.Pod.Spec.Containers, after.Spec.Containers))
+			t.Fatalf(
+				"seed %d: with the sizes %v the pod is refused: %s\n%s", seed, c.Sizes, why,
+				cmp.Diff(c.Pod.Spec.Containers, after.Spec.Containers),
+			)
 		}
 		if plan.Edit("app").Memory != nil {
 			sized++
 		}
-		if slices.ContainsFunc(plan.EveryWarning(), func(w string) bool { return strings.Contains(w, "does not get the recommended size") }) {
+		if slices.ContainsFunc(
+			plan.EveryWarning(), func(w string) bool { return strings.Contains(w, "does not get the recommended size") },
+		) {
 			short++
 		}
 	}
 	if in < drawn/5 || sized < in/10 || short < in/10 {
-		t.Errorf("of %d pods that are admitted %d were sized and %d did not get all: too few to mean anything", in, sized, short)
+		t.Errorf(
+			"of %d pods that are admitted %d were sized and %d did not get all: too few to mean anything", in, sized, short,
+		)
 	}
 }
 
-// refusedBy says why a pod would not be admitted or could not be scheduled. The sums are made anew here, the way Kubernetes documents them.
+// refusedBy says why a pod would not be admitted or could not be scheduled. The sums are made anew here, the way
+// Kubernetes documents them.
 func refusedBy(f *neighbours.Facts, pod *corev1.Pod) string {
 	var running, most Size
 	add := func(s *Size, c *corev1.Container) {

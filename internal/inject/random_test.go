@@ -17,7 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// chance draws pods and profiles that people would not write, but that an API server would accept. One seed draws one case.
+// chance draws pods and profiles that people would not write, but that an API server would accept. One seed draws one
+// case.
 type chance struct{ *rand.Rand }
 
 func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 1))} }
@@ -28,14 +29,19 @@ func pick[T any](c chance, from ...T) T { return from[c.IntN(len(from))] }
 
 // texts are values that have to be merged with, or survived.
 var texts = []string{
-	"", " ", "1", "400MiB", "off", "--require ./a.js", "--require \"./a b.js\" ", "--max-old-space-size=300", "--max_old_space_size=300 --inspect",
-	"--max-semi-space-size=32", "x\n", "a\tb", "a\r", "\"open", "it's", "'a b' -Dx=y", "-Xmx512m", "-XX:MaxRAMPercentage=70 -Dx", "-XX:TrimNativeHeapInterval=5000",
-	"-XX:-IgnoreUnrecognizedVMOptions", "$(OTHER) x", "$$(NOT) $(NODE_OPTIONS)", "glibc.malloc.arena_max=1", "/usr/lib/libjemalloc.so.2", "\\", "\"\\", "ü", "0x4B",
+	"", " ", "1", "400MiB", "off", "--require ./a.js", "--require \"./a b.js\" ", "--max-old-space-size=300",
+	"--max_old_space_size=300 --inspect",
+	"--max-semi-space-size=32", "x\n", "a\tb", "a\r", "\"open", "it's", "'a b' -Dx=y", "-Xmx512m",
+	"-XX:MaxRAMPercentage=70 -Dx", "-XX:TrimNativeHeapInterval=5000",
+	"-XX:-IgnoreUnrecognizedVMOptions", "$(OTHER) x", "$$(NOT) $(NODE_OPTIONS)", "glibc.malloc.arena_max=1",
+	"/usr/lib/libjemalloc.so.2", "\\", "\"\\", "ü", "0x4B",
 }
 
 var names = []string{
-	"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GOMEMLIMIT", "GOGC", "AUTOMEMLIMIT", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_", "DENO_V8_FLAGS",
-	"DOTNET_GCHeapHardLimitPercent", "COMPlus_GCHeapHardLimit", "GLIBC_TUNABLES", "LD_PRELOAD", "JAVA_OPTS", "PATH", "A", "B",
+	"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GOMEMLIMIT", "GOGC", "AUTOMEMLIMIT", "MALLOC_ARENA_MAX",
+	"MALLOC_TRIM_THRESHOLD_", "DENO_V8_FLAGS",
+	"DOTNET_GCHeapHardLimitPercent", "COMPlus_GCHeapHardLimit", "GLIBC_TUNABLES", "LD_PRELOAD", "JAVA_OPTS", "PATH", "A",
+	"B",
 }
 
 func (c chance) env() []corev1.EnvVar {
@@ -76,15 +82,22 @@ func (c chance) resources() corev1.ResourceRequirements {
 
 func (c chance) container(name string) corev1.Container {
 	out := corev1.Container{Name: name, Image: "example.test/app", Env: c.env(), Resources: c.resources()}
-	out.Command = pick(c, nil, []string{"node", "a.js"}, []string{"java"}, []string{"/bin/sh", "-c", "node --max-old-space-size=1"}, []string{"tini", "--", "ruby"}, []string{"tini"}, []string{""}, []string{"env", "A=b", "deno"})
+	out.Command = pick(
+		c, nil, []string{"node", "a.js"}, []string{"java"}, []string{"/bin/sh", "-c", "node --max-old-space-size=1"},
+		[]string{"tini", "--", "ruby"}, []string{"tini"}, []string{""}, []string{"env", "A=b", "deno"},
+	)
 	if c.one(3) {
 		out.Args = []string{pick(c, texts...)}
 	}
 	if c.one(4) {
-		out.EnvFrom = []corev1.EnvFromSource{{Prefix: pick(c, "", "APP_", "GO", "NODE_OPTIONS"), ConfigMapRef: &corev1.ConfigMapEnvSource{}}}
+		out.EnvFrom = []corev1.EnvFromSource{
+			{Prefix: pick(c, "", "APP_", "GO", "NODE_OPTIONS"), ConfigMapRef: &corev1.ConfigMapEnvSource{}},
+		}
 	}
 	if c.one(4) {
-		out.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: pick(c, corev1.ResourceCPU, corev1.ResourceMemory), RestartPolicy: corev1.NotRequired}}
+		out.ResizePolicy = []corev1.ContainerResizePolicy{
+			{ResourceName: pick(c, corev1.ResourceCPU, corev1.ResourceMemory), RestartPolicy: corev1.NotRequired},
+		}
 	}
 	if c.one(3) {
 		out.VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
@@ -106,12 +119,16 @@ func (c chance) pod() *corev1.Pod {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, init)
 	}
 	if c.one(2) {
-		pod.Spec.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: pick(c, nil, new(resource.MustParse("64Mi")), new(resource.MustParse("1Gi"))),
-		}}}}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "tmp",
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+				Medium:    corev1.StorageMediumMemory,
+				SizeLimit: pick(c, nil, new(resource.MustParse("64Mi")), new(resource.MustParse("1Gi"))),
+			}}}}
 	}
 	if c.one(5) {
-		pod.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+		pod.Spec.Resources = &corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+		}
 	}
 	pod.Spec.RestartPolicy = pick(c, "", corev1.RestartPolicyAlways, corev1.RestartPolicyNever)
 	if c.one(4) {
@@ -122,7 +139,8 @@ func (c chance) pod() *corev1.Pod {
 
 func (c chance) runtime() v1alpha1.RuntimeSpec {
 	return v1alpha1.RuntimeSpec{
-		Type: pick(c, v1alpha1.RuntimeAuto, "", v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo,
+		Type: pick(c, v1alpha1.RuntimeAuto, "", v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM,
+			v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo,
 			v1alpha1.RuntimePython, v1alpha1.RuntimeRuby, v1alpha1.RuntimeDotNet, v1alpha1.RuntimePHP, v1alpha1.RuntimeDeno, v1alpha1.RuntimeNative, "Cobol"),
 		Version: pick(c, "", "", "6", "8u191", "17.0.9", "20.11", "24", "1.18", "x"),
 		Variant: pick(c, "", "", "", v1alpha1.VariantOpenJ9, v1alpha1.VariantBuildpack, v1alpha1.VariantNativeImage),
@@ -145,11 +163,15 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 		t.TrimInterval = &metav1.Duration{Duration: pick(c, -time.Second, 0, time.Millisecond, 30*time.Second, 48*time.Hour)}
 	})
 	maybe(func() {
-		t.ConflictPolicy, t.Replace = v1alpha1.Replace, []v1alpha1.Setting{"GOMEMLIMIT", "--max-old-space-size", "-XX:TrimNativeHeapInterval", "MALLOC_ARENA_MAX"}
+		t.ConflictPolicy, t.Replace = v1alpha1.Replace, []v1alpha1.Setting{
+			"GOMEMLIMIT", "--max-old-space-size", "-XX:TrimNativeHeapInterval", "MALLOC_ARENA_MAX",
+		}
 	})
 	maybe(func() { t.ResizePolicy = pick(c, v1alpha1.ResizeKeep, v1alpha1.ResizeNotRequired, "Strange") })
 	maybe(func() {
-		t.Go = &v1alpha1.GoTuning{MemoryLimitBy: pick(c, "", "AUTOMEMLIMIT"), GC: pick(c, "", "OnlyAtLimit"), Cgo: pick(c, "", "Used")}
+		t.Go = &v1alpha1.GoTuning{
+			MemoryLimitBy: pick(c, "", "AUTOMEMLIMIT"), GC: pick(c, "", "OnlyAtLimit"), Cgo: pick(c, "", "Used"),
+		}
 	})
 	maybe(func() {
 		t.JVM = &v1alpha1.JVMTuning{G1PeriodicGCInterval: &metav1.Duration{Duration: pick(c, time.Nanosecond, time.Minute)}}
@@ -164,9 +186,18 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 func (c chance) profile() *profile.Named {
 	spec := v1alpha1.MemoryProfileSpec{Runtime: c.runtime(), Tuning: c.tuning()}
 	if c.one(3) {
-		spec.Containers = append(spec.Containers, v1alpha1.ContainerPolicy{Name: pick(c, "side", "migrate", "*"), Mode: pick(c, "", "Ignored"), Runtime: new(c.runtime()), Tuning: new(c.tuning())})
+		spec.Containers = append(
+			spec.Containers,
+			v1alpha1.ContainerPolicy{
+				Name: pick(c, "side", "migrate", "*"), Mode: pick(c, "", "Ignored"), Runtime: new(c.runtime()),
+				Tuning: new(c.tuning()),
+			},
+		)
 	}
-	return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 3, Spec: &spec}
+	return &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 3,
+		Spec: &spec,
+	}
 }
 
 func (c chance) sizes() map[string]Size {
@@ -198,10 +229,14 @@ func (c chance) facts(pod *corev1.Pod) *neighbours.Facts {
 	}
 	var ranges []corev1.LimitRange
 	for range c.IntN(3) {
-		ranges = append(ranges, corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: pick(c, "a", "b")}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
-			{Type: corev1.LimitTypeContainer, Min: some("16Mi", "64Mi"), Max: some("256Mi", "600Mi", "4Gi"), MaxLimitRequestRatio: some("1", "1500m", "4")},
-			{Type: corev1.LimitTypePod, Min: some("16Mi", "300Mi"), Max: some("700Mi", "5Gi"), MaxLimitRequestRatio: some("2")},
-		}}})
+		ranges = append(ranges,
+			corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: pick(c, "a", "b")},
+				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+					{Type: corev1.LimitTypeContainer, Min: some("16Mi", "64Mi"), Max: some("256Mi", "600Mi", "4Gi"),
+						MaxLimitRequestRatio: some("1", "1500m", "4")},
+					{Type: corev1.LimitTypePod, Min: some("16Mi", "300Mi"), Max: some("700Mi", "5Gi"),
+						MaxLimitRequestRatio: some("2")},
+				}}})
 	}
 	var quotas []corev1.ResourceQuota
 	for range c.IntN(2) {
@@ -211,8 +246,15 @@ func (c chance) facts(pod *corev1.Pod) *neighbours.Facts {
 				hard[name] = resource.MustParse(pick(c, "300Mi", "1Gi", "6Gi"))
 			}
 		}
-		zero := corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("0"), corev1.ResourceRequestsMemory: resource.MustParse("0")}
-		quotas = append(quotas, corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: zero}})
+		zero := corev1.ResourceList{
+			corev1.ResourceLimitsMemory: resource.MustParse("0"), corev1.ResourceRequestsMemory: resource.MustParse("0"),
+		}
+		quotas = append(
+			quotas,
+			corev1.ResourceQuota{
+				ObjectMeta: metav1.ObjectMeta{Name: "q"}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: zero},
+			},
+		)
 	}
 	facts := neighbours.ReadNamespace(ranges, quotas).FactsFor(pod, pick(c, 0, 500*memory.MiB, 8*memory.GiB))
 	return &facts

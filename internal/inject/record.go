@@ -14,16 +14,16 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// recordVersion is raised when the meaning of a field changes. A record of another version is read as none: what it wrote is
-// then the user's, and stays.
+// recordVersion is raised when the meaning of a field changes. A record of another version is read as none: what it
+// wrote is then the user's, and stays.
 const recordVersion = 1
 
-// recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are left out,
-// because what was written is needed again and reasons are not.
+// recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are
+// left out, because what was written is needed again and reasons are not.
 const recordMax = 32 << 10
 
-// record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it can
-// take back exactly that, and why it left other things alone.
+// record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it
+// can take back exactly that, and why it left other things alone.
 type record struct {
 	Version    int                         `json:"v"`
 	Profile    string                      `json:"profile"`
@@ -58,7 +58,8 @@ func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0
 	}
-	text, _, _ := strings.Cut(strings.TrimPrefix(r.Limit, ofThePod), " ") // "448Mi (512Mi less 64Mi of memory-backed volumes)"
+	// "448Mi (512Mi less 64Mi of memory-backed volumes)"
+	text, _, _ := strings.Cut(strings.TrimPrefix(r.Limit, ofThePod), " ")
 	return parse(text)
 }
 
@@ -72,8 +73,8 @@ type sizeRecord struct {
 	Why string `json:"why,omitempty"`
 }
 
-// readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API server takes come
-// only from somebody who sends a pod to the webhook himself.
+// readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API
+// server takes come only from somebody who sends a pod to the webhook himself.
 func readRecord(text string) *record {
 	if text == "" || len(text) > annotationsMax {
 		return nil
@@ -106,7 +107,8 @@ func (r *record) add(container string, c *containerRecord) {
 	r.Containers[container] = c
 }
 
-// annotationsMax is what the API server takes of all annotations of an object, keys and values together. It refuses a pod with more.
+// annotationsMax is what the API server takes of all annotations of an object, keys and values together. It refuses a
+// pod with more.
 const annotationsMax = 256 << 10
 
 // room is what the pod's own annotations leave for memfit's.
@@ -120,8 +122,8 @@ func room(pod *corev1.Pod) int {
 	return left
 }
 
-// text is the annotation's value; empty when there is nothing to say about any container. fits is false where the pod has no room for it:
-// without a record nothing may be set, and with it the API server would refuse the pod.
+// text is the annotation's value; empty when there is nothing to say about any container. fits is false where the pod
+// has no room for it: without a record nothing may be set, and with it the API server would refuse the pod.
 func (r *record) text(room int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true

@@ -10,8 +10,9 @@ import (
 	"strconv"
 )
 
-// encode is compact JSON with "<" and "&" as they are: people read it. It is written by hand, because encoding/json, which goes over it by
-// reflection, takes as long as a third of the plan; TestRecordIsJSON holds it to what that would write.
+// encode is compact JSON with "<" and "&" as they are: people read it. It is written by hand, because encoding/json,
+// which goes over it by reflection, takes as long as a third of the plan; TestRecordIsJSON holds it to what that would
+// write.
 func (r *record) encode() string {
 	out := make([]byte, 0, 1<<10) // most records have less
 	out = strconv.AppendInt(append(out, `{"v":`...), int64(r.Version), 10)

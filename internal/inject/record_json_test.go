@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestRecordIsJSON: the record is written as encoding/json would write it, whatever is in it. Every field is there or not by chance.
+// TestRecordIsJSON: the record is written as encoding/json would write it, whatever is in it. Every field is there or
+// not by chance.
 func TestRecordIsJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"", "512Mi", `"quoted" \\ <&>`, "é\u2028\x7f\n", "\xff", "a=1 b=2"}

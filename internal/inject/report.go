@@ -15,8 +15,8 @@ import (
 // warningsMax is how many admission warnings a person reads; the rest is counted.
 const warningsMax = 3
 
-// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was left
-// alone because the user decided otherwise is no warning.
+// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was
+// left alone because the user decided otherwise is no warning.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {
@@ -48,7 +48,12 @@ func (c *containerPlan) warnings() []string {
 		return out
 	}
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
-		out = append(out, fmt.Sprintf("container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name,
+			),
+		)
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
@@ -65,10 +70,13 @@ func (c *containerPlan) lacksLimit() bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal })
+	return slices.ContainsFunc(
+		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal },
+	)
 }
 
-// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be set, and that it is not.
+// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be
+// set, and that it is not.
 func (p Plan) Settings() map[string][]string {
 	var out map[string][]string
 	for i := range p.containers {
@@ -87,7 +95,8 @@ func (p Plan) Settings() map[string][]string {
 	return out
 }
 
-// ShortOfQuota says whether a container does not get its size because a quota has no room now. The next pod may find it.
+// ShortOfQuota says whether a container does not get its size because a quota has no room now. The next pod may find
+// it.
 func (p Plan) ShortOfQuota() bool {
 	return slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.quota })
 }
@@ -106,7 +115,8 @@ func (p Plan) Sets(container string) bool {
 	return c != nil && len(c.set) > 0
 }
 
-// Skipped is container -> what is left alone and why: "GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself, ...".
+// Skipped is container -> what is left alone and why: "GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself,
+// ...".
 func (p Plan) Skipped() map[string][]string {
 	var out map[string][]string
 	for i := range p.containers {
@@ -129,7 +139,8 @@ func (p Plan) RuntimeOf(container string) string {
 	return ""
 }
 
-// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or told by its command. Empty: not known.
+// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or told by its command. Empty:
+// not known.
 func (p Plan) Runs(container string) string {
 	if c := p.of(container); c != nil && c.runtime.certain {
 		return c.runtime.runtime.Name
@@ -168,9 +179,10 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	return g
 }
 
-// CapFollows says whether a process that gives up at its heap cap gets a larger one from a higher limit: follows. With frozen, only a new pod
-// does, because memfit wrote the cap into the pod as a number; otherwise a restart is enough. The cap may be memfit's, the user's own share
-// of the limit, or the share that the runtime takes unasked. It is known of pods that were created already (Input.Created).
+// CapFollows says whether a process that gives up at its heap cap gets a larger one from a higher limit: follows. With
+// frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is enough.
+// The cap may be memfit's, the user's own share of the limit, or the share that the runtime takes unasked. It is known
+// of pods that were created already (Input.Created).
 func (p Plan) CapFollows(container string) (follows, frozen bool) {
 	c := p.of(container)
 	if c == nil || c.facts.Limit == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// resizePolicy adds the memory resize policy of the profile to a container in which a setting follows the limit when it starts again. It
-// can only be set at creation. The pod's own policy wins, and where the API server would refuse RestartContainer none is added: pods that
-// never restart, and plain init containers.
+// resizePolicy adds the memory resize policy of the profile to a container in which a setting follows the limit when it
+// starts again. It can only be set at creation. The pod's own policy wins, and where the API server would refuse
+// RestartContainer none is added: pods that never restart, and plain init containers.
 func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || slices.ContainsFunc(w.resize, ofMemory) {
 		return
@@ -28,7 +28,9 @@ func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	default: // Keep
 		return
 	}
-	w.resize = append(slices.Clone(w.resize), corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: policy})
+	w.resize = append(
+		slices.Clone(w.resize), corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: policy},
+	)
 	w.resizeSet = string(policy)
 }
 

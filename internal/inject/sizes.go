@@ -22,18 +22,19 @@ type sizing struct {
 	base, next Size
 	// wanted: a size is recommended, and may be set.
 	wanted bool
-	// left is why a recommended size is not looked at; why is what made next another size than the recommended one, and short says so for
-	// the person who creates the pod.
+	// left is why a recommended size is not looked at; why is what made next another size than the recommended one, and
+	// short says so for the person who creates the pod.
 	left  string
 	why   []string
 	short string
 	quota bool // it is a quota that has no room
 }
 
-// sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and nodes look at the
-// pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod without requests and limits gets them,
-// and with them a QoS class: that is what was asked for. A Guaranteed pod stays Guaranteed (request = limit), and a request never exceeds
-// its limit, which the API server would refuse. Nil: there is nothing to size.
+// sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and
+// nodes look at the pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod
+// without requests and limits gets them, and with them a QoS class: that is what was asked for. A Guaranteed pod stays
+// Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there is
+// nothing to size.
 func (in *Input) sizings(managed []target) []sizing {
 	if len(in.Sizes) == 0 {
 		return nil
@@ -56,12 +57,16 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 	s := sizing{base: have, next: have, wanted: true}
 	if before := in.before.of(t.container.Name); before != nil && before.Size != nil {
 		if !before.Size.stands(have) {
-			s.wanted, s.left = false, fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again", have, before.Size.text())
+			s.wanted, s.left = false, fmt.Sprintf(
+				"the request or limit was changed to %s after memfit had set %s, so it is not touched again", have,
+				before.Size.text(),
+			)
 			return s
 		}
 		s.base = before.Size.takeBack(have)
 	}
-	if whole := in.Pod.Spec.Resources; whole != nil && s.base.Limit == 0 && (memoryOf(whole.Limits) > 0 || memoryOf(whole.Requests) > 0) {
+	if whole := in.Pod.Spec.Resources; whole != nil && s.base.Limit == 0 &&
+		(memoryOf(whole.Limits) > 0 || memoryOf(whole.Requests) > 0) {
 		s.wanted, s.left = false, "the pod sets memory for all containers together (spec.resources): size it there"
 		return s
 	}
@@ -70,7 +75,8 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 	return s
 }
 
-// fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's size stays.
+// fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's
+// size stays.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
 	var asks []neighbours.Ask
 	var of []int
@@ -78,7 +84,8 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
 		if s.wanted && s.next != s.base {
 			policy := managed[i].policy.SizePolicy()
 			asks = append(asks, neighbours.Ask{
-				Container: managed[i].container.Name, Base: neighbours.Size(s.base), Want: neighbours.Size(s.next), Equal: fixed || policy.RequestEqualsLimit,
+				Container: managed[i].container.Name, Base: neighbours.Size(s.base), Want: neighbours.Size(s.next),
+				Equal: fixed || policy.RequestEqualsLimit,
 			})
 			of = append(of, i)
 		}
@@ -229,8 +236,9 @@ func parse(s string) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests equal to
-// its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the limit by the API server.
+// guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests
+// equal to its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the
+// limit by the API server.
 func guaranteed(pod *corev1.Pod, before *record) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {
@@ -251,7 +259,8 @@ func fixedCPU(r *corev1.ResourceRequirements) bool {
 	return hasLimit && !limit.IsZero() && (!hasRequest || request.Cmp(limit) == 0)
 }
 
-// fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one, too.
+// fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one,
+// too.
 func fixedMemory(r *corev1.ResourceRequirements, rec *containerRecord) bool {
 	have := sizeOf(r)
 	_, hasRequest := r.Requests[corev1.ResourceMemory]

@@ -24,8 +24,8 @@ type target struct {
 	once bool
 }
 
-// targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order of the
-// pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
+// targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
+// of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
 func targets(pod *corev1.Pod, n *profile.Named) []target {
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
@@ -49,8 +49,8 @@ func targets(pod *corev1.Pod, n *profile.Named) []target {
 type decision struct {
 	runtime  *runtimes.Runtime
 	declared bool
-	// certain: declared, or the command is that runtime's own program. Only then may a setting go in that another runtime or
-	// version could refuse. An image's name never makes it certain.
+	// certain: declared, or the command is that runtime's own program. Only then may a setting go in that another runtime
+	// or version could refuse. An image's name never makes it certain.
 	certain bool
 	text    string
 }
@@ -67,7 +67,10 @@ func decide(t target) decision {
 			return decision{runtime: r, certain: true, text: r.Title + " (the command is " + short(path.Base(name)) + ")"}
 		}
 	}
-	return decision{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), text: "unknown (nobody declared it, and the command does not tell)"}
+	return decision{
+		runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
+		text:    "unknown (nobody declared it, and the command does not tell)",
+	}
 }
 
 // title is what people call a declared runtime: "Java OpenJ9 17".
@@ -78,9 +81,9 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
-// program is the program that command starts, looking through the small init programs that only pass signals on; empty when it
-// cannot be told. A shell's script is not looked into: what it starts in the end is not certain. args alone say nothing, because
-// the image's entrypoint decides what they mean.
+// program is the program that command starts, looking through the small init programs that only pass signals on; empty
+// when it cannot be told. A shell's script is not looked into: what it starts in the end is not certain. args alone say
+// nothing, because the image's entrypoint decides what they mean.
 func program(command []string) string {
 	for len(command) > 0 {
 		switch path.Base(command[0]) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkValid checks what the API server checks about the fields that memfit writes, so that a plan can never turn a pod that would
-// have been accepted into one that is refused.
+// checkValid checks what the API server checks about the fields that memfit writes, so that a plan can never turn a pod
+// that would have been accepted into one that is refused.
 func checkValid(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	size := 0
@@ -41,7 +41,9 @@ func checkValid(t *testing.T, pod *corev1.Pod) {
 			}
 			seen = append(seen, p.ResourceName)
 			if p.RestartPolicy == corev1.RestartContainer && (once || pod.Spec.RestartPolicy == corev1.RestartPolicyNever) {
-				t.Errorf("container %s: RestartContainer is refused for pods that never restart and for plain init containers", c.Name)
+				t.Errorf(
+					"container %s: RestartContainer is refused for pods that never restart and for plain init containers", c.Name,
+				)
 			}
 		}
 	}

@@ -98,7 +98,8 @@ var variables = func() map[string]*runtimes.Grammar {
 // variableNames are those names, in order.
 var variableNames = slices.Sorted(maps.Keys(variables))
 
-// takeBackOne removes what was written from one variable, or puts back what it replaced; false when it is no longer there.
+// takeBackOne removes what was written from one variable, or puts back what it replaced; false when it is no longer
+// there.
 func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	v, count := w.find(name)
 	if count != 1 || v.ValueFrom != nil {
@@ -119,8 +120,8 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	return true
 }
 
-// cutWords replaces the words wrote in value by was, together with one separator when was is empty. ok is false when they are
-// not there as whole words.
+// cutWords replaces the words wrote in value by was, together with one separator when was is empty. ok is false when
+// they are not there as whole words.
 func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
@@ -140,8 +141,9 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 	return head + was + tail, true
 }
 
-// indexWords is where words first stand in value as whole words. A record can be forged, so it never looks at a byte of value twice
-// (Knuth, Morris and Pratt): many times the same word, and one that differs at the end, would else take as long as both multiplied.
+// indexWords is where words first stand in value as whole words. A record can be forged, so it never looks at a byte of
+// value twice (Knuth, Morris and Pratt): many times the same word, and one that differs at the end, would else take as
+// long as both multiplied.
 func indexWords(value, words string) (start int, ok bool) {
 	if len(words) > len(value) {
 		return 0, false
@@ -155,7 +157,8 @@ func indexWords(value, words string) (start int, ok bool) {
 		if value[i] == words[matched] {
 			matched++
 		}
-		if start := i + 1 - len(words); matched == len(words) && (start == 0 || separates(value[start-1])) && (i+1 == len(value) || separates(value[i+1])) {
+		if start := i + 1 - len(words); matched == len(words) && (start == 0 || separates(value[start-1])) &&
+			(i+1 == len(value) || separates(value[i+1])) {
 			return start, true
 		}
 	}
@@ -191,8 +194,8 @@ func (w *working) find(name string) (v *variable, count int) {
 	return v, count
 }
 
-// put sets a variable to a literal, in its old place if it has one, else at the end: no earlier $(NAME) of the user's then
-// begins to mean something else.
+// put sets a variable to a literal, in its old place if it has one, else at the end: no earlier $(NAME) of the user's
+// then begins to mean something else.
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
@@ -295,7 +298,8 @@ func frontWords(settings []setting) string {
 	return strings.Join(words, " ")
 }
 
-// replaceFlag puts the setting in place of the user's own words for the same flag; ok is false when there is none in the open.
+// replaceFlag puts the setting in place of the user's own words for the same flag; ok is false when there is none in
+// the open.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {
@@ -306,7 +310,8 @@ func replaceFlag(value string, s setting) (next string, ok bool) {
 	return strings.Join(words, " "), ok
 }
 
-// given are the user's numbers for the flags the runtime's other settings depend on. The last one wins, as in the runtime.
+// given are the user's numbers for the flags the runtime's other settings depend on. The last one wins, as in the
+// runtime.
 func (w *working) given(r *runtimes.Runtime) map[string]int64 {
 	var out map[string]int64
 	for _, flag := range r.Reads {

@@ -12,13 +12,19 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer means
-// that the profile can be applied as it is.
+// Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer
+// means that the profile can be applied as it is.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
 	if spec.Selector != nil {
 		if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
-			out = append(out, fmt.Sprintf("spec.selector chooses no pod, because it cannot be read (%v): correct it, or remove it and use the %s annotation", err, v1alpha1.ProfileAnnotation))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"spec.selector chooses no pod, because it cannot be read (%v): correct it, or remove it and use the %s annotation",
+					err, v1alpha1.ProfileAnnotation,
+				),
+			)
 		}
 	}
 	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {

@@ -15,7 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled in.
+// Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled
+// in.
 type Container struct {
 	// Managed is false when the entry says mode: Ignored.
 	Managed bool
@@ -33,9 +34,9 @@ type Container struct {
 	Notes []string
 }
 
-// Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers with
-// that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning. What is declared for all does
-// not hold for well-known sidecars of other tools.
+// Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers
+// with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning. What is
+// declared for all does not hold for well-known sidecars of other tools.
 func (n *Named) Container(name string, podAnnotations map[string]string) Container {
 	entry, named := n.entry(name)
 	c := Container{
@@ -50,17 +51,22 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	}
 	if sidecars[name] && !named {
 		c.Runtime, podAnnotations = v1alpha1.RuntimeSpec{}, nil
-		c.Tuning = v1alpha1.TuningSpec{Mode: c.Tuning.Mode, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: c.Tuning.ResizePolicy}
+		c.Tuning = v1alpha1.TuningSpec{
+			Mode: c.Tuning.Mode, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: c.Tuning.ResizePolicy,
+		}
 	}
 	c.declare(podAnnotations)
 	return c
 }
 
-// sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the application: the
-// proxy gets no heap flags of it, and no GOMEMLIMIT of the application's share or size, unless the profile names the container.
+// sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the
+// application: the proxy gets no heap flags of it, and no GOMEMLIMIT of the application's share or size, unless the
+// profile names the container.
 var sidecars = map[string]bool{
-	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true, "kuma-sidecar": true,
-	"consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true, "otc-container": true, "jaeger-agent": true,
+	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true,
+	"kuma-sidecar":     true,
+	"consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true, "otc-container": true,
+	"jaeger-agent":           true,
 	"datadog-agent-injected": true, "gke-gcsfuse-sidecar": true,
 }
 
@@ -110,13 +116,14 @@ func (c *Container) declare(podAnnotations map[string]string) {
 // versionPattern is the one of RuntimeSpec.version.
 var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
 
-// ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":" and a
-// version ("NodeJS", "jvm:17.0.9").
+// ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":"
+// and a version ("NodeJS", "jvm:17.0.9").
 func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)
 	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
-		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, but %s is no version: write numbers and dots, for example %q",
+		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, but %s is no version: write numbers and dots, "+
+			"for example %q",
 			v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
 	}
 	for _, r := range runtimes.All() {

@@ -44,17 +44,46 @@ func TestContainerRuntime(t *testing.T) {
 		wantIgnored bool
 		wantNamed   bool
 	}{
-		"the profile's":                             {container: "app", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
-		"the entry's":                               {container: "gows", want: v1alpha1.RuntimeSpec{Type: "Go", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
-		"an ignored container":                      {container: "logger", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantIgnored: true, wantNamed: true},
-		"star is for the rest":                      {container: "proxy", want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
-		"the annotation speaks where type is Auto":  {container: "proxy", annotations: says("jvm:17.0.9"), want: v1alpha1.RuntimeSpec{Type: "JVM", Version: "17.0.9", Libc: "Auto"}, wantBy: "annotation memfit.dev/runtime"},
-		"the annotation cannot overrule a profile":  {container: "app", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
-		"the annotation may say Auto":               {container: "proxy", annotations: says("Auto"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
-		"a mesh's sidecar is not what the app is":   {container: "istio-proxy", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}},
-		"a mesh's sidecar that the profile names":   {container: "linkerd-proxy", want: v1alpha1.RuntimeSpec{Type: "Native", Libc: "Auto"}, wantBy: "the profile", wantNamed: true},
-		"an unknown runtime is reported, not taken": {container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `says "Nodejs20", which is no runtime memfit knows: write one of Auto, NodeJS, JVM`},
-		"a bad version is reported, not taken":      {container: "proxy", annotations: says("JVM:latest"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"}, wantNote: `"latest" is no version`},
+		"the profile's": {
+			container: "app", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile",
+			wantNamed: true,
+		},
+		"the entry's": {
+			container: "gows", want: v1alpha1.RuntimeSpec{Type: "Go", Libc: "Auto"}, wantBy: "the profile", wantNamed: true,
+		},
+		"an ignored container": {
+			container: "logger", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile",
+			wantIgnored: true, wantNamed: true,
+		},
+		"star is for the rest": {
+			container: "proxy", want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
+		},
+		"the annotation speaks where type is Auto": {
+			container: "proxy", annotations: says("jvm:17.0.9"),
+			want: v1alpha1.RuntimeSpec{Type: "JVM", Version: "17.0.9", Libc: "Auto"}, wantBy: "annotation memfit.dev/runtime",
+		},
+		"the annotation cannot overrule a profile": {
+			container: "app", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"},
+			wantBy: "the profile", wantNamed: true,
+		},
+		"the annotation may say Auto": {
+			container: "proxy", annotations: says("Auto"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
+		},
+		"a mesh's sidecar is not what the app is": {
+			container: "istio-proxy", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
+		},
+		"a mesh's sidecar that the profile names": {
+			container: "linkerd-proxy", want: v1alpha1.RuntimeSpec{Type: "Native", Libc: "Auto"}, wantBy: "the profile",
+			wantNamed: true,
+		},
+		"an unknown runtime is reported, not taken": {
+			container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
+			wantNote: `says "Nodejs20", which is no runtime memfit knows: write one of Auto, NodeJS, JVM`,
+		},
+		"a bad version is reported, not taken": {
+			container: "proxy", annotations: says("JVM:latest"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
+			wantNote: `"latest" is no version`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := of(spec).Container(tc.container, tc.annotations)
@@ -62,9 +91,13 @@ func TestContainerRuntime(t *testing.T) {
 				t.Errorf("runtime (-want +got):\n%s", diff)
 			}
 			if got.RuntimeDeclaredBy != tc.wantBy || got.Managed == tc.wantIgnored || got.Named != tc.wantNamed {
-				t.Errorf("declared by %q managed %v named %v, want %q %v %v", got.RuntimeDeclaredBy, got.Managed, got.Named, tc.wantBy, !tc.wantIgnored, tc.wantNamed)
+				t.Errorf(
+					"declared by %q managed %v named %v, want %q %v %v", got.RuntimeDeclaredBy, got.Managed, got.Named, tc.wantBy,
+					!tc.wantIgnored, tc.wantNamed,
+				)
 			}
-			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, tc.wantNote) || (tc.wantNote == "") != (notes == "") {
+			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, tc.wantNote) ||
+				(tc.wantNote == "") != (notes == "") {
 				t.Errorf("notes %q, want %q", notes, tc.wantNote)
 			}
 		})
@@ -88,17 +121,20 @@ func TestContainerTuning(t *testing.T) {
 	}{
 		"an empty entry changes nothing": {base: base, want: func(*v1alpha1.TuningSpec) {}},
 		"a field replaces that field and no other": {
-			base: base, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(0))}, want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(0)) },
+			base: base, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(0))},
+			want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(0)) },
 		},
 		"heapLimit replaces heapPercent: the two exclude each other": {
 			base: base, entry: v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")},
 			want: func(t *v1alpha1.TuningSpec) { t.HeapPercent, t.HeapLimit = nil, quantity("256Mi") },
 		},
 		"mode: Inject, which the API server fills in, does not undo the profile's DryRun": {
-			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}, want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningDryRun },
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject},
+			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningDryRun },
 		},
 		"an entry can be more careful": {
-			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningOff },
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff},
+			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningOff },
 		},
 		"an entry keeps the user's values unless it says Replace itself": {
 			base: replacing, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4)), ConflictPolicy: v1alpha1.KeepUser},
@@ -112,7 +148,11 @@ func TestContainerTuning(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := of(v1alpha1.MemoryProfileSpec{Tuning: tc.base, Containers: []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &tc.entry}}}).Container("app", nil).Tuning
+			got := of(
+				v1alpha1.MemoryProfileSpec{
+					Tuning: tc.base, Containers: []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &tc.entry}},
+				},
+			).Container("app", nil).Tuning
 			want := base
 			want.Mode, want.ConflictPolicy, want.ResizePolicy = v1alpha1.TuningInject, v1alpha1.KeepUser, v1alpha1.ResizeRestartContainer
 			tc.want(&want)
@@ -126,10 +166,18 @@ func TestContainerTuning(t *testing.T) {
 // TestASidecarGetsNothingThatIsMeantForTheApp: the app's heapPercent or heapLimit would become the proxy's GOMEMLIMIT.
 func TestASidecarGetsNothingThatIsMeantForTheApp(t *testing.T) {
 	profile := of(v1alpha1.MemoryProfileSpec{
-		Tuning:     v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, HeapLimit: quantity("32Mi"), ArenaMax: new(int32(1)), ConflictPolicy: v1alpha1.Replace, Replace: []v1alpha1.Setting{"GOMEMLIMIT"}},
-		Containers: []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(20))}}, {Name: "daprd", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(50))}}},
+		Tuning: v1alpha1.TuningSpec{
+			Mode: v1alpha1.TuningDryRun, HeapLimit: quantity("32Mi"), ArenaMax: new(int32(1)), ConflictPolicy: v1alpha1.Replace,
+			Replace: []v1alpha1.Setting{"GOMEMLIMIT"},
+		},
+		Containers: []v1alpha1.ContainerPolicy{
+			{Name: "*", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(20))}},
+			{Name: "daprd", Tuning: &v1alpha1.TuningSpec{HeapPercent: new(int32(50))}},
+		},
 	})
-	want := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer}
+	want := v1alpha1.TuningSpec{
+		Mode: v1alpha1.TuningDryRun, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer,
+	}
 	for _, name := range []string{"istio-proxy", "vault-agent"} {
 		if diff := cmp.Diff(want, profile.Container(name, nil).Tuning); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -146,11 +194,14 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Containers: []v1alpha1.ContainerPolicy{{Name: "app", Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}}},
 	}
 	want := v1alpha1.SizingSpec{
-		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)), Posture: v1alpha1.PostureBalanced,
-		Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}, Request: &v1alpha1.Bounds{Min: quantity("16Mi")}, Decrease: v1alpha1.DecreaseAllowed,
-		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
+		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
+		Posture: v1alpha1.PostureBalanced,
+		Limit:   &v1alpha1.Bounds{Min: quantity("256Mi")}, Request: &v1alpha1.Bounds{Min: quantity("16Mi")},
+		Decrease: v1alpha1.DecreaseAllowed,
+		OOM:      &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
-			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)), SingleReplica: "Never",
+			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
+			SingleReplica: "Never",
 		},
 	}
 	if diff := cmp.Diff(want, of(spec).Container("app", nil).Sizing); diff != "" {
@@ -170,16 +221,26 @@ func TestInvalidNamesTheField(t *testing.T) {
 		spec v1alpha1.MemoryProfileSpec
 		want string
 	}{
-		"an empty spec":       {},
-		"everything at once":  {spec: v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingInPlaceOrEvict}, Drift: v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart}}},
-		"unreadable selector": {spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, want: "spec.selector chooses no pod"},
+		"an empty spec": {},
+		"everything at once": {
+			spec: v1alpha1.MemoryProfileSpec{
+				Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingInPlaceOrEvict},
+				Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart},
+			},
+		},
+		"unreadable selector": {
+			spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, want: "spec.selector chooses no pod",
+		},
 		"heapLimit for a JVM": {
-			spec: v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")}},
+			spec: v1alpha1.MemoryProfileSpec{
+				Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")},
+			},
 			want: "spec.tuning.heapLimit: 512Mi is not for the JVM",
 		},
 		"heapLimit for a JVM container": {
 			spec: v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{
-				Name: "api", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: &v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")},
+				Name: "api", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM},
+				Tuning: &v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")},
 			}}},
 			want: "spec.containers[api].tuning.heapLimit: 512Mi is not for the JVM",
 		},

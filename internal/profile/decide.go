@@ -57,17 +57,21 @@ type Decision struct {
 	Why string
 	// Problem is empty when a profile governs the pod, and when nobody asked for one.
 	Problem Problem
-	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes never gets here.
+	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes
+	// never gets here.
 	Claims []*Named
 }
 
 // Decide finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
-// namespace, else chosen by selector. memfit.dev/inject: "false" in any of the three places opts out. A MemoryProfile wins
-// over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the same level are a problem and none is
-// applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
+// namespace, else chosen by selector. memfit.dev/inject: "false" in any of the three places opts out. A MemoryProfile
+// wins over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the same level are a problem and
+// none is applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
 func (x *Index) Decide(s Subject) Decision {
 	if where := s.optedOut(); where != "" {
-		return Decision{Problem: OptedOut, Why: fmt.Sprintf("opted out by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where)}
+		return Decision{
+			Problem: OptedOut,
+			Why:     fmt.Sprintf("opted out by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where),
+		}
 	}
 	if name, where := s.asked(); name != "" {
 		return x.byAnnotation(s.Namespace, name, where)
@@ -86,7 +90,8 @@ func (x *Index) byAnnotation(namespace, name, where string) Decision {
 		return Decision{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
 	}
 	return Decision{Problem: NotFound, Why: fmt.Sprintf(
-		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no ClusterMemoryProfile: create one or correct the annotation",
+		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
+			"ClusterMemoryProfile: create one or correct the annotation",
 		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}
 }
 
@@ -113,7 +118,8 @@ func bySelector(chosen []*Named) Decision {
 		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
 }
 
-// claimsNamed is how many of the profiles that choose one pod are named: a condition takes 32 KiB, and there may be thousands.
+// claimsNamed is how many of the profiles that choose one pod are named: a condition takes 32 KiB, and there may be
+// thousands.
 const claimsNamed = 3
 
 func selectorText(n *Named) string {
@@ -123,8 +129,8 @@ func selectorText(n *Named) string {
 	return "{} (every pod)"
 }
 
-// asked is the profile name of the nearest annotation and where it stands. An empty value asks for nothing: templates that
-// render an unset variable produce it.
+// asked is the profile name of the nearest annotation and where it stands. An empty value asks for nothing: templates
+// that render an unset variable produce it.
 func (s Subject) asked() (name, where string) {
 	for _, p := range s.places() {
 		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {
@@ -159,5 +165,7 @@ func (s Subject) places() [3]place {
 	if workload == "" {
 		workload = "workload"
 	}
-	return [3]place{{"pod template", s.PodAnnotations}, {workload, s.WorkloadAnnotations}, {"Namespace", s.NamespaceAnnotations}}
+	return [3]place{
+		{"pod template", s.PodAnnotations}, {workload, s.WorkloadAnnotations}, {"Namespace", s.NamespaceAnnotations},
+	}
 }

@@ -50,7 +50,10 @@ func TestDecide(t *testing.T) {
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "edge"}},
 		}}),
 		named("shop", "tier-b", labelled("tier", "edge")),
-		named("shop", "broken", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}}),
+		named(
+			"shop", "broken",
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}},
+		),
 		named("all", "everything", &metav1.LabelSelector{}),
 		named("", "shared", nil),
 		named("", "cluster-web", labelled("app", "web")),
@@ -65,11 +68,16 @@ func TestDecide(t *testing.T) {
 	}{
 		"nobody asks": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"app": "db"}}},
 		"pod template names it": {
-			subject:     Subject{Namespace: "shop", PodAnnotations: use("named-only"), WorkloadAnnotations: use("web"), NamespaceAnnotations: use("shared")},
+			subject: Subject{
+				Namespace: "shop", PodAnnotations: use("named-only"), WorkloadAnnotations: use("web"),
+				NamespaceAnnotations: use("shared"),
+			},
 			wantProfile: "MemoryProfile shop/named-only", wantWhy: "annotation memfit.dev/profile on the pod template",
 		},
 		"workload wins over namespace, and is called what it is": {
-			subject:     Subject{Namespace: "shop", WorkloadKind: "Deployment", WorkloadAnnotations: use("web"), NamespaceAnnotations: use("shared")},
+			subject: Subject{
+				Namespace: "shop", WorkloadKind: "Deployment", WorkloadAnnotations: use("web"), NamespaceAnnotations: use("shared"),
+			},
 			wantProfile: "MemoryProfile shop/web", wantWhy: "annotation memfit.dev/profile on the Deployment",
 		},
 		"namespace names it": {
@@ -77,39 +85,71 @@ func TestDecide(t *testing.T) {
 			wantProfile: "MemoryProfile shop/named-only", wantWhy: "on the Namespace",
 		},
 		"an annotation wins over a selector": {
-			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}, NamespaceAnnotations: use("named-only")},
+			subject: Subject{
+				Namespace: "shop", PodLabels: map[string]string{"app": "web"}, NamespaceAnnotations: use("named-only"),
+			},
 			wantProfile: "MemoryProfile shop/named-only",
 		},
 		"an empty annotation asks for nothing": {
 			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}, PodAnnotations: use(" ")},
 			wantProfile: "MemoryProfile shop/web", wantWhy: "selector app=web",
 		},
-		"namespaced wins over cluster by name":     {subject: Subject{Namespace: "shop", PodAnnotations: use("shared")}, wantProfile: "MemoryProfile shop/shared"},
-		"cluster profile by name":                  {subject: Subject{Namespace: "other", PodAnnotations: use("shared")}, wantProfile: "ClusterMemoryProfile shared"},
-		"namespaced wins over cluster by selector": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}}, wantProfile: "MemoryProfile shop/web"},
-		"cluster profile by selector":              {subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "web"}}, wantProfile: "ClusterMemoryProfile cluster-web"},
-		"cluster selector needs all its labels":    {subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "job"}}},
+		"namespaced wins over cluster by name": {
+			subject: Subject{Namespace: "shop", PodAnnotations: use("shared")}, wantProfile: "MemoryProfile shop/shared",
+		},
+		"cluster profile by name": {
+			subject: Subject{Namespace: "other", PodAnnotations: use("shared")}, wantProfile: "ClusterMemoryProfile shared",
+		},
+		"namespaced wins over cluster by selector": {
+			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}},
+			wantProfile: "MemoryProfile shop/web",
+		},
+		"cluster profile by selector": {
+			subject:     Subject{Namespace: "other", PodLabels: map[string]string{"app": "web"}},
+			wantProfile: "ClusterMemoryProfile cluster-web",
+		},
+		"cluster selector needs all its labels": {
+			subject: Subject{Namespace: "other", PodLabels: map[string]string{"app": "job"}},
+		},
 		"a profile of another namespace is none of ours": {
 			subject: Subject{Namespace: "other", PodAnnotations: use("named-only")}, wantProblem: NotFound,
 			wantWhy: `names "named-only", but there is no MemoryProfile of that name in namespace "other" and no ClusterMemoryProfile`,
 		},
-		"expression with several values": {subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "front"}}, wantProfile: "MemoryProfile shop/tier-a"},
+		"expression with several values": {
+			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "front"}},
+			wantProfile: "MemoryProfile shop/tier-a",
+		},
 		"two selectors: none is applied, both are named": {
 			subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}}, wantProblem: Ambiguous,
-			wantWhy: "MemoryProfile shop/tier-a (selector tier in (edge,front)) and MemoryProfile shop/tier-b (selector tier=edge) both choose this pod",
+			wantWhy: "MemoryProfile shop/tier-a (selector tier in (edge,front)) and MemoryProfile shop/tier-b (selector " +
+				"tier=edge) both choose this pod",
 		},
 		"an annotation settles an ambiguity": {
-			subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}, WorkloadAnnotations: use("tier-b")}, wantProfile: "MemoryProfile shop/tier-b",
+			subject: Subject{
+				Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}, WorkloadAnnotations: use("tier-b"),
+			}, wantProfile: "MemoryProfile shop/tier-b",
 		},
-		"an empty selector chooses every pod of its namespace": {subject: Subject{Namespace: "all"}, wantProfile: "MemoryProfile all/everything", wantWhy: "selector {} (every pod)"},
+		"an empty selector chooses every pod of its namespace": {
+			subject: Subject{Namespace: "all"}, wantProfile: "MemoryProfile all/everything", wantWhy: "selector {} (every pod)",
+		},
 		"opted out on the pod template": {
-			subject: Subject{Namespace: "shop", PodAnnotations: optOut("false"), NamespaceAnnotations: use("web")}, wantProblem: OptedOut,
-			wantWhy: `opted out by annotation memfit.dev/inject: "false" on the pod template`,
+			subject:     Subject{Namespace: "shop", PodAnnotations: optOut("false"), NamespaceAnnotations: use("web")},
+			wantProblem: OptedOut,
+			wantWhy:     `opted out by annotation memfit.dev/inject: "false" on the pod template`,
 		},
-		"opted out on the workload":  {subject: Subject{Namespace: "shop", PodAnnotations: use("web"), WorkloadAnnotations: optOut("False")}, wantProblem: OptedOut, wantWhy: "on the workload"},
-		"opted out on the namespace": {subject: Subject{Namespace: "shop", PodAnnotations: use("web"), NamespaceAnnotations: optOut("0")}, wantProblem: OptedOut, wantWhy: "on the Namespace"},
+		"opted out on the workload": {
+			subject:     Subject{Namespace: "shop", PodAnnotations: use("web"), WorkloadAnnotations: optOut("False")},
+			wantProblem: OptedOut, wantWhy: "on the workload",
+		},
+		"opted out on the namespace": {
+			subject:     Subject{Namespace: "shop", PodAnnotations: use("web"), NamespaceAnnotations: optOut("0")},
+			wantProblem: OptedOut, wantWhy: "on the Namespace",
+		},
 		"inject: true opts nobody out": {
-			subject: Subject{Namespace: "shop", PodAnnotations: map[string]string{v1alpha1.InjectAnnotation: "true", v1alpha1.ProfileAnnotation: "web"}}, wantProfile: "MemoryProfile shop/web",
+			subject: Subject{
+				Namespace:      "shop",
+				PodAnnotations: map[string]string{v1alpha1.InjectAnnotation: "true", v1alpha1.ProfileAnnotation: "web"},
+			}, wantProfile: "MemoryProfile shop/web",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +159,9 @@ func TestDecide(t *testing.T) {
 				gotProfile = got.Profile.String()
 			}
 			if gotProfile != tc.wantProfile || got.Problem != tc.wantProblem {
-				t.Errorf("profile %q problem %q, want %q %q (why: %s)", gotProfile, got.Problem, tc.wantProfile, tc.wantProblem, got.Why)
+				t.Errorf(
+					"profile %q problem %q, want %q %q (why: %s)", gotProfile, got.Problem, tc.wantProfile, tc.wantProblem, got.Why,
+				)
 			}
 			if !strings.Contains(got.Why, tc.wantWhy) {
 				t.Errorf("why %q, want it to contain %q", got.Why, tc.wantWhy)
@@ -189,7 +231,9 @@ func BenchmarkDecide(b *testing.B) {
 	index := NewIndex(manyProfiles())
 	named := busyPod("db")
 	named.WorkloadAnnotations = use("p77")
-	for name, subject := range map[string]Subject{"ungoverned": busyPod("db"), "selector": busyPod("app77"), "annotation": named} {
+	for name, subject := range map[string]Subject{
+		"ungoverned": busyPod("db"), "selector": busyPod("app77"), "annotation": named,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

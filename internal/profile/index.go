@@ -66,8 +66,8 @@ type chooser struct {
 	selector labels.Selector
 }
 
-// NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector that
-// does not parse chooses nothing; [Invalid] says why.
+// NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector
+// that does not parse chooses nothing; [Invalid] says why.
 func NewIndex(profiles []Named) *Index {
 	x := &Index{spaces: make(map[string]*space)}
 	for i := range profiles {
@@ -93,8 +93,8 @@ func (x *Index) add(n *Named) {
 	s.choose(chooser{profile: n, selector: selector}, n.Spec.Selector)
 }
 
-// choose files c under the exact label it requires that fewest other selectors require, so that a label every profile asks
-// for (team=shop) does not put them all in one list.
+// choose files c under the exact label it requires that fewest other selectors require, so that a label every profile
+// asks for (team=shop) does not put them all in one list.
 func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	var best label
 	found := false

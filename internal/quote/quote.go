@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quote is how memfit repeats what somebody else wrote: annotations, field managers, what kubelets and API servers answer. Such text
-// stands in quotes, so that nobody takes it for memfit's own, on one line, and is cut, so that nobody fills a status with it. The sentence
-// around it says who wrote it.
+// Package quote is how memfit repeats what somebody else wrote: annotations, field managers, what kubelets and API
+// servers answer. Such text stands in quotes, so that nobody takes it for memfit's own, on one line, and is cut, so
+// that nobody fills a status with it. The sentence around it says who wrote it.
 package quote
 
 import (
@@ -44,7 +44,8 @@ func quoted(text string, chars int) string {
 	return strconv.Quote(text[:end] + "...")
 }
 
-// Cut is text of at most that many bytes. It is not cut within a character, and ends in "..." when something is missing.
+// Cut is text of at most that many bytes. It is not cut within a character, and ends in "..." when something is
+// missing.
 func Cut(text string, most int) string {
 	const mark = "..."
 	if len(text) <= most {

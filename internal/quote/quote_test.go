@@ -37,7 +37,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// FuzzQuote: what is repeated is text, on one line, of a bounded length, and cutting it costs the same whatever its length.
+// FuzzQuote: what is repeated is text, on one line, of a bounded length, and cutting it costs the same whatever its
+// length.
 func FuzzQuote(f *testing.F) {
 	f.Add("web", 10)
 	f.Add("\xf0\x9f\x98\x80\xf0", 3)

@@ -19,9 +19,10 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. A size that stands from before is no
-// exception: the policy may have changed since, so whoever uses a size asks here first. current is what the container has, or what its
-// template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: nobody asked for a limit or request there.
+// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. A size that stands from
+// before is no exception: the policy may have changed since, so whoever uses a size asks here first. current is what
+// the container has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: nobody
+// asked for a limit or request there.
 func (p Policy) Bound(size, current Size) (Size, []string) {
 	p = p.withDefaults()
 	var why []string
@@ -37,7 +38,8 @@ func (p Policy) Bound(size, current Size) (Size, []string) {
 	return size, why
 }
 
-// boundLimit keeps a limit within the bounds. What is above the limit of the whole pod, the API server refuses, so that comes last.
+// boundLimit keeps a limit within the bounds. What is above the limit of the whole pod, the API server refuses, so that
+// comes last.
 func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string) {
 	var why []string
 	want := limit
@@ -54,7 +56,9 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 		limit = p.LimitMax
 	}
 	if p.PodLimit > 0 && limit > p.PodLimit {
-		why = append(why, sprintf("clamped from %s to the limit of the whole pod, %s (spec.resources.limits.memory)", limit, p.PodLimit))
+		why = append(
+			why, sprintf("clamped from %s to the limit of the whole pod, %s (spec.resources.limits.memory)", limit, p.PodLimit),
+		)
 		limit = p.PodLimit
 	}
 	if limit == want { // two bounds that cancel each other out
@@ -105,7 +109,8 @@ func (p Policy) requestWords(size, current Size) string {
 	return "a request is at most the limit"
 }
 
-// outside says whether a size is one that the policy does not allow. It then is not right as it is, however near to the right one.
+// outside says whether a size is one that the policy does not allow. It then is not right as it is, however near to the
+// right one.
 func (p Policy) outside(size Size) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded != size
@@ -121,7 +126,10 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	switch {
 	case limit >= want:
 	case limit == p.PodLimit:
-		e.advise("raise the limit of the whole pod (spec.resources.limits.memory): a container may have no more than its %s", p.PodLimit)
+		e.advise(
+			"raise the limit of the whole pod (spec.resources.limits.memory): a container may have no more than its %s",
+			p.PodLimit,
+		)
 	case limit == p.LimitMax:
 		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
@@ -139,8 +147,9 @@ func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 }
 
 const (
-	// ceilingPercent of the largest node's allocatable memory is as far as a limit grows where the owner gives no limit.max: the other half
-	// stays for everybody else, whatever a kill, a leak or a wrong reading asks for, and the container still fits a node.
+	// ceilingPercent of the largest node's allocatable memory is as far as a limit grows where the owner gives no
+	// limit.max: the other half stays for everybody else, whatever a kill, a leak or a wrong reading asks for, and the
+	// container still fits a node.
 	ceilingPercent = 50
 	// usualNode stands for the largest node where none is known: a small one, by today's measure.
 	usualNode = 16 * memory.GiB
@@ -161,8 +170,8 @@ func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	return most
 }
 
-// ceiling is how far growth goes without a limit.max. What a container has already is not taken away, and neither is what it was seen to use
-// before it had a limit.
+// ceiling is how far growth goes without a limit.max. What a container has already is not taken away, and neither is
+// what it was seen to use before it had a limit.
 func (e *evaluation) ceiling() memory.Bytes {
 	node := e.LargestNode
 	if node == 0 {

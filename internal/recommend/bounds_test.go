@@ -20,26 +20,72 @@ func TestBound(t *testing.T) {
 		want    Size
 		why     string // part of the sentences; empty: there are none
 	}{
-		"nothing speaks against it":     {want: stands},
-		"limit.max lowered":             {policy: Policy{LimitMax: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib}, why: "clamped from 256Mi to limit.max 128Mi"},
-		"and below the request":         {policy: Policy{LimitMax: 100 * mib}, want: Size{Limit: 100 * mib, Request: 100 * mib}, why: "request 100Mi instead of 128Mi: a request is at most the limit"},
-		"limit.min raised":              {policy: Policy{LimitMin: 512 * mib}, want: Size{Limit: 512 * mib, Request: 128 * mib}, why: "raised from 256Mi to limit.min 512Mi"},
-		"request.max lowered":           {policy: Policy{RequestMax: 64 * mib}, want: Size{Limit: 256 * mib, Request: 64 * mib}, why: "request 64Mi instead of 128Mi: request.max"},
-		"request.min raised":            {policy: Policy{RequestMin: 200 * mib}, want: Size{Limit: 256 * mib, Request: 200 * mib}, why: "request 200Mi instead of 128Mi: request.min"},
-		"request.min above the limit":   {policy: Policy{RequestMin: 999 * mib}, want: Size{Limit: 256 * mib, Request: 256 * mib}, why: "a request is at most the limit"},
-		"request equals limit now":      {policy: Policy{RequestEqualsLimit: true}, want: Size{Limit: 256 * mib, Request: 256 * mib}, why: "requestPolicy is EqualsLimit"},
-		"decrease: Never, a lower size": {policy: Policy{DecreaseNever: true}, current: Size{Limit: 512 * mib, Request: 300 * mib}, want: Size{Limit: 512 * mib, Request: 300 * mib}, why: "limit stays at 512Mi although 256Mi would do: decrease is Never"},
-		"decrease: Never, a higher one": {policy: Policy{DecreaseNever: true}, current: Size{Limit: 64 * mib, Request: 64 * mib}, want: stands},
-		"decrease: Never, above limit.max": {
-			policy: Policy{DecreaseNever: true, LimitMax: 300 * mib}, current: Size{Limit: 512 * mib}, want: Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
+		"nothing speaks against it": {want: stands},
+		"limit.max lowered": {
+			policy: Policy{LimitMax: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			why: "clamped from 256Mi to limit.max 128Mi",
 		},
-		"the pod's own limit":         {policy: Policy{PodLimit: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib}, why: "the limit of the whole pod, 128Mi (spec.resources.limits.memory)"},
-		"it is less than limit.min":   {policy: Policy{PodLimit: 128 * mib, LimitMin: 200 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib}, why: "spec.resources.limits.memory"},
-		"what its request leaves":     {policy: Policy{PodRequest: 32 * mib}, want: Size{Limit: 256 * mib, Request: 32 * mib}, why: "spec.resources.requests.memory"},
-		"its request leaves nothing":  {policy: Policy{PodRequest: 1}, want: Size{Limit: 256 * mib}, why: "request none instead of 128Mi"},
-		"no limit was asked for":      {policy: Policy{LimitMin: 64 * mib, LimitMax: 100 * mib}, size: Size{Request: 32 * mib}, want: Size{Request: 32 * mib}},
-		"no request was asked for":    {policy: Policy{RequestMin: 64 * mib}, size: Size{Limit: 256 * mib}, want: Size{Limit: 256 * mib}},
-		"below what the API defaults": {size: Size{Limit: mib, Request: mib}, want: Size{Limit: 16 * mib, Request: 16 * mib}, why: "limit.min 16Mi"},
+		"and below the request": {
+			policy: Policy{LimitMax: 100 * mib}, want: Size{Limit: 100 * mib, Request: 100 * mib},
+			why: "request 100Mi instead of 128Mi: a request is at most the limit",
+		},
+		"limit.min raised": {
+			policy: Policy{LimitMin: 512 * mib}, want: Size{Limit: 512 * mib, Request: 128 * mib},
+			why: "raised from 256Mi to limit.min 512Mi",
+		},
+		"request.max lowered": {
+			policy: Policy{RequestMax: 64 * mib}, want: Size{Limit: 256 * mib, Request: 64 * mib},
+			why: "request 64Mi instead of 128Mi: request.max",
+		},
+		"request.min raised": {
+			policy: Policy{RequestMin: 200 * mib}, want: Size{Limit: 256 * mib, Request: 200 * mib},
+			why: "request 200Mi instead of 128Mi: request.min",
+		},
+		"request.min above the limit": {
+			policy: Policy{RequestMin: 999 * mib}, want: Size{Limit: 256 * mib, Request: 256 * mib},
+			why: "a request is at most the limit",
+		},
+		"request equals limit now": {
+			policy: Policy{RequestEqualsLimit: true}, want: Size{Limit: 256 * mib, Request: 256 * mib},
+			why: "requestPolicy is EqualsLimit",
+		},
+		"decrease: Never, a lower size": {
+			policy: Policy{DecreaseNever: true}, current: Size{Limit: 512 * mib, Request: 300 * mib},
+			want: Size{Limit: 512 * mib, Request: 300 * mib},
+			why:  "limit stays at 512Mi although 256Mi would do: decrease is Never",
+		},
+		"decrease: Never, a higher one": {
+			policy: Policy{DecreaseNever: true}, current: Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
+		},
+		"decrease: Never, above limit.max": {
+			policy: Policy{DecreaseNever: true, LimitMax: 300 * mib}, current: Size{Limit: 512 * mib},
+			want: Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
+		},
+		"the pod's own limit": {
+			policy: Policy{PodLimit: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			why: "the limit of the whole pod, 128Mi (spec.resources.limits.memory)",
+		},
+		"it is less than limit.min": {
+			policy: Policy{PodLimit: 128 * mib, LimitMin: 200 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			why: "spec.resources.limits.memory",
+		},
+		"what its request leaves": {
+			policy: Policy{PodRequest: 32 * mib}, want: Size{Limit: 256 * mib, Request: 32 * mib},
+			why: "spec.resources.requests.memory",
+		},
+		"its request leaves nothing": {
+			policy: Policy{PodRequest: 1}, want: Size{Limit: 256 * mib}, why: "request none instead of 128Mi",
+		},
+		"no limit was asked for": {
+			policy: Policy{LimitMin: 64 * mib, LimitMax: 100 * mib}, size: Size{Request: 32 * mib},
+			want: Size{Request: 32 * mib},
+		},
+		"no request was asked for": {
+			policy: Policy{RequestMin: 64 * mib}, size: Size{Limit: 256 * mib}, want: Size{Limit: 256 * mib},
+		},
+		"below what the API defaults": {
+			size: Size{Limit: mib, Request: mib}, want: Size{Limit: 16 * mib, Request: 16 * mib}, why: "limit.min 16Mi",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			size := tc.size
@@ -68,10 +114,16 @@ func TestOutsideTheBounds(t *testing.T) {
 		want   Size
 		differ bool
 	}{
-		"a little away":         {want: Size{Limit: 250 * mib, Request: 128 * mib}},
-		"a little above max":    {policy: Policy{LimitMax: 250 * mib}, want: Size{Limit: 250 * mib, Request: 128 * mib}, differ: true},
-		"a little below min":    {policy: Policy{LimitMin: 260 * mib}, want: Size{Limit: 260 * mib, Request: 128 * mib}, differ: true},
-		"request a little high": {policy: Policy{RequestMax: 125 * mib}, want: Size{Limit: 256 * mib, Request: 125 * mib}, differ: true},
+		"a little away": {want: Size{Limit: 250 * mib, Request: 128 * mib}},
+		"a little above max": {
+			policy: Policy{LimitMax: 250 * mib}, want: Size{Limit: 250 * mib, Request: 128 * mib}, differ: true,
+		},
+		"a little below min": {
+			policy: Policy{LimitMin: 260 * mib}, want: Size{Limit: 260 * mib, Request: 128 * mib}, differ: true,
+		},
+		"request a little high": {
+			policy: Policy{RequestMax: 125 * mib}, want: Size{Limit: 256 * mib, Request: 125 * mib}, differ: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Differs(have, tc.want, tc.policy); got != tc.differ {

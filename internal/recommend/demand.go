@@ -19,11 +19,12 @@ type window struct {
 	weight float64
 }
 
-// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and jobs of the first or
-// last working day move by a day or two.
+// monthFrom and monthTo are the ages in days at which a lone high day is expected again: months have 28 to 31 days, and
+// jobs of the first or last working day move by a day or two.
 const monthFrom, monthTo = 27, 32
 
-// demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are added up.
+// demandLimit sizes by the peaks of the days kept: the cheapest limit, when memory held and kills to be expected are
+// added up.
 func (e *evaluation) demandLimit() memory.Bytes {
 	var buf [history.DaysKept + 1]window
 	days := e.windows(buf[:0])
@@ -48,33 +49,47 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	if ev.PeakRSS > 0 && !e.History.WorkingSetOnly() {
 		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, format.InWords(ev.Window), e.looks())
 	} else {
-		e.say("peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet, format.InWords(ev.Window), e.looks())
+		e.say(
+			"peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet,
+			format.InWords(ev.Window), e.looks(),
+		)
 	}
 	if ev.PeakRSS > 0 && ev.PeakWorkingSet > ev.PeakRSS && highest < ev.PeakWorkingSet {
-		e.say("peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest)
+		e.say(
+			"peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest,
+		)
 	}
 	if need := max(level, recent); need < highest && e.plusHeadroom(need) < highest {
-		e.say("sized for %s: holding the rare peak of %s would cost more than the kills it may cause (posture %s)", need, highest, e.Policy.Posture)
+		e.say(
+			"sized for %s: holding the rare peak of %s would cost more than the kills it may cause (posture %s)", need, highest,
+			e.Policy.Posture,
+		)
 	}
 }
 
-// explainedPercent: a process whose last known RSS was below this share of the limit it died at did not fill the limit by RSS alone.
+// explainedPercent: a process whose last known RSS was below this share of the limit it died at did not fill the limit
+// by RSS alone.
 const explainedPercent = 60
 
-// unreclaimed is the peak working set when a kill showed that it is not page cache the kernel can take back: tmpfs, for example. 0: none.
+// unreclaimed is the peak working set when a kill showed that it is not page cache the kernel can take back: tmpfs, for
+// example. 0: none.
 func (e *evaluation) unreclaimed() memory.Bytes {
 	ws := e.rec.Evidence.PeakWorkingSet
 	for _, k := range e.kills {
-		if k.Kind != memory.OOMHeapAbort && k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) && ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
-			e.say("working set of %s counts in full: it died at %s with RSS of %s only, so the rest was not page cache", ws, k.Limit, k.Peak)
+		if k.Kind != memory.OOMHeapAbort && k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) &&
+			ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
+			e.say(
+				"working set of %s counts in full: it died at %s with RSS of %s only, so the rest was not page cache", ws, k.Limit,
+				k.Peak,
+			)
 			return ws
 		}
 	}
 	return 0
 }
 
-// windows are the days with samples, newest first: the last 24 hours, and calendar days before. The days do not move with the clock, so a
-// peak counts as often now as an hour later, and the limit does not flip. There is at least one.
+// windows are the days with samples, newest first: the last 24 hours, and calendar days before. The days do not move
+// with the clock, so a peak counts as often now as an hour later, and the limit does not flip. There is at least one.
 func (e *evaluation) windows(days []window) []window {
 	var peaks [history.DaysKept + 1]memory.Bytes
 	var gone [history.DaysKept + 1]bool
@@ -124,8 +139,9 @@ func (e *evaluation) lastDay() (peak memory.Bytes) {
 	return peak
 }
 
-// cheapest is the peak to size for: the one at which a day of holding the limit, plus the price of a kill times the share of days that
-// went above it, is least. A peak that comes often is held; one that came once, long ago, is held only where memory is cheap.
+// cheapest is the peak to size for: the one at which a day of holding the limit, plus the price of a kill times the
+// share of days that went above it, is least. A peak that comes often is held; one that came once, long ago, is held
+// only where memory is cheap.
 func (e *evaluation) cheapest(days []window) memory.Bytes {
 	var total, use float64
 	for _, d := range days {
@@ -150,7 +166,8 @@ func (e *evaluation) cheapest(days []window) memory.Bytes {
 	return best
 }
 
-// monthly is the peak of a lone high day about a month ago that limit would not hold: a monthly job is due again. 0: none.
+// monthly is the peak of a lone high day about a month ago that limit would not hold: a monthly job is due again. 0:
+// none.
 func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	if e.Policy.Posture == Frugal {
 		return 0
@@ -172,8 +189,8 @@ func (e *evaluation) monthly(days []window, limit memory.Bytes) memory.Bytes {
 	return due
 }
 
-// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within the hour if it goes on
-// growing: minChangePercent would otherwise hold it back until nothing is left.
+// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within
+// the hour if it goes on growing: minChangePercent would otherwise hold it back until nothing is left.
 func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if have == 0 || limit <= have {
@@ -184,7 +201,10 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 		return limit
 	}
 	if least := e.leastRaise(have); least > limit {
-		e.say("only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent), least)
+		e.say(
+			"only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent),
+			least,
+		)
 		return least
 	}
 	return limit

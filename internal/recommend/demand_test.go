@@ -13,8 +13,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizedAfter feeds a history for a while and returns what Evaluate says at its end, for a container that has a limit of its own.
-func sizedAfter(span time.Duration, have memory.Bytes, policy Policy, use func(time.Duration) memory.Bytes) Recommendation {
+// sizedAfter feeds a history for a while and returns what Evaluate says at its end, for a container that has a limit of
+// its own.
+func sizedAfter(
+	span time.Duration, have memory.Bytes, policy Policy, use func(time.Duration) memory.Bytes,
+) Recommendation {
 	h := history.New()
 	now := feed(h, span, have, use)
 	return Evaluate(Input{History: h, Policy: policy, Current: Size{have, have}, Now: now})
@@ -53,8 +56,8 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 	}
 }
 
-// TestTheHazardCurveFalls: the room for bursts not seen yet is 128Mi at first, falls with every hour and with every MiB of use beyond 64Mi,
-// and is larger and longer there for the posture to which a kill is dearer.
+// TestTheHazardCurveFalls: the room for bursts not seen yet is 128Mi at first, falls with every hour and with every MiB
+// of use beyond 64Mi, and is larger and longer there for the posture to which a kill is dearer.
 func TestTheHazardCurveFalls(t *testing.T) {
 	room := func(posture Posture, age time.Duration, use memory.Bytes) memory.Bytes {
 		h := history.New()
@@ -80,8 +83,8 @@ func TestTheHazardCurveFalls(t *testing.T) {
 	}
 }
 
-// hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and returns the times
-// at which use went above the limit.
+// hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and
+// returns the times at which use went above the limit.
 func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []time.Duration, limit memory.Bytes) {
 	h := history.New()
 	limit = max(64*mib, use(time.Hour).Percent(120))
@@ -93,7 +96,8 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			if got := Evaluate(Input{History: h, Current: Size{limit, limit}, Now: start.Add(since)}); got.Decision == Raise || got.Decision == Lower {
+			if got := Evaluate(Input{History: h, Current: Size{limit, limit}, Now: start.Add(since)}); got.Decision == Raise ||
+				got.Decision == Lower {
 				limit = got.Size.Limit
 			}
 		}
@@ -141,8 +145,8 @@ func TestRoomForTheNextStepIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestALargeContainerIsNotRaisedForItsRecord: its headroom holds the next step. A raise for the record alone, made large enough for
-// minChangePercent, would stay for months.
+// TestALargeContainerIsNotRaisedForItsRecord: its headroom holds the next step. A raise for the record alone, made
+// large enough for minChangePercent, would stay for months.
 func TestALargeContainerIsNotRaisedForItsRecord(t *testing.T) {
 	settled := func(since time.Duration) memory.Bytes {
 		if since < 10*time.Hour {
@@ -160,7 +164,8 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib || !says(got, "only 18Mi of the limit left") {
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib ||
+		!says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
 }

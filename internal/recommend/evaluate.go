@@ -15,10 +15,11 @@ import (
 
 // Evidence thresholds. They are the same for every workload; what owners may set is in [Policy].
 const (
-	// staleAfter: with no sample for this long the size is frozen. It is twelve kubelet scrapes at the slowest interval memfit uses.
+	// staleAfter: with no sample for this long the size is frozen. It is twelve kubelet scrapes at the slowest interval
+	// memfit uses.
 	staleAfter = time.Hour
-	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start, warm-up
-	// and some work.
+	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start,
+	// warm-up and some work.
 	enoughSpan    = time.Hour
 	enoughSamples = 10
 	// maxReasons and maxAdvice bound what a status may hold.
@@ -48,7 +49,8 @@ func Evaluate(in Input) Recommendation {
 	return e.decide(Size{Limit: limit, Request: e.request(limit)})
 }
 
-// evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they come up.
+// evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they
+// come up.
 type evaluation struct {
 	Input
 	model Model
@@ -104,7 +106,10 @@ func (e *evaluation) missing() string {
 	case e.Now.Sub(h.Last()) > staleAfter:
 		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", format.Time(h.Last()))
 	case h.Span() < enoughSpan || h.Samples() < enoughSamples:
-		return fmt.Sprintf("%s over %s so far; a size needs %d over %s", format.About(h.Samples(), "sample"), format.InWords(h.Span()), enoughSamples, format.InWords(enoughSpan))
+		return fmt.Sprintf(
+			"%s over %s so far; a size needs %d over %s", format.About(h.Samples(), "sample"), format.InWords(h.Span()),
+			enoughSamples, format.InWords(enoughSpan),
+		)
 	}
 	return ""
 }
@@ -151,7 +156,8 @@ func (e *evaluation) usageLimit() memory.Bytes {
 	return e.demandLimit()
 }
 
-// decide compares the size with what the container has. The limit is looked at first; with a limit that stays, the request may still go.
+// decide compares the size with what the container has. The limit is looked at first; with a limit that stays, the
+// request may still go.
 func (e *evaluation) decide(size Size) Recommendation {
 	r, cur := &e.rec, e.Current
 	r.Confidence = e.confidence()
@@ -192,7 +198,8 @@ func direction(from, to memory.Bytes) Decision {
 	return Raise
 }
 
-// within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is always worth it.
+// within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is
+// always worth it.
 func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
@@ -204,7 +211,9 @@ func (e *evaluation) head() string {
 	case e.rec.Decision != Raise && e.rec.Decision != Lower:
 		return fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
 	case s.Limit == cur.Limit:
-		return fmt.Sprintf("%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, orNone(s.Limit))
+		return fmt.Sprintf(
+			"%s request %s to %s, limit stays %s", e.rec.Decision, orNone(cur.Request), s.Request, orNone(s.Limit),
+		)
 	}
 	request := fmt.Sprintf("request %s to %s", orNone(cur.Request), s.Request)
 	if s.Request == cur.Request {
@@ -220,12 +229,16 @@ func (e *evaluation) summary() string {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
 	case e.grown.limit > 0 && e.newest.Asked > 0:
-		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not effective yet", head, diedBy(e.newest.Kind), e.newest.Limit,
+		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not effective yet", head, diedBy(e.newest.Kind),
+			e.newest.Limit,
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
 	case e.rec.Decision == Lower && e.rec.RollBackTo > 0:
-		return sprintf("%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo, e.at(e.Unrelieved.Since))
+		return sprintf(
+			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
+			e.at(e.Unrelieved.Since),
+		)
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
 	case ev.PeakRSS > 0:
@@ -249,8 +262,8 @@ func (e *evaluation) confidence() memory.Confidence {
 	return memory.Low
 }
 
-// Differs says whether going from what a container has to what it should have is worth a change under the policy: the limit or the
-// request is not set, minChangePercent away, or outside the bounds.
+// Differs says whether going from what a container has to what it should have is worth a change under the policy: the
+// limit or the request is not set, minChangePercent away, or outside the bounds.
 func Differs(have, want Size, p Policy) bool {
 	if have != want && p.outside(have) {
 		return true

@@ -24,7 +24,9 @@ const (
 var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
 // feed adds one sample every five minutes from start for the given time; use gives the demand at a time since start.
-func feed(h *history.Container, span time.Duration, limit memory.Bytes, use func(since time.Duration) memory.Bytes) time.Time {
+func feed(
+	h *history.Container, span time.Duration, limit memory.Bytes, use func(since time.Duration) memory.Bytes,
+) time.Time {
 	at := start
 	for since := time.Duration(0); since <= span; since += 5 * time.Minute {
 		at = start.Add(since)
@@ -45,7 +47,9 @@ func flat(use memory.Bytes) func(time.Duration) memory.Bytes {
 }
 
 func kill(at time.Time, limit memory.Bytes) memory.OOMKill {
-	return memory.OOMKill{Kind: memory.OOMMainProcess, Time: at, Limit: limit, Peak: limit, Uptime: time.Minute, Confidence: memory.High}
+	return memory.OOMKill{
+		Kind: memory.OOMMainProcess, Time: at, Limit: limit, Peak: limit, Uptime: time.Minute, Confidence: memory.High,
+	}
 }
 
 // says is true when some reason holds all the words.
@@ -124,11 +128,20 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		want   memory.Bytes
 		says   []string
 	}{
-		"limit.min":         {Policy{LimitMin: gib}, Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
-		"limit.max":         {Policy{LimitMax: 210 * mib}, Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"}},
-		"decrease Never":    {Policy{DecreaseNever: true}, Size{512 * mib, 512 * mib}, 512 * mib, []string{"decrease is Never"}},
-		"max beats Never":   {Policy{DecreaseNever: true, LimitMax: 400 * mib}, Size{512 * mib, 512 * mib}, 400 * mib, []string{"limit.max 400Mi"}},
-		"minChange":         {Policy{}, Size{213 * mib, 240 * mib}, 240 * mib, []string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"}},
+		"limit.min": {Policy{LimitMin: gib}, Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
+		"limit.max": {
+			Policy{LimitMax: 210 * mib}, Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
+		},
+		"decrease Never": {
+			Policy{DecreaseNever: true}, Size{512 * mib, 512 * mib}, 512 * mib, []string{"decrease is Never"},
+		},
+		"max beats Never": {
+			Policy{DecreaseNever: true, LimitMax: 400 * mib}, Size{512 * mib, 512 * mib}, 400 * mib, []string{"limit.max 400Mi"},
+		},
+		"minChange": {
+			Policy{}, Size{213 * mib, 240 * mib}, 240 * mib,
+			[]string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"},
+		},
 		"every change":      {Policy{MinChangePercent: -1}, Size{213 * mib, 240 * mib}, 230 * mib, nil},
 		"headroom 50":       {Policy{HeadroomPercent: 50}, Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"}},
 		"no headroom":       {Policy{HeadroomPercent: -1}, Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"}},
@@ -151,7 +164,8 @@ func TestSmallContainersAreSizedByTheirNeed(t *testing.T) {
 		h := history.New()
 		now := feed(h, 9*day, 512*mib, flat(need))
 		got := Evaluate(Input{History: h, Current: Size{512 * mib, 512 * mib}, Now: now})
-		if most := need.Percent(115).Plus(8 * mib); got.Size.Limit < need || got.Size.Limit > most || got.Size.Limit%mib != 0 {
+		if most := need.Percent(115).Plus(8 * mib); got.Size.Limit < need || got.Size.Limit > most ||
+			got.Size.Limit%mib != 0 {
 			t.Errorf("need %s: limit %s, want whole MiB up to %s", need, got.Size.Limit, most)
 		}
 	}
@@ -189,7 +203,8 @@ func TestARequestAloneMayChange(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
 	got := Evaluate(Input{History: h, Current: Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
-	if want := (Size{Request: 210 * mib, Limit: 240 * mib}); got.Decision != Raise || got.Size.Limit != want.Limit || !within(want.Request, got.Size.Request, 5) {
+	if want := (Size{Request: 210 * mib, Limit: 240 * mib}); got.Decision != Raise || got.Size.Limit != want.Limit ||
+		!within(want.Request, got.Size.Request, 5) {
 		t.Errorf("got %s %v, want Raise %v", got.Decision, got.Size, want)
 	}
 }
@@ -205,7 +220,9 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 	}
 	got := Evaluate(Input{History: h, Current: Size{4 * gib, 4 * gib}, Now: now})
 	if got.Size.Limit > 150*mib || !says(got, "peak working set 3Gi", "page cache") {
-		t.Errorf("limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"))
+		t.Errorf(
+			"limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"),
+		)
 	}
 	// A kill shows that this working set was not all cache: tmpfs, for example.
 	k := kill(now.Add(-30*time.Hour), 2*gib)
@@ -218,8 +235,13 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 
 func TestEqualInputGivesEqualOutput(t *testing.T) {
 	h := history.New()
-	now := feed(h, 3*day, gib, func(since time.Duration) memory.Bytes { return 100*mib + memory.Bytes(since.Minutes())*10_000 })
-	in := Input{History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now}
+	now := feed(
+		h, 3*day, gib, func(since time.Duration) memory.Bytes { return 100*mib + memory.Bytes(since.Minutes())*10_000 },
+	)
+	in := Input{
+		History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: Size{256 * mib, 256 * mib},
+		Now: now,
+	}
 	if diff := cmp.Diff(Evaluate(in), Evaluate(in)); diff != "" {
 		t.Error(diff)
 	}

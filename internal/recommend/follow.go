@@ -10,8 +10,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a runtime that sizes its heap from the limit makes of its memory. Use up to that cap is not demand: it would be used whatever the
-// limit, and a size taken from it would drive itself up or down for ever (VPA does, above 87 % and below 80 % fill).
+// What a runtime that sizes its heap from the limit makes of its memory. Use up to that cap is not demand: it would be
+// used whatever the limit, and a size taken from it would drive itself up or down for ever (VPA does, above 87 % and
+// below 80 % fill).
 const (
 	// usualHeapPercent is assumed when the share of the heap is not known.
 	usualHeapPercent = 50
@@ -19,7 +20,8 @@ const (
 	fillsPercent = 80
 	// collectedPercent: low points above this share of the peak show no collection, so the live set is not known.
 	collectedPercent = 80
-	// liveRoomPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below 1.3 times.
+	// liveRoomPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below
+	// 1.3 times.
 	liveRoomPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
@@ -46,26 +48,42 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	case limit == 0 || now.Peak < limit.Percent(heap).Percent(fillsPercent):
 		return e.unfilledLimit(heap)
 	case live == 0:
-		e.say("%s sizes its heap from the limit: use of %s is not demand, and no whole hour has shown its live set yet; limit stays at %s", name, now.Peak, limit)
+		e.say(
+			"%s sizes its heap from the limit: use of %s is not demand, and no whole hour has shown its live set yet; limit "+
+				"stays at %s",
+			name, now.Peak, limit,
+		)
 		return limit
 	case live > now.Peak.Percent(collectedPercent):
-		e.say("%s fills its cap: low points of %s are close to the peak of %s, so its live set is not known; limit stays at %s", name, live, now.Peak, limit)
+		e.say(
+			"%s fills its cap: low points of %s are close to the peak of %s, so its live set is not known; limit stays at %s",
+			name, live, now.Peak, limit,
+		)
 		return limit
 	}
 	room := live.Minus(e.Traits.Overhead).Percent(liveRoomPercent)
 	capped := room.Percent(10000 / heap) // the limit at which the heap's share is that room
 	sized := max(capped, e.plusHeadroom(room.Plus(e.Traits.Overhead)))
 	if sized > limit {
-		e.advise("the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap, limit, sized)
-		e.say("%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill asks for more: limit stays at %s", name, now.Peak, live, limit)
+		e.advise(
+			"the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
+			limit, sized,
+		)
+		e.say(
+			"%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill asks for more: "+
+				"limit stays at %s",
+			name, now.Peak, live, limit,
+		)
 		return limit
 	}
-	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, heap %d %% of the limit: %s",
+	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, "+
+		"heap %d %% of the limit: %s",
 		name, now.Peak, live, liveRoomPercent, heap, sized)
 	return sized
 }
 
-// unfilledLimit is for a runtime that has not filled its heap cap: its peak is demand, and its heap must go on fitting below the cap.
+// unfilledLimit is for a runtime that has not filled its heap cap: its peak is demand, and its heap must go on fitting
+// below the cap.
 func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	limit := e.demandLimit()
 	peak := e.highestDay().Minus(e.Traits.Overhead)
@@ -76,8 +94,8 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	return limit
 }
 
-// followed is true when use moved with the limit. A runtime that was sized by its live set follows with its peaks as well, and should:
-// then the limit is what its live set asks for already, and stays.
+// followed is true when use moved with the limit. A runtime that was sized by its live set follows with its peaks as
+// well, and should: then the limit is what its live set asks for already, and stays.
 func followed(use, used memory.Bytes, now, before history.Regime) bool {
 	if use == 0 || used == 0 || before.Limit == 0 || before.Limit == now.Limit {
 		return false

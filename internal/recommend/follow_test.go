@@ -12,8 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// rounds lets memfit size a runtime again and again, two days at a time, applying what it says. use gives the demand under a limit.
-func rounds(n int, first memory.Bytes, traits Traits, use func(limit memory.Bytes, step int) memory.Bytes) (limits []memory.Bytes, last Recommendation) {
+// rounds lets memfit size a runtime again and again, two days at a time, applying what it says. use gives the demand
+// under a limit.
+func rounds(
+	n int, first memory.Bytes, traits Traits, use func(limit memory.Bytes, step int) memory.Bytes,
+) (limits []memory.Bytes, last Recommendation) {
 	h, limit, now := history.New(), first, start
 	for range n {
 		for step := range 2 * 24 * 3 {
@@ -47,7 +50,10 @@ func TestNoRatchetForRuntimesThatFillTheirLimit(t *testing.T) {
 				settled := limits[10]
 				for i, limit := range limits {
 					if limit < 512*mib || limit > 2*gib || i > 10 && limit != settled {
-						t.Fatalf("%s, fill %d %%, heap %d %%: limits %v; last: %s\n%s", name, share, heap, limits[:i+1], last.Summary, strings.Join(last.Reasons, "\n"))
+						t.Fatalf(
+							"%s, fill %d %%, heap %d %%: limits %v; last: %s\n%s", name, share, heap, limits[:i+1], last.Summary,
+							strings.Join(last.Reasons, "\n"),
+						)
 					}
 				}
 			}
@@ -74,7 +80,10 @@ func TestTheLiveSetIsTheDemandOfARuntimeThatFillsItsHeap(t *testing.T) {
 }
 
 func TestAHeapThatIsNotFilledIsSizedByItsPeak(t *testing.T) {
-	limits, last := rounds(8, 4*gib, Traits{Name: "JVM 17", FollowsLimit: true, HeapPercent: 25}, func(memory.Bytes, int) memory.Bytes { return 200 * mib })
+	limits, last := rounds(
+		8, 4*gib, Traits{Name: "JVM 17", FollowsLimit: true, HeapPercent: 25},
+		func(memory.Bytes, int) memory.Bytes { return 200 * mib },
+	)
 	if got := limits[len(limits)-1]; got < 700*mib || got > 900*mib {
 		t.Errorf("limits %v, want 800Mi so that 200Mi fit in 25 %%:\n%s", limits, strings.Join(last.Reasons, "\n"))
 	}
@@ -103,12 +112,17 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 						now = now.Add(10 * time.Minute)
 						h.Add(sample("pod-0", now, limit.Percent(share*int32(80+step*4)/100)), limit)
 					}
-					got := Evaluate(Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: Size{limit, limit}, Now: now})
+					got := Evaluate(
+						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: Size{limit, limit}, Now: now},
+					)
 					if got.Decision == Raise || got.Decision == Lower {
 						limit = got.Size.Limit
 					}
 					if limit > max(2*first, 256*mib) {
-						t.Fatalf("from %s, fill %d %%, heap %d %%: at %s after %s: %s\n%s", first, share, heap, limit, now.Sub(start), got.Summary, strings.Join(got.Reasons, "\n"))
+						t.Fatalf(
+							"from %s, fill %d %%, heap %d %%: at %s after %s: %s\n%s", first, share, heap, limit, now.Sub(start),
+							got.Summary, strings.Join(got.Reasons, "\n"),
+						)
 					}
 				}
 			}

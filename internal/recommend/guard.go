@@ -186,7 +186,8 @@ const revertHold = 7 * day
 // notJustReverted refuses to go back to a size that was rolled back within the last week.
 func (c *change) notJustReverted(p Progress) Refusal {
 	since := p.Now.Sub(p.RevertedAt)
-	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() && c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
+	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() &&
+		c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
 		return refuse(v1alpha1.ReasonReverted,
 			"a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", p.RevertedFrom,
 			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(revertHold)))
@@ -207,7 +208,8 @@ func (c *change) cooledDown(p Progress) Refusal {
 	}
 	if next := p.LastChange.Add(cooldown); !p.LastChange.IsZero() && p.Now.Before(next) && !c.urgent() {
 		return refuse(v1alpha1.ReasonCoolingDown,
-			"last change at %s; the next one waits until %s (cooldown %s)", format.TimeOfDay(p.LastChange, p.Now), format.TimeOfDay(next, p.Now), format.InWords(cooldown))
+			"last change at %s; the next one waits until %s (cooldown %s)", format.TimeOfDay(p.LastChange,
+				p.Now), format.TimeOfDay(next, p.Now), format.InWords(cooldown))
 	}
 	return pass()
 }
@@ -218,7 +220,8 @@ func (c *change) withinBudget(p Progress) Refusal {
 	most := max(p.MaxUnavailable, 1)
 	if busy := p.Changing + p.Unavailable; busy >= most && (p.Changing > 0 || !c.urgent()) {
 		return refuse(v1alpha1.ReasonBudget,
-			"%s of this workload under change and %d not ready: maxUnavailable is %d", format.Count(int64(p.Changing), "pod"), p.Unavailable, most)
+			"%s of this workload under change and %d not ready: maxUnavailable is %d", format.Count(int64(p.Changing),
+				"pod"), p.Unavailable, most)
 	}
 	if c.Restarts && p.Replicas == 1 && !p.SingleReplicaMayRestart && !c.urgent() {
 		return refuse(v1alpha1.ReasonSingleReplica,
@@ -276,11 +279,13 @@ func (c *change) withinQuota(q Quota, replicas int32) Refusal {
 	size := c.Recommendation.Size
 	if need := more(size.Limit, c.Current.Limit); q.Limits > 0 && need > q.Limits {
 		return refuse(v1alpha1.ReasonResourceQuota,
-			"%s more limits.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods), "replica"), q.Name, orNothing(q.Limits))
+			"%s more limits.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods),
+				"replica"), q.Name, orNothing(q.Limits))
 	}
 	if need := more(size.Request, c.Current.Request); q.Requests > 0 && need > q.Requests {
 		return refuse(v1alpha1.ReasonResourceQuota,
-			"%s more requests.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods), "replica"), q.Name, orNothing(q.Requests))
+			"%s more requests.memory for %s, but quota %s leaves %s", need, format.Count(int64(pods),
+				"replica"), q.Name, orNothing(q.Requests))
 	}
 	return pass()
 }

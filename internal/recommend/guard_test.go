@@ -15,7 +15,9 @@ import (
 func lower() GuardInput {
 	return GuardInput{
 		Proposal: Proposal{
-			Recommendation: Recommendation{Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day}},
+			Recommendation: Recommendation{
+				Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day},
+			},
 		},
 		Surroundings: Surroundings{WindowPeak: 350 * mib},
 		Running:      Running{Current: Size{800 * mib, gib}, RSS: 200 * mib, QoS: "Burstable"},
@@ -44,46 +46,99 @@ func TestGuards(t *testing.T) {
 	}{
 		"a lower that fits": {lower(), func(*GuardInput) {}, "", ""},
 		"a raise that fits": {raise(false), func(*GuardInput) {}, "", ""},
-		"paused":            {raise(true), func(in *GuardInput) { in.Paused = "memfit.dev/pause on Namespace shop" }, "Paused", "Namespace shop"},
-		"a VPA owns memory": {raise(true), func(in *GuardInput) { in.Conflict = "VerticalPodAutoscaler shop/web" }, "Conflict", "VerticalPodAutoscaler shop/web"},
+		"paused": {
+			raise(true), func(in *GuardInput) { in.Paused = "memfit.dev/pause on Namespace shop" }, "Paused", "Namespace shop",
+		},
+		"a VPA owns memory": {
+			raise(true), func(in *GuardInput) { in.Conflict = "VerticalPodAutoscaler shop/web" }, "Conflict",
+			"VerticalPodAutoscaler shop/web",
+		},
 		"holds": {lower(), func(in *GuardInput) {
 			in.Recommendation.Decision, in.Recommendation.Summary = Hold, "Hold: no memory samples yet"
 		}, "NotEnoughEvidence", "no memory samples"},
-		"lower after 5 hours":  {lower(), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence", "5 h of use"},
-		"raise after 5 hours":  {raise(false), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", ""},
-		"keep":                 {lower(), func(in *GuardInput) { in.Recommendation.Decision = Keep }, "UpToDate", ""},
-		"reverted yesterday":   {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted", "380Mi was rolled back at 2026-03-01T00:00:00Z after kills or restarts; not tried again until 2026-03-08T00:00:00Z"},
-		"reverted, but higher": {lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 200*mib }, "", ""},
-		"cooling down":         {raise(false), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown", "last change at 23:50:00Z; the next one waits until 00:50:00Z"},
+		"lower after 5 hours": {
+			lower(), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence",
+			"5 h of use",
+		},
+		"raise after 5 hours": {
+			raise(false), func(in *GuardInput) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", "",
+		},
+		"keep": {lower(), func(in *GuardInput) { in.Recommendation.Decision = Keep }, "UpToDate", ""},
+		"reverted yesterday": {
+			lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted",
+			"380Mi was rolled back at 2026-03-01T00:00:00Z after kills or restarts; not tried again until 2026-03-08T00:00:00Z",
+		},
+		"reverted, but higher": {
+			lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 200*mib }, "", "",
+		},
+		"cooling down": {
+			raise(false), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown",
+			"last change at 23:50:00Z; the next one waits until 00:50:00Z",
+		},
 		"uses more than it requests": {raise(false), func(in *GuardInput) {
 			in.LastChange, in.Recommendation.Size.Limit = start.Add(-10*time.Minute), in.Current.Limit
 		}, "", ""},
 		"requests what it uses, and waits": {raise(false), func(in *GuardInput) {
 			in.LastChange, in.Recommendation.Size.Limit, in.RSS = start.Add(-10*time.Minute), in.Current.Limit, 290*mib
 		}, "CoolingDown", "last change"},
-		"a kill does not wait":     {raise(true), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "", ""},
+		"a kill does not wait": {
+			raise(true), func(in *GuardInput) { in.LastChange = start.Add(-10 * time.Minute) }, "", "",
+		},
 		"one already changing":     {lower(), func(in *GuardInput) { in.Changing = 1 }, "Budget", "maxUnavailable is 1"},
 		"one down, kill elsewhere": {raise(true), func(in *GuardInput) { in.Unavailable = 1 }, "", ""},
 		"two may change":           {lower(), func(in *GuardInput) { in.Changing, in.MaxUnavailable = 1, 2 }, "", ""},
-		"single replica restarts":  {lower(), func(in *GuardInput) { in.Replicas, in.Restarts = 1, true }, "SingleReplica", "singleReplica"},
-		"single replica, allowed":  {lower(), func(in *GuardInput) { in.Replicas, in.Restarts, in.SingleReplicaMayRestart = 1, true, true }, "", ""},
-		"guaranteed":               {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
-		"would become guaranteed":  {lower(), func(in *GuardInput) { in.OthersGuaranteed, in.Recommendation.Size.Request = true, 400*mib }, "QoSClass", "Guaranteed"},
-		"best effort":              {raise(true), func(in *GuardInput) { in.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
-		"above the LimitRange":     {raise(false), func(in *GuardInput) { in.Range.Max, in.Range.Name = 800*mib, "team" }, "LimitRange", "800Mi in LimitRange team"},
-		"below the LimitRange":     {lower(), func(in *GuardInput) { in.Range.Min, in.Range.Name = 500*mib, "team" }, "LimitRange", "minimum of 500Mi"},
-		"quota of limits":          {raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = gib, "q" }, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
-		"quota of requests":        {raise(false), func(in *GuardInput) { in.Quota.Requests, in.Quota.Name = gib, "q" }, "ResourceQuota", "requests.memory"},
-		"quota leaves nothing":     {raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = 1, "q" }, "ResourceQuota", "quota q leaves nothing"},
-		"the pod's sum":            {raise(false), func(in *GuardInput) { in.Range.Refusal = "all containers together" }, "LimitRange", "all containers together"},
-		"above the whole pod":      {raise(false), func(in *GuardInput) { in.Policy.PodLimit = 900 * mib }, "PodLimit", "raise spec.resources.limits.memory, which is 900Mi"},
-		"quota never stops less":   {lower(), func(in *GuardInput) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
-		"used right now":           {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
-		"used today":               {lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day"},
-		"frozen heap":              {lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi"},
-		"frozen heap, restarts":    {lower(), func(in *GuardInput) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", ""},
-		"node full":                {raise(true), func(in *GuardInput) { in.NodeFree = 100 * mib }, "NodeFull", "100Mi left"},
-		"node too small":           {raise(true), func(in *GuardInput) { in.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
+		"single replica restarts": {
+			lower(), func(in *GuardInput) { in.Replicas, in.Restarts = 1, true }, "SingleReplica", "singleReplica",
+		},
+		"single replica, allowed": {
+			lower(), func(in *GuardInput) { in.Replicas, in.Restarts, in.SingleReplicaMayRestart = 1, true, true }, "", "",
+		},
+		"guaranteed": {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
+		"would become guaranteed": {
+			lower(), func(in *GuardInput) { in.OthersGuaranteed, in.Recommendation.Size.Request = true, 400*mib }, "QoSClass",
+			"Guaranteed",
+		},
+		"best effort": {raise(true), func(in *GuardInput) { in.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
+		"above the LimitRange": {
+			raise(false), func(in *GuardInput) { in.Range.Max, in.Range.Name = 800*mib, "team" }, "LimitRange",
+			"800Mi in LimitRange team",
+		},
+		"below the LimitRange": {
+			lower(), func(in *GuardInput) { in.Range.Min, in.Range.Name = 500*mib, "team" }, "LimitRange", "minimum of 500Mi",
+		},
+		"quota of limits": {
+			raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = gib, "q" }, "ResourceQuota",
+			"1.5Gi more limits.memory for 3 replicas",
+		},
+		"quota of requests": {
+			raise(false), func(in *GuardInput) { in.Quota.Requests, in.Quota.Name = gib, "q" }, "ResourceQuota",
+			"requests.memory",
+		},
+		"quota leaves nothing": {
+			raise(false), func(in *GuardInput) { in.Quota.Limits, in.Quota.Name = 1, "q" }, "ResourceQuota",
+			"quota q leaves nothing",
+		},
+		"the pod's sum": {
+			raise(false), func(in *GuardInput) { in.Range.Refusal = "all containers together" }, "LimitRange",
+			"all containers together",
+		},
+		"above the whole pod": {
+			raise(false), func(in *GuardInput) { in.Policy.PodLimit = 900 * mib }, "PodLimit",
+			"raise spec.resources.limits.memory, which is 900Mi",
+		},
+		"quota never stops less": {lower(), func(in *GuardInput) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
+		"used right now":         {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
+		"used today": {
+			lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day",
+		},
+		"frozen heap": {
+			lower(), func(in *GuardInput) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi",
+		},
+		"frozen heap, restarts": {
+			lower(), func(in *GuardInput) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", "",
+		},
+		"node full":      {raise(true), func(in *GuardInput) { in.NodeFree = 100 * mib }, "NodeFull", "100Mi left"},
+		"node too small": {raise(true), func(in *GuardInput) { in.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := c.in

@@ -44,15 +44,30 @@ func (e *evaluation) judgeKills() {
 	}
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
-		e.say("%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"))
-		e.advise("%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help", format.Count(int64(heap), "heap abort"))
+		e.say(
+			"%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"),
+		)
+		e.advise(
+			"%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help",
+			format.Count(int64(heap), "heap abort"),
+		)
 	}
 	if share {
-		e.advise("the heap cap is a share of the limit, so the limit is raised; where RSS stays far below it, a larger share (heapPercent) helps without")
+		e.advise(
+			"the heap cap is a share of the limit, so the limit is raised; where RSS stays far below it, a larger share " +
+				"(heapPercent) helps without",
+		)
 	}
 	if pod > 0 {
-		e.say("%s not counted: the pod's own limit was hit while this container was below its limit", format.Count(int64(pod), "kill"))
-		e.advise("raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at the pod's limit", format.Count(int64(pod), "kill"))
+		e.say(
+			"%s not counted: the pod's own limit was hit while this container was below its limit",
+			format.Count(int64(pod), "kill"),
+		)
+		e.advise(
+			"raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at "+
+				"the pod's limit",
+			format.Count(int64(pod), "kill"),
+		)
 	}
 	e.reach = e.findReach()
 	e.growAfterKills()
@@ -99,19 +114,27 @@ func (e *evaluation) growAfterKills() {
 		}
 		e.say("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {
-			e.say("its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s", e.frozenWords())
+			e.say(
+				"its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s",
+				e.frozenWords(),
+			)
 		}
 	}
 	if k := e.newest; k.Asked > 0 {
-		e.say("the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time), k.Limit, k.Asked)
+		e.say(
+			"the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time),
+			k.Limit, k.Asked,
+		)
 	}
 }
 
-// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then was: the first instance
-// of a container that dies within moments of its start above the limit its predecessors died at. The next one at the same limit tells.
+// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then
+// was: the first instance of a container that dies within moments of its start above the limit its predecessors died
+// at. The next one at the same limit tells.
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
-	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it comes.
+	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it
+	// comes.
 	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return 0, false
@@ -205,7 +228,10 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	if e.grown.limit > 0 && steps == 0 {
 		return limit
 	}
-	e.alarm("memory climbs without end (a leak?): the limit is not raised from %s to %s, more memory only delays the next kill", cur, limit)
+	e.alarm(
+		"memory climbs without end (a leak?): the limit is not raised from %s to %s, more memory only delays the next kill",
+		cur, limit,
+	)
 	return cur
 }
 

@@ -12,8 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// climb plays a container that needs a fixed size at once, and dies until it gets it. It returns the kills it took, 50 at most.
-func climb(first, need memory.Bytes, between time.Duration, policy Policy) (kills []memory.OOMKill, last Recommendation) {
+// climb plays a container that needs a fixed size at once, and dies until it gets it. It returns the kills it took, 50
+// at most.
+func climb(
+	first, need memory.Bytes, between time.Duration, policy Policy,
+) (kills []memory.OOMKill, last Recommendation) {
 	h, now, limit := history.New(), start, first
 	for limit < need && len(kills) < 50 {
 		kills = append(kills, kill(now, limit))
@@ -38,14 +41,21 @@ func TestTheNeedIsFoundInFewKills(t *testing.T) {
 		for _, between := range []time.Duration{10 * time.Second, 5 * time.Minute, 50 * time.Minute} {
 			kills, last := climb(c.first, c.need, between, Policy{})
 			if len(kills) > c.want || last.Decision != Raise {
-				t.Errorf("%s to %s, a kill every %s: %d kills, then %s; want at most %d", c.first, c.need, between, len(kills), last.Summary, c.want)
+				t.Errorf(
+					"%s to %s, a kill every %s: %d kills, then %s; want at most %d", c.first, c.need, between, len(kills),
+					last.Summary, c.want,
+				)
 			}
 		}
 	}
 }
 
 func TestAKillIsAnsweredAtOnce(t *testing.T) {
-	got := Evaluate(Input{Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)})
+	got := Evaluate(
+		Input{
+			Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second),
+		},
+	)
 	// 256Mi x 150 % = 384Mi, and 128Mi for what a young container has not shown yet.
 	if want := 512 * mib; got.Decision != Raise || got.Size.Limit != want {
 		t.Errorf("got %s %v, want Raise to %s", got.Decision, got.Size, want)
@@ -65,12 +75,19 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 		}
 	}
 	before := Evaluate(Input{History: h, Current: Size{256 * mib, 256 * mib}, Now: now})
-	after := Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now})
+	after := Evaluate(
+		Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now},
+	)
 	if after.Decision != Raise || after.Size.Limit < 384*mib || before.Decision == Raise {
 		t.Errorf("before %s, after one kill among 100: %s; want a raise to at least 384Mi", before.Summary, after.Summary)
 	}
 	// It still counts when the first hour is over: more than the limit it died at stays.
-	later := Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: Size{512 * mib, 512 * mib}, Now: now})
+	later := Evaluate(
+		Input{
+			History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: Size{512 * mib, 512 * mib},
+			Now: now,
+		},
+	)
 	if later.Size.Limit <= 256*mib {
 		t.Errorf("20 hours after the kill at 256Mi: %s", later.Summary)
 	}
@@ -84,8 +101,12 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 		wantSays string
 		advice   string
 	}{
-		"heap abort":             {memory.OOMHeapAbort, 500 * mib, Keep, "1 heap abort not counted", "raise the runtime's heap cap"},
-		"pod limit":              {memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit"},
+		"heap abort": {
+			memory.OOMHeapAbort, 500 * mib, Keep, "1 heap abort not counted", "raise the runtime's heap cap",
+		},
+		"pod limit": {
+			memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit",
+		},
 		"suspected, far below":   {memory.OOMSuspected, 200 * mib, Keep, "peak RSS 400Mi", ""},
 		"suspected, at the top":  {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
 		"child process":          {memory.OOMChildProcess, 400 * mib, Raise, "ChildProcess", ""},
@@ -97,7 +118,9 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 			now := feed(h, 9*day, 512*mib, flat(400*mib))
 			k := kill(now, 512*mib)
 			k.Kind, k.Peak = c.kind, c.peak
-			got := Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{430 * mib, 512 * mib}, Now: now.Add(time.Minute)})
+			got := Evaluate(
+				Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{430 * mib, 512 * mib}, Now: now.Add(time.Minute)},
+			)
 			if raised := got.Decision == Raise; raised != (c.want == Raise) {
 				t.Errorf("got %s, want %s", got.Summary, c.want)
 			}
@@ -158,12 +181,16 @@ func TestAMonthlyJobIsRemembered(t *testing.T) {
 	}
 	h = history.New()
 	now = feed(h, 15*day, 4*gib, job)
-	if got := Evaluate(Input{History: h, Policy: Policy{Posture: Frugal}, Current: Size{3 * gib, 3 * gib}, Now: now}); got.Size.Limit > gib {
+	if got := Evaluate(
+		Input{History: h, Policy: Policy{Posture: Frugal}, Current: Size{3 * gib, 3 * gib}, Now: now},
+	); got.Size.Limit > gib {
 		t.Errorf("two weeks later, frugal: %s; want the job's size given back", got.Summary)
 	}
 	h = history.New()
 	now = feed(h, 20*day, 4*gib, job)
-	if got := Evaluate(Input{History: h, Policy: Policy{Posture: Cautious}, Current: Size{3 * gib, 3 * gib}, Now: now}); got.Size.Limit < 2*gib {
+	if got := Evaluate(
+		Input{History: h, Policy: Policy{Posture: Cautious}, Current: Size{3 * gib, 3 * gib}, Now: now},
+	); got.Size.Limit < 2*gib {
 		t.Errorf("three weeks later, cautious: %s; want the job's size held", got.Summary)
 	}
 }

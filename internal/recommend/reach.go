@@ -97,13 +97,16 @@ func (e *evaluation) stopUnproven(limit memory.Bytes) memory.Bytes {
 	}
 	most := max(r.most(), e.Current.Limit)
 	if limit > most {
-		e.say("held at %s instead of %s: no raise since %s is borne out by use, so no more than %d times that, or %s more", most, limit, r.proven,
+		e.say("held at %s instead of %s: no raise since %s is borne out by use, so no more than %d times that, or %s more",
+			most, limit, r.proven,
 			unprovenTimes, unprovenLeast)
 		limit = most
 	}
 	if at := e.newest.Limit; e.grown.limit > 0 && (r.stopped(at) || at >= r.most()) {
-		e.alarm("killed at a limit of %s at %s, but use above %s was never seen: growth stops at %s. Either the raised limits did not become effective "+
-			"(compare the pod's status with memory.max inside the container, and replace the pod), or it takes its memory faster than it is measured: "+
+		e.alarm("killed at a limit of %s at %s, but use above %s was never seen: growth stops at %s. Either the raised "+
+			"limits did not become effective "+
+			"(compare the pod's status with memory.max inside the container, and replace the pod), or it takes its memory "+
+			"faster than it is measured: "+
 			"then set sizing.limit.min to what it needs", at, e.at(e.newest.Time), r.proven, limit.CeilTo(memory.MiB))
 	}
 	return limit
@@ -115,7 +118,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	}
 	if most := max(e.leakBound(), e.Current.Limit); limit > most || e.grown.limit > 0 {
 		limit = min(limit, most)
-		e.alarm("leak: %s. A higher limit only delays the next kill, so it stays at %s: find what holds the memory (a heap dump or profile just before the kill); "+
+		e.alarm("leak: %s. A higher limit only delays the next kill, so it stays at %s: find what holds the memory (a heap "+
+			"dump or profile just before the kill); "+
 			"if it only loads data at its start, set sizing.limit.min to what that takes", e.Leak, limit.CeilTo(memory.MiB))
 	}
 	return limit

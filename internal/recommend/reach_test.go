@@ -13,9 +13,11 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is ever seen. inForce is the
-// limit that the kernel holds it to when asked is what its status says. It returns the limits recommended, and the last recommendation.
-func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill), inForce func(asked memory.Bytes) memory.Bytes,
+// crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
+// ever seen. inForce is the limit that the kernel holds it to when asked is what its status says. It returns the limits
+// recommended, and the last recommendation.
+func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
+	inForce func(asked memory.Bytes) memory.Bytes,
 ) (limits []memory.Bytes, last Recommendation) {
 	h, now, asked := history.New(), start, first
 	var kills []memory.OOMKill
@@ -27,7 +29,12 @@ func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 		k.Kind, k.Peak = memory.OOMAtStart, 0
 		edit(&k)
 		kills = append(kills, k)
-		last = Evaluate(Input{History: h, Kills: signals.Thinned(kills), Current: Size{asked, asked}, LargestNode: 64 * gib, Now: now.Add(time.Second)})
+		last = Evaluate(
+			Input{
+				History: h, Kills: signals.Thinned(kills), Current: Size{asked, asked}, LargestNode: 64 * gib,
+				Now: now.Add(time.Second),
+			},
+		)
 		if last.Size.Limit > 0 {
 			asked = last.Size.Limit
 		}
@@ -43,8 +50,8 @@ func stuckAt(l memory.Bytes) func(memory.Bytes) memory.Bytes {
 	return func(memory.Bytes) memory.Bytes { return l }
 }
 
-// TestAResizeThatNeverArrivesDoesNotRunAway: a limit of 32Mi stays in force while status shows each new one; seen on a 1.36 kubelet, where it
-// went to 26650Mi for a process of 305 MiB.
+// TestAResizeThatNeverArrivesDoesNotRunAway: a limit of 32Mi stays in force while status shows each new one; seen on a
+// 1.36 kubelet, where it went to 26650Mi for a process of 305 MiB.
 func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 	const need = 300 * mib
 	for name, tc := range map[string]struct {
@@ -52,9 +59,13 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 		most memory.Bytes
 		says string
 	}{
-		"nobody knows":            {asIs, 3 * need, "growth stops at 544Mi"},
-		"samples below the limit": {func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 544Mi"},
-		"the one before is known": {func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not effective yet"},
+		"nobody knows": {asIs, 3 * need, "growth stops at 544Mi"},
+		"samples below the limit": {
+			func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 544Mi",
+		},
+		"the one before is known": {
+			func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not effective yet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edit := tc.edit
@@ -81,10 +92,16 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 // TestAKillBesideALimitNotInForceIsNoNewStep: what was only asked for is neither doubled nor kept quiet about.
 func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
 	first := kill(start, 32*mib)
-	before := Evaluate(Input{Kills: []memory.OOMKill{first}, Current: Size{32 * mib, 32 * mib}, Now: start.Add(time.Second)})
+	before := Evaluate(
+		Input{Kills: []memory.OOMKill{first}, Current: Size{32 * mib, 32 * mib}, Now: start.Add(time.Second)},
+	)
 	again := kill(start.Add(time.Minute), 32*mib)
 	again.Asked = before.Size.Limit
-	got := Evaluate(Input{Kills: []memory.OOMKill{first, again}, Current: Size{32 * mib, before.Size.Limit}, Now: start.Add(61 * time.Second)})
+	got := Evaluate(
+		Input{
+			Kills: []memory.OOMKill{first, again}, Current: Size{32 * mib, before.Size.Limit}, Now: start.Add(61 * time.Second),
+		},
+	)
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
 		t.Errorf("got %s, want the %s of before", got.Summary, before.Size.Limit)
 	}
@@ -93,7 +110,8 @@ func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
 	}
 }
 
-// TestANeedAtStartIsFound: the limit is in force and nothing is ever measured, because it dies within seconds of its start.
+// TestANeedAtStartIsFound: the limit is in force and nothing is ever measured, because it dies within seconds of its
+// start.
 func TestANeedAtStartIsFound(t *testing.T) {
 	limits, last := crashLoop(32*mib, 300*mib, 10, asIs, works)
 	if got := limits[len(limits)-1]; len(limits) > 2 || got > 900*mib || last.Alarm != "" {
@@ -109,7 +127,8 @@ func TestANeedAtStartIsFound(t *testing.T) {
 	}
 }
 
-// TestSamplesAboveTheLimitBeforeProveARaise: kills of a process that was seen beyond what the limit before allows go on being answered.
+// TestSamplesAboveTheLimitBeforeProveARaise: kills of a process that was seen beyond what the limit before allows go on
+// being answered.
 func TestSamplesAboveTheLimitBeforeProveARaise(t *testing.T) {
 	seen := func(k *memory.OOMKill) { k.Peak = k.Limit.Percent(60) }
 	limits, last := crashLoop(64*mib, 4*gib, 20, seen, works)
@@ -125,25 +144,42 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 		want       memory.Bytes
 		says       string
 	}{
-		"a node of 8Gi":         {8 * gib, 3 * gib, 4 * gib, "without limit.max a limit grows to 50 % of the largest node's 8Gi"},
+		"a node of 8Gi": {
+			8 * gib, 3 * gib, 4 * gib, "without limit.max a limit grows to 50 % of the largest node's 8Gi",
+		},
 		"no node is known":      {0, 7 * gib, 8 * gib, "50 % of a node of 16Gi, because no node is known"},
 		"it has more already":   {8 * gib, 6 * gib, 6 * gib, "50 % of the largest node's 8Gi"},
 		"far below the ceiling": {64 * gib, 3 * gib, 5991 * mib, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Evaluate(Input{Kills: []memory.OOMKill{kill(start, tc.have)}, Current: Size{tc.have, tc.have}, LargestNode: tc.node, Now: start.Add(time.Second)})
+			got := Evaluate(
+				Input{
+					Kills: []memory.OOMKill{kill(start, tc.have)}, Current: Size{tc.have, tc.have}, LargestNode: tc.node,
+					Now: start.Add(time.Second),
+				},
+			)
 			if got.Size.Limit != tc.want || !says(got, tc.says) {
 				t.Errorf("got %s, want %s and %q in:\n%s", got.Size.Limit, tc.want, tc.says, strings.Join(got.Reasons, "\n"))
 			}
 		})
 	}
 	// Killed at the ceiling: nothing more, and somebody is told.
-	got := Evaluate(Input{Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: Size{4 * gib, 4 * gib}, LargestNode: 8 * gib, Now: start.Add(time.Second)})
+	got := Evaluate(
+		Input{
+			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: Size{4 * gib, 4 * gib}, LargestNode: 8 * gib,
+			Now: start.Add(time.Second),
+		},
+	)
 	if got.Decision != Keep || !strings.Contains(got.Alarm, "set sizing.limit.max") {
 		t.Errorf("got %s, alarm %q", got.Summary, got.Alarm)
 	}
 	// Where the owner gives a maximum, that is the only one.
-	got = Evaluate(Input{Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: Policy{LimitMax: 6 * gib}, Current: Size{4 * gib, 4 * gib}, LargestNode: 8 * gib, Now: start.Add(time.Second)})
+	got = Evaluate(
+		Input{
+			Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: Policy{LimitMax: 6 * gib}, Current: Size{4 * gib, 4 * gib},
+			LargestNode: 8 * gib, Now: start.Add(time.Second),
+		},
+	)
 	if got.Size.Limit != 6*gib {
 		t.Errorf("got %s, want limit.max 6Gi", got.Summary)
 	}
@@ -152,30 +188,44 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 // TestALeakIsNotFed: what Leak says is told, and the limit stays, also when use or time would ask for more.
 func TestALeakIsNotFed(t *testing.T) {
 	noon := start.Add(12 * time.Hour)
-	kills := []memory.OOMKill{kill(noon, 64*mib), kill(noon.Add(time.Minute), 256*mib), kill(noon.Add(2*time.Minute), 256*mib)}
+	kills := []memory.OOMKill{
+		kill(noon, 64*mib), kill(noon.Add(time.Minute), 256*mib), kill(noon.Add(2*time.Minute), 256*mib),
+	}
 	for _, since := range []time.Duration{time.Second, 50 * time.Minute, 2 * time.Hour} {
 		h := history.New()
 		now := kills[2].Time.Add(since)
 		for i := range 15 {
 			h.Add(sample("pod-0", now.Add(time.Duration(i-15)*5*time.Minute), memory.Bytes(200+3*i)*mib), 256*mib)
 		}
-		got := Evaluate(Input{History: h, Kills: kills, Leak: "each of the last 3 instances climbed 360Mi a minute", Current: Size{200 * mib, 256 * mib}, Now: now})
-		if got.Size.Limit > 256*mib || since < time.Hour && (got.Size.Limit != 256*mib || !strings.Contains(got.Alarm, "leak: each of the last 3 instances climbed 360Mi a minute")) {
+		got := Evaluate(
+			Input{
+				History: h, Kills: kills, Leak: "each of the last 3 instances climbed 360Mi a minute",
+				Current: Size{200 * mib, 256 * mib}, Now: now,
+			},
+		)
+		if got.Size.Limit > 256*mib || since < time.Hour &&
+			(got.Size.Limit != 256*mib || !strings.Contains(
+				got.Alarm, "leak: each of the last 3 instances climbed 360Mi a minute",
+			)) {
 			t.Errorf("%s after the last kill: %s, alarm %q", since, got.Summary, got.Alarm)
 		}
 	}
 }
 
-// TestAKillIsRememberedAfterItWasActedOn: memfit has raised the limit to more than twice what it died at, and still says why.
+// TestAKillIsRememberedAfterItWasActedOn: memfit has raised the limit to more than twice what it died at, and still
+// says why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	got := Evaluate(Input{
 		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: Size{64 * mib, 256 * mib}, Now: start.Add(time.Minute),
 	})
-	if want := "Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at 00:00:00Z"; got.Decision != Keep || got.Summary != want {
+	if want := "Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at 00:00:00Z"; got.Decision != Keep ||
+		got.Summary != want {
 		t.Errorf("got %s %q, want %q", got.Decision, got.Summary, want)
 	}
 	// A larger size than the kill asks for is not taken away because of the kill.
-	got = Evaluate(Input{Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: Size{64 * mib, 2 * gib}, Now: start.Add(time.Minute)})
+	got = Evaluate(
+		Input{Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: Size{64 * mib, 2 * gib}, Now: start.Add(time.Minute)},
+	)
 	if got.Decision != Keep || got.Size.Limit != 2*gib {
 		t.Errorf("got %s", got.Summary)
 	}
@@ -185,8 +235,11 @@ func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 func TestAStallIsNotCalledAKill(t *testing.T) {
 	stall := kill(start, 256*mib)
 	stall.Kind = memory.OOMStall
-	got := Evaluate(Input{Kills: []memory.OOMKill{stall}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)})
-	if got.Decision != Raise || got.Size.Limit != 512*mib || !strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
+	got := Evaluate(
+		Input{Kills: []memory.OOMKill{stall}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)},
+	)
+	if got.Decision != Raise || got.Size.Limit != 512*mib ||
+		!strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
 		t.Errorf("got %s", got.Summary)
 	}
 }
@@ -199,24 +252,35 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		return k
 	}
 	share := Traits{Name: "Java", FollowsLimit: true, HeapPercent: 25, CapFollowsLimit: true}
-	in := Input{Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: Size{256 * mib, 256 * mib}, Now: start.Add(time.Second)}
-	if got := Evaluate(in); got.Decision != Raise || got.Size.Limit != 512*mib || !says(got, "heap cap follows from the limit") {
+	in := Input{
+		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: Size{256 * mib, 256 * mib},
+		Now: start.Add(time.Second),
+	}
+	if got := Evaluate(in); got.Decision != Raise || got.Size.Limit != 512*mib ||
+		!says(got, "heap cap follows from the limit") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	// A number that the pod was created with does not grow with a resize: the same pod's later aborts ask for nothing new.
 	share.CapFrozen = true
-	in.Traits, in.Kills, in.Current = share, []memory.OOMKill{abort(start, 256*mib), abort(start.Add(time.Minute), 512*mib)}, Size{256 * mib, 512 * mib}
-	if got := Evaluate(in); got.Decision != Keep || got.Size.Limit != 512*mib || !says(got, "keeps the cap it was created with") {
+	in.Traits, in.Kills, in.Current = share, []memory.OOMKill{
+		abort(start, 256*mib), abort(start.Add(time.Minute), 512*mib),
+	}, Size{256 * mib, 512 * mib}
+	if got := Evaluate(in); got.Decision != Keep || got.Size.Limit != 512*mib ||
+		!says(got, "keeps the cap it was created with") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	// And a cap that the owner wrote down has nothing to do with the limit; the abort is told all the same.
 	in.Traits = Traits{Name: "Java"}
-	if got := Evaluate(in); got.Decision != Hold || !strings.Contains(got.Summary, "the runtime gave up at its own heap cap at 00:01:00Z, which a higher limit does not help against") {
+	if got := Evaluate(in); got.Decision != Hold ||
+		!strings.Contains(
+			got.Summary, "the runtime gave up at its own heap cap at 00:01:00Z, which a higher limit does not help against",
+		) {
 		t.Errorf("got %s", got.Summary)
 	}
 }
 
-// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at once may have died before it.
+// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at once may
+// have died before it.
 func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	at := func(after time.Duration, limit memory.Bytes, uptime time.Duration) memory.OOMKill {
 		k := kill(start.Add(after), limit)
@@ -231,7 +295,8 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	first := at(0, 64*mib, time.Second)
 	within := evaluate(first, at(time.Second, 256*mib, 0))
-	if within.Size.Limit != 256*mib || !strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not effective yet") {
+	if within.Size.Limit != 256*mib ||
+		!strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not effective yet") {
 		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
 	}
 	for name, kills := range map[string][]memory.OOMKill{
@@ -247,10 +312,15 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		return k
 	}
 	got := Evaluate(Input{
-		History: history.New(), Kills: []memory.OOMKill{abort(first), abort(at(20*time.Second, 256*mib, 0))}, LargestNode: 64 * gib,
-		Traits: Traits{Name: "Java", FollowsLimit: true, CapFollowsLimit: true}, Current: Size{Request: 256 * mib, Limit: 256 * mib}, Now: start.Add(time.Minute),
+		History: history.New(), Kills: []memory.OOMKill{abort(first), abort(at(20*time.Second, 256*mib, 0))},
+		LargestNode: 64 * gib,
+		Traits:      Traits{Name: "Java", FollowsLimit: true, CapFollowsLimit: true},
+		Current:     Size{Request: 256 * mib, Limit: 256 * mib}, Now: start.Add(time.Minute),
 	})
 	if got.Size.Limit > 256*mib {
-		t.Errorf("a heap cap is read at the start: got %s, want no raise for an abort of a process from before the raise", got.Summary)
+		t.Errorf(
+			"a heap cap is read at the start: got %s, want no raise for an abort of a process from before the raise",
+			got.Summary,
+		)
 	}
 }

@@ -30,13 +30,18 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	if !p.RequestEqualsLimit {
 		usual := e.History.Quantile(usualQuantile)
 		if usual == 0 {
-			usual = min(max(e.reach.proven, e.Current.Request), limit) // after a kill without samples: what it died at, it did use
+			// after a kill without samples: what it died at, it did use
+			usual = min(max(e.reach.proven, e.Current.Request), limit)
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
 	}
 	request = max(request, e.requestInUse(limit))
 	if least := e.leastRequest(); request < least {
-		e.say("request stays at %s although %s would do: it is lowered on a day of use, and not within hours of needing it or of a kill", least, request)
+		e.say(
+			"request stays at %s although %s would do: it is lowered on a day of use, and not within hours of needing it or "+
+				"of a kill",
+			least, request,
+		)
 		request = least
 	}
 	return p.boundRequest(request, limit, e.Current.Request)
@@ -69,7 +74,10 @@ func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	case e.InUse == 0 || limit == 0:
 		return 0
 	case p.RequestMax > 0 && e.InUse > p.RequestMax:
-		e.say("request held at request.max %s although %s is in use: the node may promise the rest to others", p.RequestMax, e.InUse)
+		e.say(
+			"request held at request.max %s although %s is in use: the node may promise the rest to others", p.RequestMax,
+			e.InUse,
+		)
 	case e.InUse <= cur:
 		return p.boundRequest(e.InUse.CeilTo(memory.MiB), limit, cur)
 	}

@@ -12,18 +12,29 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestARequestIsNotLoweredByAKill: seen on a node, one sample of 9 MiB after a kill at 256Mi made 16Mi of a request of 64Mi.
+// TestARequestIsNotLoweredByAKill: seen on a node, one sample of 9 MiB after a kill at 256Mi made 16Mi of a request of
+// 64Mi.
 func TestARequestIsNotLoweredByAKill(t *testing.T) {
 	h := history.New()
 	h.Add(sample("pod-0", start.Add(-time.Minute), 9*mib), 256*mib)
-	got := Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{64 * mib, 256 * mib}, Now: start.Add(time.Second)})
+	got := Evaluate(
+		Input{
+			History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{64 * mib, 256 * mib},
+			Now: start.Add(time.Second),
+		},
+	)
 	if got.Decision != Raise || got.Size.Request != 64*mib || !says(got, "request stays at 64Mi") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	// Neither a day of little use nor the kill makes it less within the hour.
 	h = history.New()
 	now := feed(h, 9*day, 256*mib, flat(20*mib))
-	got = Evaluate(Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{64 * mib, 256 * mib}, Now: now.Add(time.Second)})
+	got = Evaluate(
+		Input{
+			History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{64 * mib, 256 * mib},
+			Now: now.Add(time.Second),
+		},
+	)
 	if got.Size.Request != 64*mib {
 		t.Errorf("after 9 days and a kill: %s", got.Summary)
 	}
@@ -31,10 +42,14 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 
 // TestARequestIsNotLoweredOnLessThanADay, as a limit is not.
 func TestARequestIsNotLoweredOnLessThanADay(t *testing.T) {
-	for span, want := range map[time.Duration]memory.Bytes{2 * time.Hour: 160 * mib, 5 * time.Hour: 160 * mib, 25 * time.Hour: 108 * mib} {
+	for span, want := range map[time.Duration]memory.Bytes{
+		2 * time.Hour: 160 * mib, 5 * time.Hour: 160 * mib, 25 * time.Hour: 108 * mib,
+	} {
 		h := history.New()
 		now := feed(h, span, 224*mib, flat(100*mib))
-		if got := Evaluate(Input{History: h, Current: Size{160 * mib, 224 * mib}, Now: now}); !within(got.Size.Request, want, 5) {
+		if got := Evaluate(
+			Input{History: h, Current: Size{160 * mib, 224 * mib}, Now: now},
+		); !within(got.Size.Request, want, 5) {
 			t.Errorf("after %s: %s, want a request of about %s", span, got.Summary, want)
 		}
 	}
@@ -55,32 +70,44 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		says     string
 	}{
 		"too young for a size": {
-			Input{History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 812 * mib, Raise,
+			Input{History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			812 * mib, Raise,
 			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:03:00Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
 			Input{Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Now: start}, 812 * mib, Raise, "Raise request",
 		},
 		"enough already": {
-			Input{History: young, Current: Size{706 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0, Hold, "Hold: 3 samples",
+			Input{History: young, Current: Size{706 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
+			Hold, "Hold: 3 samples",
 		},
 		"far above usual use": {
-			Input{History: old, Current: Size{104 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now}, 812 * mib, Raise, "706Mi was in use at",
+			Input{
+				History: old, Current: Size{104 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now,
+			}, 812 * mib, Raise, "706Mi was in use at",
 		},
 		"a little above": {
-			Input{History: old, Current: Size{96 * mib, 104 * mib}, InUse: 97 * mib, Now: now}, 104 * mib, Raise, "97Mi was in use at",
+			Input{History: old, Current: Size{96 * mib, 104 * mib}, InUse: 97 * mib, Now: now}, 104 * mib, Raise,
+			"97Mi was in use at",
 		},
 		"never above the limit": {
-			Input{History: young, Current: Size{95 * mib, 720 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 720 * mib, Raise, "Raise request",
+			Input{History: young, Current: Size{95 * mib, 720 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			720 * mib, Raise, "Raise request",
 		},
 		"as far as the owner lets it": {
-			Input{History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib}, Now: start.Add(3 * time.Minute)}, 256 * mib, Raise, "Raise request 95Mi to 256Mi",
+			Input{
+				History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
+				Now: start.Add(3 * time.Minute),
+			}, 256 * mib, Raise, "Raise request 95Mi to 256Mi",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Evaluate(tc.in)
 			if got.Decision != tc.decision || got.Size.Request != tc.want || !strings.Contains(got.Summary, tc.says) {
-				t.Errorf("got %s %v %q, want %s with a request of %s and %q", got.Decision, got.Size, got.Summary, tc.decision, tc.want, tc.says)
+				t.Errorf(
+					"got %s %v %q, want %s with a request of %s and %q", got.Decision, got.Size, got.Summary, tc.decision, tc.want,
+					tc.says,
+				)
 			}
 			if got.UseAboveRequest != (tc.decision == Raise) {
 				t.Errorf("UseAboveRequest is %t", got.UseAboveRequest)

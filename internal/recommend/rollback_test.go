@@ -54,10 +54,14 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 			}, Raise, Size{}, "OOM-killed at limit 512Mi",
 		},
 		"not when somebody has raised it further": {
-			Input{History: young(235 * mib), Current: Size{250 * mib, 1024 * mib}, Unrelieved: unrelieved()}, Hold, Size{}, "5 samples over",
+			Input{History: young(235 * mib), Current: Size{250 * mib, 1024 * mib}, Unrelieved: unrelieved()}, Hold, Size{},
+			"5 samples over",
 		},
 		"not where limits are never lowered": {
-			Input{History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(), Policy: Policy{DecreaseNever: true}},
+			Input{
+				History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(),
+				Policy: Policy{DecreaseNever: true},
+			},
 			Keep, Size{250 * mib, 512 * mib}, "decrease is Never",
 		},
 	} {
@@ -75,7 +79,9 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 }
 
 func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
-	rec := Recommendation{Decision: Lower, Size: Size{250 * mib, 256 * mib}, RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute}}
+	rec := Recommendation{
+		Decision: Lower, Size: Size{250 * mib, 256 * mib}, RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
+	}
 	in := GuardInput{
 		Proposal: Proposal{Recommendation: rec},
 		Running:  Running{Current: Size{250 * mib, 512 * mib}, RSS: 235 * mib},

@@ -47,8 +47,8 @@ type Traits struct {
 	HeapPercent int32
 	// Overhead is what the runtime needs outside its heap whatever the limit.
 	Overhead memory.Bytes
-	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again or, with CapFrozen,
-	// in a new pod only.
+	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again
+	// or, with CapFrozen, in a new pod only.
 	CapFollowsLimit, CapFrozen bool
 }
 
@@ -62,8 +62,9 @@ type Policy struct {
 	Posture Posture
 	// Bounds of the limit and the request. Default: 16Mi and none (0).
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
-	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container; PodRequest is what
-	// spec.resources.requests.memory leaves for this container beside the others. 0: the pod has none of its own.
+	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container;
+	// PodRequest is what spec.resources.requests.memory leaves for this container beside the others. 0: the pod has none
+	// of its own.
 	PodLimit, PodRequest memory.Bytes
 	// DecreaseNever: a recommendation is never below what the container has.
 	DecreaseNever bool
@@ -99,13 +100,17 @@ type Input struct {
 	InUse memory.Bytes
 	// Unrelieved is the last stall of the week that a raise did not end; its zero value: there is none.
 	Unrelieved memory.Stall
-	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most. 0: not known.
+	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most.
+	// 0: not known.
 	LargestNode memory.Bytes
-	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops then, with an alarm.
+	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops
+	// then, with an alarm.
 	Leak string
-	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an alarm.
+	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an
+	// alarm.
 	Climbing bool
-	// Model is what the backtest sizes with when it asks what a constant is worth; nil, as everywhere else: [DefaultModel].
+	// Model is what the backtest sizes with when it asks what a constant is worth; nil, as everywhere else:
+	// [DefaultModel].
 	Model *Model
 	Now   time.Time
 }
@@ -142,10 +147,11 @@ type Recommendation struct {
 	Evidence Evidence
 	// Urgent: a kill within the last hour asks for it, so that no cool-down may delay it, for any replica that has less.
 	Urgent bool
-	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing restarts for it.
+	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing
+	// restarts for it.
 	UseAboveRequest bool
-	// RollBackTo is the limit before a raise that did not end the stall it was for. To lower as far as this takes no day of evidence and
-	// no cool-down. 0: there is no such raise.
+	// RollBackTo is the limit before a raise that did not end the stall it was for. To lower as far as this takes no day
+	// of evidence and no cool-down. 0: there is no such raise.
 	RollBackTo memory.Bytes
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string

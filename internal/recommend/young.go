@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// youngLimit is usual use with room for bursts that a container as young as this one may not have shown yet; 0 when it is old enough.
+// youngLimit is usual use with room for bursts that a container as young as this one may not have shown yet; 0 when it
+// is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(0.5)
 	room := e.tapered(e.burstRoom(), usual)
@@ -21,19 +22,24 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	}
 	young := usual.Plus(room)
 	if young > limit {
-		e.say("only %s of history: usual %s + %s for bursts not seen yet = %s", format.InWords(e.History.Span()), usual, room, young)
+		e.say(
+			"only %s of history: usual %s + %s for bursts not seen yet = %s", format.InWords(e.History.Span()), usual, room,
+			young,
+		)
 	}
 	return young
 }
 
-// burstRoom is the hazard curve at the age the history has; see [Model]. Nobody is asked in the first hour, so that it counts as one.
+// burstRoom is the hazard curve at the age the history has; see [Model]. Nobody is asked in the first hour, so that it
+// counts as one.
 func (e *evaluation) burstRoom() memory.Bytes {
 	age := max(e.History.Span(), enoughSpan)
 	doublings := math.Log2(e.model.youngFor(e.Policy.Posture).Hours() / age.Hours())
 	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 }
 
-// tapered is an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at BurstEnds.
+// tapered is an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at
+// BurstEnds.
 func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	full, end := e.model.BurstUse, e.model.BurstEnds
 	if use <= full {
@@ -55,7 +61,10 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
 	if roomy > limit {
-		e.say("only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(span), r.highest, step, e.headroomWords(r.highest), roomy)
+		e.say(
+			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(span), r.highest, step,
+			e.headroomWords(r.highest), roomy,
+		)
 	}
 	return roomy
 }

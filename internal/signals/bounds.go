@@ -12,13 +12,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of a stored ledger, in bytes. A MemoryCheckpoint stores it as base64, a third more; with the rest of the checkpoint it stays
-// below the 1 MiB of controllers.maxCheckpoint, and that below the 1.5 MiB that etcd takes in one request.
+// Bounds of a stored ledger, in bytes. A MemoryCheckpoint stores it as base64, a third more; with the rest of the
+// checkpoint it stays below the 1 MiB of controllers.maxCheckpoint, and that below the 1.5 MiB that etcd takes in one
+// request.
 const (
-	// cursorBytes holds 10,000 pods with one restarted container each and a reading of the kernel's counter in most of them, or 1,000 pods
-	// with 20 restarted containers each.
+	// cursorBytes holds 10,000 pods with one restarted container each and a reading of the kernel's counter in most of
+	// them, or 1,000 pods with 20 restarted containers each.
 	cursorBytes = 576 << 10
-	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the ledger.
+	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the
+	// ledger.
 	quietBytes = cursorBytes / 4
 	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers.
 	detailBytes = 48 << 10
@@ -26,8 +28,8 @@ const (
 	namesKept = 256
 )
 
-// What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is made, so that
-// nothing that happens to it later can break the bound.
+// What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is
+// made, so that nothing that happens to it later can break the bound.
 const (
 	podCost     = 8 + 2 + 6         // key, number of containers, gone
 	cursorCost  = 2 + 1 + 5 + 4 + 6 // name, flags, next, id, finished
@@ -71,7 +73,8 @@ func oddPart(b memory.Bytes) uint64 {
 	return uint64(b) >> bits.TrailingZeros64(uint64(b))
 }
 
-// fits says whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods that live never do.
+// fits says whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods that
+// live never do.
 func (l *Ledger) fits(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true
@@ -106,12 +109,12 @@ func (l *Ledger) goneLongest() []podKey {
 // skip notes that a pod is not followed, because there is no room.
 func (l *Ledger) skip(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
 
-// NotFollowed is the number of living pods in which containers were killed or restarted that are not followed, because the ledger is
-// full. Their kills are not counted until pods go.
+// NotFollowed is the number of living pods in which containers were killed or restarted that are not followed, because
+// the ledger is full. Their kills are not counted until pods go.
 func (l *Ledger) NotFollowed() int { return len(l.notFollowed) }
 
-// know reports whether a container name is known or can be: when there are too many, one that no cursor needs makes room if it was
-// seen last before this one's pod was born.
+// know reports whether a container name is known or can be: when there are too many, one that no cursor needs makes
+// room if it was seen last before this one's pod was born.
 func (l *Ledger) know(name string, born time.Time) bool {
 	if _, known := l.names[name]; known {
 		return true
@@ -153,8 +156,8 @@ func (l *Ledger) lastSeen(name string) time.Time {
 	return at
 }
 
-// trimDetails drops the details of the oldest kills of the container that has most, while details take too much room. The kills stay
-// counted.
+// trimDetails drops the details of the oldest kills of the container that has most, while details take too much room.
+// The kills stay counted.
 func (l *Ledger) trimDetails() {
 	total := 0
 	for _, kills := range l.kills {

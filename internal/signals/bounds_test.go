@@ -43,7 +43,8 @@ func totals(l *Ledger) int64 {
 // storedAtMost is what a ledger may take: its cursors and its head.
 const storedAtMost = cursorBytes + 112<<10
 
-// TestManyRestartedPodsAreCountedOnce looks five times at workloads whose pods were all killed, as relists and restarts of memfit do.
+// TestManyRestartedPodsAreCountedOnce looks five times at workloads whose pods were all killed, as relists and restarts
+// of memfit do.
 func TestManyRestartedPodsAreCountedOnce(t *testing.T) {
 	for name, tc := range map[string]struct{ pods, containers int }{
 		"1,500 pods": {1500, 1}, "10,000 pods": {10_000, 1}, "20 containers in 1,000 pods": {1000, 20},
@@ -73,7 +74,8 @@ func TestManyRestartedPodsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestAFullLedgerSaysSo: what does not fit is not counted, which is said; nothing is counted twice, and room is used when pods go.
+// TestAFullLedgerSaysSo: what does not fit is not counted, which is said; nothing is counted twice, and room is used
+// when pods go.
 func TestAFullLedgerSaysSo(t *testing.T) {
 	const pods = 30_000
 	obs, live := crowd(pods, 1)
@@ -116,7 +118,8 @@ func rebornFull(t *testing.T, l *Ledger) *Ledger {
 	return l
 }
 
-// TestNoMixtureBreaksTheBound: whatever limits, restart counts, counters and names containers have, a ledger takes no more than it may.
+// TestNoMixtureBreaksTheBound: whatever limits, restart counts, counters and names containers have, a ledger takes no
+// more than it may.
 func TestNoMixtureBreaksTheBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	l := &Ledger{}
@@ -125,11 +128,14 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 	for i := range 25_000 {
 		uid := types.UID(fmt.Sprint("pod-", i))
 		live[uid] = true
-		ref := memory.ContainerRef{Namespace: "shop", Pod: fmt.Sprintf("%0253d", i), UID: uid, Container: fmt.Sprintf("%060d", i%1000)}
+		ref := memory.ContainerRef{
+			Namespace: "shop", Pod: fmt.Sprintf("%0253d", i), UID: uid, Container: fmt.Sprintf("%060d", i%1000),
+		}
 		restarts := int32(random.Uint32() >> 1)
 		o := Observation{
-			Container: ref, Class: App, PodCreated: at(1), Restarts: restarts, ContainerID: "containerd://abc", Running: at(float64(i)),
-			Limit: memory.Bytes(random.Int64N(1<<50) | 1),
+			Container: ref, Class: App, PodCreated: at(1), Restarts: restarts, ContainerID: "containerd://abc",
+			Running: at(float64(i)),
+			Limit:   memory.Bytes(random.Int64N(1<<50) | 1),
 		}
 		o.Ended = []Termination{{
 			Index: restarts - 1, ContainerID: fmt.Sprint("containerd://", i), Reason: "Error", ExitCode: 1,
@@ -171,13 +177,17 @@ func TestLedgerOfTheVersionBefore(t *testing.T) {
 	if err := l.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	web1 := makePod("web-1", "u1").container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).container("proxy", "64Mi", running(0, 0))
+	web1 := makePod("web-1", "u1").container(
+		"app", "256Mi", after(running(2, 19), oom(1, 10, 18)),
+	).container("proxy", "64Mi", running(0, 0))
 	web2 := makePod("web-2", "u2").container("app", "256Mi", after(running(1, 19), end(0, "Error", 1, 10, 18)))
 	if kills := l.Update(append(Observe(web1.pod), Observe(web2.pod)...), nil, at(23)); len(kills) != 0 {
 		t.Errorf("counted again: %+v", kills)
 	}
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
-	if kills := l.UpdateCounters([]Counter{{Container: ref, ContainerID: id(2), Count: 4, Time: at(24)}}, nil, at(24)); len(kills) != 1 {
+	if kills := l.UpdateCounters(
+		[]Counter{{Container: ref, ContainerID: id(2), Count: 4, Time: at(24)}}, nil, at(24),
+	); len(kills) != 1 {
 		t.Errorf("the counter rose from 3 to 4, which gave %d kills", len(kills))
 	}
 	if got := l.Total("app"); got != 6 {

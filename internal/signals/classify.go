@@ -20,13 +20,14 @@ type judged struct {
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A history has
-	// that many of a single instance within half an hour, and of each of four within its two hours.
+	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A
+	// history has that many of a single instance within half an hour, and of each of four within its two hours.
 	urgentPercent = 70
 	urgentPoints  = 16
 )
 
-// shapeRules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what kills.
+// shapeRules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what
+// kills.
 var shapeRules = []struct {
 	kind ShapeKind
 	fits func(judged, ShapeInput) (memory.Confidence, bool)
@@ -74,23 +75,26 @@ func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	if limit > 0 {
 		high = min(high, limit)
 	}
-	if settled < low || settled > high || bottom < 0.8*settled || j.growth.all.late > settled/25 || j.growth.significant() && j.growth.all.endless() {
+	if settled < low || settled > high || bottom < 0.8*settled || j.growth.all.late > settled/25 ||
+		j.growth.significant() && j.growth.all.endless() {
 		return "", false
 	}
 	return memory.Medium, true
 }
 
-// aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has passed once more.
-// Filling a known cap ends at the cap, so there it must be beyond it.
+// aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has
+// passed once more. Filling a known cap ends at the cap, so there it must be beyond it.
 func aboutToHit(j judged, in ShapeInput) (memory.Confidence, bool) {
 	g, limit := j.growth, float64(in.Limit)
-	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 || j.last >= limit {
+	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 ||
+		j.last >= limit {
 		return "", false
 	}
 	if in.Cap != 0 && j.last < float64(in.Cap)*capHigh/100+float64(in.Overhead) {
 		return "", false
 	}
-	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.steady() || g.inSteps() {
+	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.steady() ||
+		g.inSteps() {
 		return "", false
 	}
 	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
@@ -109,11 +113,14 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in the second half.
+// trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in
+// the second half.
 func trendUnderSawtooth(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope || j.growth.ending < keepsEnding || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope ||
+		j.growth.ending < keepsEnding || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) ||
+		risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -135,7 +142,8 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding || j.span < leastClimb {
+	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
+		g.ending < keepsEnding || j.span < leastClimb {
 		return "", false
 	}
 	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {

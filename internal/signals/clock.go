@@ -16,13 +16,15 @@ const aheadAtMost = 2 * time.Minute
 // toldLate is how late the kubelet may tell of an end: meanwhile it shows the container as running.
 const toldLate = 5 * time.Second
 
-// when corrects the times of kills, newest last, that the node's clock cannot be right about: an instance ends after its pod was created
-// and after memfit saw it run, and not in the future. The time of a kill is then when memfit saw it first. Otherwise a clock that runs
-// behind would move a kill to before the change that caused it.
+// when corrects the times of kills, newest last, that the node's clock cannot be right about: an instance ends after
+// its pod was created and after memfit saw it run, and not in the future. The time of a kill is then when memfit saw it
+// first. Otherwise a clock that runs behind would move a kill to before the change that caused it.
 func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
-	// A pod that is created in memfit's future says that memfit's clock is behind the API server's, and nothing of the node's.
+	// A pod that is created in memfit's future says that memfit's clock is behind the API server's, and nothing of the
+	// node's.
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
-	seenAlive := !o.Alive.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t && t.Finished.Before(o.Alive.Add(-toldLate))
+	seenAlive := !o.Alive.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
+		t.Finished.Before(o.Alive.Add(-toldLate))
 	if !seenAlive && !beforePod && !t.Finished.After(now.Add(aheadAtMost)) {
 		return kills
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestAWrongClockDoesNotMoveAKill: the kubelet's time stands where it can be, and memfit's own where it cannot: a clock that runs behind would
-// put a kill before the change that led to it, and one that runs ahead would keep it news for ever.
+// TestAWrongClockDoesNotMoveAKill: the kubelet's time stands where it can be, and memfit's own where it cannot: a clock
+// that runs behind would put a kill before the change that led to it, and one that runs ahead would keep it news for
+// ever.
 func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 	for what, tc := range map[string]struct {
 		started, finished float64 // by the node's clock
@@ -38,7 +39,9 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 		if got := kills[0].Time.Format("15:04"); got != tc.want {
 			t.Errorf("%s: killed at %s, want %s", what, got, tc.want)
 		}
-		if corrected := strings.Contains(kills[0].Evidence, "while the node's clock says"); corrected != (tc.want == "09:00") {
+		if corrected := strings.Contains(
+			kills[0].Evidence, "while the node's clock says",
+		); corrected != (tc.want == "09:00") {
 			t.Errorf("%s: the evidence says %q", what, kills[0].Evidence)
 		}
 		if onFile := reborn(t, &l).Kills("app"); !kills[0].Seen.Equal(at(60)) || !onFile[0].Seen.Equal(at(60)) {

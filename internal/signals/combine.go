@@ -15,10 +15,12 @@ import (
 const stepsKept = 8
 
 // severity orders shapes by what they lead to; of two that as many instances show, the graver one is told.
-var severity = map[ShapeKind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
+var severity = map[ShapeKind]int{
+	Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0,
+}
 
-// Classify says what the memory of one container of one workload does over time. It judges every instance by itself, and the past
-// of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
+// Classify says what the memory of one container of one workload does over time. It judges every instance by itself,
+// and the past of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
 func Classify(in ShapeInput) Shape {
 	points, past := allSeries(in.Instances), instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
@@ -33,7 +35,10 @@ func Classify(in ShapeInput) Shape {
 	if !ok {
 		return Shape{Kind: Unknown, Confidence: memory.Low, Outliers: outliers, Summary: tooLittle(in)}
 	}
-	s := Shape{Kind: winner.kind, Confidence: winner.sure, Outliers: outliers, Trough: toBytes(winner.growth.to), Peak: peak(recent, long)}
+	s := Shape{
+		Kind: winner.kind, Confidence: winner.sure, Outliers: outliers, Trough: toBytes(winner.growth.to),
+		Peak: peak(recent, long),
+	}
 	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(allSeries(resized(in.Instances)), in)...), in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
@@ -75,7 +80,8 @@ func resized(instances []Instance) []Instance {
 		slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
 		from := 0
 		for i := 1; i < len(points); i++ {
-			if was, is := points[i-1].Limit, points[i].Limit; was > 0 && is > 0 && (is > was.Percent(105) || is < was.Percent(95)) {
+			if was, is := points[i-1].Limit, points[i].Limit; was > 0 && is > 0 &&
+				(is > was.Percent(105) || is < was.Percent(95)) {
 				parts = append(parts, Instance{Container: in.Container, Started: in.Started, Points: points[from:i]})
 				from = i
 			}
@@ -100,8 +106,9 @@ func instancesOf(past []Span) []series {
 	return out
 }
 
-// crashedWhileGrowing are the lives that tell a story together, whatever each looks like by itself: at least half of those that were more than
-// a start, two or more, rose for hours; one at least reached the limit and ended there, and the others did so or are on their way.
+// crashedWhileGrowing are the lives that tell a story together, whatever each looks like by itself: at least half of
+// those that were more than a start, two or more, rose for hours; one at least reached the limit and ended there, and
+// the others did so or are on their way.
 func crashedWhileGrowing(lives []series, limit float64) []judged {
 	var climbed []judged
 	whole, died := 0, 0
@@ -164,9 +171,9 @@ func elect(recent, long []judged, outliers []string) (judged, []judged, bool) {
 	return slices.MaxFunc(votes, func(a, b judged) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther weighs what the last minutes show against what the past before them shows. As long as the past tells of the same life, and of
-// more of it, it knows better: a rise within an hour may only repeat yesterday's. A life that has only begun does not take back what the
-// ones before it showed.
+// farther weighs what the last minutes show against what the past before them shows. As long as the past tells of the
+// same life, and of more of it, it knows better: a rise within an hour may only repeat yesterday's. A life that has
+// only begun does not take back what the ones before it showed.
 func farther(recent, long []judged) []judged {
 	if slices.ContainsFunc(recent, func(j judged) bool { return j.urgent }) {
 		return recent
@@ -209,17 +216,21 @@ func (j judged) steps() []Step {
 	return out[max(0, len(out)-stepsKept):]
 }
 
-// rateMargin widens the interval of a rate either way: ranks alone believe that neighbouring points know nothing of each other. On the
-// recordings of leaks, asked at 60 % when they will be where they end, the interval held in 6 of 11 without it and in 10 with it.
+// rateMargin widens the interval of a rate either way: ranks alone believe that neighbouring points know nothing of
+// each other. On the recordings of leaks, asked at 60 % when they will be where they end, the interval held in 6 of 11
+// without it and in 10 with it.
 const rateMargin = 1.2
 
-// soonest is the time to the limit of the instance that gets there first, by the rates of the whole window and of its second half.
+// soonest is the time to the limit of the instance that gets there first, by the rates of the whole window and of its
+// second half.
 func soonest(climbing []judged, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {
 		l := cmp.Or(float64(limit), j.limit)
 		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
-		late, slow, fast := theilSen(each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }))
+		late, slow, fast := theilSen(
+			each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }),
+		)
 		slow, fast = min(slow, j.growth.slow, late)/rateMargin, max(fast, j.growth.fast, late)*rateMargin
 		if slow <= 0 {
 			slow = min(j.growth.slow, j.growth.slope) / 2

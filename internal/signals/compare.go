@@ -16,14 +16,16 @@ const (
 	outliersNamed = 5
 	// fewestReplicas: with fewer, nobody knows which one is the odd one.
 	fewestReplicas = 4
-	// outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it, is far above. Article 1: 640 MiB against 330.
+	// outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it, is far above. Article 1:
+	// 640 MiB against 330.
 	outlierPercent = 150
 	outlierSpreads = 6
 	outlierLeast   = float64(16 * memory.MiB)
 )
 
-// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which points are known is
-// taken at its low points, so that a pod in a burst is not called an outlier; one that only just appeared is taken at its reading.
+// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which
+// points are known is taken at its low points, so that a pod in a burst is not called an outlier; one that only just
+// appeared is taken at its reading.
 func outlierReplicas(in ShapeInput) []string {
 	use := map[string]float64{}
 	for _, r := range in.Replicas {
@@ -60,8 +62,8 @@ func outlierReplicas(in ShapeInput) []string {
 	return outliers[:min(len(outliers), outliersNamed)]
 }
 
-// followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half: nothing but the
-// limit says how much they use.
+// followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:
+// nothing but the limit says how much they use.
 func followsAcrossLimits(all []judged, regimes []Regime) bool {
 	type settled struct{ limit, share float64 }
 	var seen []settled
@@ -85,9 +87,12 @@ func followsAcrossLimits(all []judged, regimes []Regime) bool {
 	return false
 }
 
-// notDownAfterLoad is true when load was low, then high, then low again, and memory kept at least 70 % of what it gained meanwhile.
+// notDownAfterLoad is true when load was low, then high, then low again, and memory kept at least 70 % of what it
+// gained meanwhile.
 func notDownAfterLoad(in Instance) bool {
-	points := slices.DeleteFunc(slices.Clone(in.Points), func(p Point) bool { return p.Load < 0 || p.RSS <= 0 || math.IsNaN(p.Load) })
+	points := slices.DeleteFunc(
+		slices.Clone(in.Points), func(p Point) bool { return p.Load < 0 || p.RSS <= 0 || math.IsNaN(p.Load) },
+	)
 	slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
 	if len(points) < 3*fewest {
 		return false

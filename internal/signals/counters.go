@@ -11,20 +11,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Counter is one reading of container_oom_events_total: the kernel's count of kills inside one living container instance.
+// Counter is one reading of container_oom_events_total: the kernel's count of kills inside one living container
+// instance.
 type Counter struct {
 	Container memory.ContainerRef
-	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does not say.
+	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
+	// not say.
 	ContainerID string
 	Count       int64
 	// Time is when the kubelet took the reading.
 	Time time.Time
 }
 
-// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters that fall
-// were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for adds nothing: the series
-// lives on for a while, and its last count is the end itself.
-func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRef) memory.Bytes, now time.Time) []memory.OOMKill {
+// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters
+// that fall were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for
+// adds nothing: the series lives on for a while, and its last count is the end itself.
+func (l *Ledger) UpdateCounters(
+	readings []Counter, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
+) []memory.OOMKill {
 	l.begin(now)
 	var found []memory.OOMKill
 	for _, r := range readings {
@@ -34,8 +38,9 @@ func (l *Ledger) UpdateCounters(readings []Counter, peak func(memory.ContainerRe
 		}
 		limit, asked := l.limitNow(r.Container)
 		kill := memory.OOMKill{
-			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked, Confidence: memory.High,
-			Evidence: fmt.Sprintf("the kernel's counter rose by %d to %d while the container lived", n, r.Count),
+			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked,
+			Confidence: memory.High,
+			Evidence:   fmt.Sprintf("the kernel's counter rose by %d to %d while the container lived", n, r.Count),
 		}
 		if peak != nil {
 			kill.Peak = peak(r.Container)
@@ -99,8 +104,8 @@ func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {
 	return l.limits[ref.Container].limit, 0
 }
 
-// sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that showed it was
-// taken between the kill and the end of the series. The entry then becomes what it was.
+// sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that
+// showed it was taken between the kill and the end of the series. The entry then becomes what it was.
 func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bool {
 	if !c.counts(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
 		return false

@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestCounters tells how container_oom_events_total, which only lives as long as the container and the kubelet, becomes kills.
+// TestCounters tells how container_oom_events_total, which only lives as long as the container and the kubelet, becomes
+// kills.
 func TestCounters(t *testing.T) {
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	read := func(minute float64, instance int32, count int64) func(*Ledger) []memory.OOMKill {
@@ -34,8 +35,9 @@ func TestCounters(t *testing.T) {
 		want  counts
 	}{
 		"children die while the container lives": {
-			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 0), read(2, 0, 2), read(3, 0, 2), read(4, 0, 3)},
-			want:  counts{memory.OOMChildProcess: 3},
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 0), read(2, 0, 2), read(3, 0, 2),
+				read(4, 0, 3)},
+			want: counts{memory.OOMChildProcess: 3},
 		},
 		"first reading is not 0: those kills happened in this instance": {
 			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(2, 0, 2)},
@@ -84,12 +86,15 @@ func TestCounters(t *testing.T) {
 		},
 		"a source without container IDs": {
 			steps: []func(*Ledger) []memory.OOMKill{
-				see(0, running(0, 0)), anonymous(1, 1), see(10, after(running(1, 9), oom(0, 0, 8))), anonymous(10, 0), anonymous(12, 2)},
+				see(0, running(0, 0)), anonymous(1, 1), see(
+					10, after(running(1, 9), oom(0, 0, 8)),
+				), anonymous(10, 0), anonymous(12, 2)},
 			want: counts{memory.OOMChildProcess: 3, memory.OOMMainProcess: 1},
 		},
 		"a SIGKILL after counted kills is explained": {
-			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 1), see(10, ended(0, end(0, "Error", 137, 0, 8)))},
-			want:  counts{memory.OOMChildProcess: 1},
+			steps: []func(*Ledger) []memory.OOMKill{see(0, running(0, 0)), read(1, 0, 1),
+				see(10, ended(0, end(0, "Error", 137, 0, 8)))},
+			want: counts{memory.OOMChildProcess: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// podKey stands for a pod's UID: 64 bits of it, so that among 10,000 pods two share one with a probability below 1 in 10^11.
+// podKey stands for a pod's UID: 64 bits of it, so that among 10,000 pods two share one with a probability below 1 in
+// 10^11.
 type podKey uint64
 
 func keyOf(uid types.UID) podKey {
@@ -23,8 +24,8 @@ func keyOf(uid types.UID) podKey {
 	return podKey(h.Sum64())
 }
 
-// instanceID stands for a container ID: 32 bits of it, which are only ever compared with the next instance of the same container.
-// 0: none.
+// instanceID stands for a container ID: 32 bits of it, which are only ever compared with the next instance of the same
+// container. 0: none.
 type instanceID uint32
 
 // idTail is how much of a container ID is read, with or without its "containerd://".
@@ -81,7 +82,9 @@ func (l *Ledger) add(key podKey, container string) *cursor {
 		l.bytes += podCost
 	}
 	c := &cursor{container: container}
-	at, _ := slices.BinarySearchFunc(p.containers, container, func(c *cursor, name string) int { return strings.Compare(c.container, name) })
+	at, _ := slices.BinarySearchFunc(
+		p.containers, container, func(c *cursor, name string) int { return strings.Compare(c.container, name) },
+	)
 	p.containers = slices.Insert(p.containers, at, c)
 	l.names[container]++
 	l.bytes += cursorCost
@@ -99,8 +102,8 @@ func (l *Ledger) drop(key podKey) {
 	delete(l.pods, key)
 }
 
-// accounted is true for an end that was seen before. The number alone cannot say: the kubelet may start counting anew when it lost its
-// containers, and then a later end has a smaller number.
+// accounted is true for an end that was seen before. The number alone cannot say: the kubelet may start counting anew
+// when it lost its containers, and then a later end has a smaller number.
 func (c *cursor) accounted(t Termination) bool {
 	if t.ContainerID != "" && instanceOf(t.ContainerID) == c.id {
 		return true
@@ -138,8 +141,8 @@ func (c *cursor) counts(t Termination) bool {
 	return c.count > 0 && c.counterID == instanceOf(t.ContainerID)
 }
 
-// Forget drops the cursors of pods that are not in live and have not been for an hour, so that a late event about a deleted pod is
-// still recognised. Kills and counters stay.
+// Forget drops the cursors of pods that are not in live and have not been for an hour, so that a late event about a
+// deleted pod is still recognised. Kills and counters stay.
 func (l *Ledger) Forget(live map[types.UID]bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	keys := make(map[podKey]bool, len(live))

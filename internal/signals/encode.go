@@ -18,14 +18,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ledgerVersion is the first byte of a stored ledger. Then come the length of a head, the head as JSON, and the packed cursors (pack.go).
-// A ledger of another version is refused, never guessed at.
+// ledgerVersion is the first byte of a stored ledger. Then come the length of a head, the head as JSON, and the packed
+// cursors (pack.go). A ledger of another version is refused, never guessed at.
 const ledgerVersion = 2
 
 // jsonVersion is the version that was JSON throughout, which is still read.
 const jsonVersion = 1
 
-// The head: short keys, Unix seconds, nothing that is zero. A kill takes about 200 bytes. Version and Pods are of jsonVersion only.
+// The head: short keys, Unix seconds, nothing that is zero. A kill takes about 200 bytes. Version and Pods are of
+// jsonVersion only.
 type (
 	storedLedger struct {
 		Version   int                                 `json:"v,omitempty"`
@@ -87,8 +88,10 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	for name, kills := range l.kills {
 		for _, k := range kills {
 			s.Kills[name] = append(s.Kills[name], storedKill{
-				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Seen: unix(k.Seen), Limit: k.Limit, Asked: k.Asked,
-				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence, Evidence: k.Evidence,
+				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Seen: unix(k.Seen), Limit: k.Limit,
+				Asked:  k.Asked,
+				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence,
+				Evidence: k.Evidence,
 			})
 		}
 	}
@@ -100,7 +103,8 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	return l.appendPods(data, names), nil
 }
 
-// UnmarshalBinary replaces the ledger by the one written. A ledger of a newer memfit is an error, and l stays as it was.
+// UnmarshalBinary replaces the ledger by the one written. A ledger of a newer memfit is an error, and l stays as it
+// was.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("reading the OOM ledger: it is empty")
@@ -123,7 +127,10 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	if data[0] == '{' && s.Version != jsonVersion {
 		return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", s.Version, ledgerVersion)
 	}
-	read := &Ledger{namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, notFollowed: l.notFollowed, stalls: restoreStalls(s.Stalls, s.Namespace)}
+	read := &Ledger{
+		namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, notFollowed: l.notFollowed,
+		stalls: restoreStalls(s.Stalls, s.Namespace),
+	}
 	read.make()
 	if err := read.readPods(cursors, s.Names); err != nil {
 		return fmt.Errorf("reading the OOM ledger: %w", err)
@@ -149,7 +156,8 @@ func (l *Ledger) readHead(s *storedLedger) {
 		for _, k := range kills[max(0, len(kills)-KillsKept):] {
 			l.kills[name] = append(l.kills[name], memory.OOMKill{
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
-				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven, Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
+				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven,
+				Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
 				Confidence: k.Confidence, Evidence: k.Evidence,
 			})
 		}

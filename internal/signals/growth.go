@@ -17,8 +17,8 @@ const (
 	grownBytes   = float64(6 * memory.MiB)
 	// fillsPercent: a heap below its cap that grew by less is filling.
 	fillsPercent = 60
-	// muchPercent: less growth than that within a day may be a day's load. Of 92 pods of a Java shop with no known leak (docs/signals.md),
-	// nine grew by 10 to 25 % in half a day without slowing down, and one by more.
+	// muchPercent: less growth than that within a day may be a day's load. Of 92 pods of a Java shop with no known leak
+	// (docs/signals.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
 	// stepLeast is the smallest jump that is called one.
 	stepLeast = float64(4 * memory.MiB)
@@ -29,11 +29,12 @@ const (
 	stepShare = 0.72
 	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
 	stepShareMost, stepShareHalf = 0.6, 0.45
-	// stepShareFew is the same in a window of few cells, where every rise looks like a jump; and no more than a quarter of its cells may jump.
+	// stepShareFew is the same in a window of few cells, where every rise looks like a jump; and no more than a quarter of
+	// its cells may jump.
 	stepShareFew = 0.8
-	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCentre how far into the window the
-	// middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever more slowly: watched for one and
-	// a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
+	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCentre how far into
+	// the window the middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever
+	// more slowly: watched for one and a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
 	keepsPace   = 0.75
 	keepsCentre = 0.42
 	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
@@ -64,7 +65,8 @@ type growth struct {
 	// slope in bytes per hour with its 95 % interval, of the lows.
 	slope, slow, fast float64
 	change            float64 // Pettitt p of the lows
-	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends before the window does.
+	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends
+	// before the window does.
 	ending float64
 	floor  []float64
 	// returned are the heights above the floor of the excursions that came down again.
@@ -80,8 +82,8 @@ type course struct {
 	late   float64 // of these, in the last third
 	pace   float64 // last third against the third before it; 1 is steady
 	centre float64 // where in the window the middle of the growth lies, 0 to 1
-	// slopes and halves compare the second half with the first: by the median slopes of the low points, and by the mean of that and of what
-	// the floor gained.
+	// slopes and halves compare the second half with the first: by the median slopes of the low points, and by the mean of
+	// that and of what the floor gained.
 	slopes, halves float64
 }
 
@@ -141,8 +143,8 @@ func follow(f, x, lows []float64) course {
 	middle, m := before(x[:n], x[0]+window/2), before(x, (x[0]+x[len(x)-1])/2)+1
 	early, _, _ := theilSen(x[:m], lows[:m])
 	late, _, _ := theilSen(x[m:], lows[m:])
-	// All points have a say in the median slopes, but a staircase looks flat to them; the floor's gain trusts few points. The geometric
-	// mean errs less than either.
+	// All points have a say in the median slopes, but a staircase looks flat to them; the floor's gain trusts few points.
+	// The geometric mean errs less than either.
 	c.slopes = ratio(late, early)
 	c.halves = math.Sqrt(ratio(f[n-1]-f[middle], f[middle]-f[0]) * c.slopes)
 	return c
@@ -161,12 +163,15 @@ func ratio(after, before float64) float64 {
 
 // endless growth does not slow down.
 func (c course) endless() bool {
-	return c.late >= lateShare*c.gained && c.gained > 0 && c.halves >= keepsSlope && (c.pace >= keepsPace || c.centre >= keepsCentre)
+	return c.late >= lateShare*c.gained && c.gained > 0 && c.halves >= keepsSlope &&
+		(c.pace >= keepsPace || c.centre >= keepsCentre)
 }
 
-// steady growth does not slow down by any measure. Early in a life that is asked for, because starting looks much like climbing.
+// steady growth does not slow down by any measure. Early in a life that is asked for, because starting looks much like
+// climbing.
 func (c course) steady() bool {
-	return c.endless() && c.late >= 2*lateShare*c.gained && c.pace >= keepsPace && c.centre >= keepsCentre && c.halves >= 0.8
+	return c.endless() && c.late >= 2*lateShare*c.gained && c.pace >= keepsPace && c.centre >= keepsCentre &&
+		c.halves >= 0.8
 }
 
 // before is the last cell that is not after the hour.
@@ -184,7 +189,8 @@ func (s series) warmUp() int {
 	if s.age >= warmUpTime {
 		skip = 0
 	}
-	for skip < len(s.cells)-fewest/2 && s.age < warmUpTime && time.Duration(s.cells[skip].hours*float64(time.Hour))+max(s.age, 0) < warmUpTime {
+	for skip < len(s.cells)-fewest/2 && s.age < warmUpTime &&
+		time.Duration(s.cells[skip].hours*float64(time.Hour))+max(s.age, 0) < warmUpTime {
 		skip++
 	}
 	return min(skip, len(s.cells)-1)

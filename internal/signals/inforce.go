@@ -151,8 +151,8 @@ func endedByKubelet(o Observation) bool {
 // notSeen is the instance of a limit that no instance ran with yet: a number that no container reaches.
 const notSeen = math.MaxInt32
 
-// sawLimit remembers the limit in force, so that the death of the instance that lives can be told with the limit of that
-// time.
+// sawLimit remembers the limit in force, so that the death of the instance that lives can be told with the limit of
+// that time.
 func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
 	case !o.Running.IsZero():
@@ -169,12 +169,13 @@ func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time
 	}
 }
 
-// racedRaise: an instance that died this soon after its limit was seen higher may have died before the raise reached it, at the limit of
-// before. 64Mi became 666Mi for a need of 90Mi that way, within two seconds: three replicas that start together, and the first kill raises
-// all of them. When the higher limit is too low as well, the next death tells, also on a node whose clock is behind: only the instance that
-// lived when the limit rose is in question.
+// racedRaise: an instance that died this soon after its limit was seen higher may have died before the raise reached
+// it, at the limit of before. 64Mi became 666Mi for a need of 90Mi that way, within two seconds: three replicas that
+// start together, and the first kill raises all of them. When the higher limit is too low as well, the next death
+// tells, also on a node whose clock is behind: only the instance that lived when the limit rose is in question.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
-	return c.raisedOf == t.Index && 0 < c.before && c.before < limit && t.Finished.Before(c.raised.Add(memory.RaiseReaches))
+	return c.raisedOf == t.Index && 0 < c.before && c.before < limit &&
+		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
 
 // keepLimit writes down what instance of was seen with. Without room its death is told with the limit of the day.
@@ -226,8 +227,8 @@ func (l *Ledger) InForce(c memory.ContainerRef) (limit, asked memory.Bytes, know
 	return cursor.limit, cursor.asked, true
 }
 
-// proves: the limit that a container died at was in force beyond doubt. Its pod was created with it, or the kubelet says that the pod's cgroup
-// has it now.
+// proves: the limit that a container died at was in force beyond doubt. Its pod was created with it, or the kubelet
+// says that the pod's cgroup has it now.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
 }

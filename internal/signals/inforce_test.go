@@ -79,9 +79,11 @@ func TestLimitInForce(t *testing.T) {
 		"the same numbers again prove nothing": {looks: seen(alive, raised, raised), limit: "32Mi", asked: "600Mi"},
 		"use above the old limit": {
 			looks: []look{{pod: alive}, {pod: raised}, {raised, 40 * memory.MiB}}, limit: "40Mi", asked: "600Mi"},
-		"lowered while it was down":            {looks: seen(down, lowered), limit: "24Mi"},
-		"restarted to be resized":              {looks: seen(restartsOnResize(alive), ended), limit: "256Mi"},
-		"crashed while it was to be restarted": {looks: seen(restartsOnResize(alive), crashed), limit: "32Mi", asked: "256Mi"},
+		"lowered while it was down": {looks: seen(down, lowered), limit: "24Mi"},
+		"restarted to be resized":   {looks: seen(restartsOnResize(alive), ended), limit: "256Mi"},
+		"crashed while it was to be restarted": {
+			looks: seen(restartsOnResize(alive), crashed), limit: "32Mi", asked: "256Mi",
+		},
 		"a pod that memfit meets late":         {looks: seen(sibling, raised), limit: "32Mi", asked: "600Mi"},
 		"the kubelet says that the pod has it": {looks: seen(down, raised.podHas("600Mi")), limit: "600Mi"},
 		"the kubelet says that it has not":     {looks: seen(down, raised.podHas("32Mi")), limit: "32Mi", asked: "600Mi"},
@@ -91,7 +93,9 @@ func TestLimitInForce(t *testing.T) {
 		"and nobody saw what was before": {
 			looks: seen(raised.podHas("32Mi")), limit: "32Mi", asked: "600Mi", killed: "32Mi", wanted: "600Mi"},
 		"a page less is no less": {looks: seen(rounded.podHas("97656Ki")), limit: "100M"},
-		"one of two":             {looks: seen(beside(down, "64Mi"), beside(raised, "64Mi").podHas("96Mi")), limit: "32Mi", asked: "600Mi"},
+		"one of two": {
+			looks: seen(beside(down, "64Mi"), beside(raised, "64Mi").podHas("96Mi")), limit: "32Mi", asked: "600Mi",
+		},
 		"and the other of them": {
 			container: "mesh", looks: seen(beside(down, "64Mi"), beside(raised, "64Mi").podHas("96Mi")), limit: "64Mi"},
 		"beside a container without a limit": {
@@ -106,7 +110,9 @@ func TestLimitInForce(t *testing.T) {
 				l.Update(Observe(lk.pod.pod), uses(lk.peak), at(float64(i)+5))
 				l = reborn(t, l)
 			}
-			limit, asked, known := l.InForce(memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: container})
+			limit, asked, known := l.InForce(
+				memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: container},
+			)
 			if known == tc.unknown || known && (limit != size(tc.limit) || asked != size(tc.asked)) {
 				t.Errorf("in force %s, asked for %s, known %t; want %s, %s, unknown %t",
 					limit, asked, known, tc.limit, tc.asked, tc.unknown)
@@ -181,7 +187,8 @@ func (n *node) shown() []Observation {
 	return Observe(m.pod)
 }
 
-// Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that was not in force.
+// Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that
+// was not in force.
 func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -225,7 +232,8 @@ func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
 	}
 }
 
-// Seen on a real node: three replicas start together, the first kill raises all of them, and the second dies in the second of its raise.
+// Seen on a real node: three replicas start together, the first kill raises all of them, and the second dies in the
+// second of its raise.
 func TestADeathInTheSecondOfARaiseIsAtTheLimitOfBefore(t *testing.T) {
 	const second = 1. / 60
 	first := makePod("web-1", "u1").container("app", "64Mi", running(0, 0))
@@ -252,13 +260,16 @@ func TestADeathInTheSecondOfARaiseIsAtTheLimitOfBefore(t *testing.T) {
 	}
 }
 
-// On a node whose clock is an hour behind every death seems to come before the raise. Only the first may be taken for that.
+// On a node whose clock is an hour behind every death seems to come before the raise. Only the first may be taken for
+// that.
 func TestASlowClockDoesNotHideThatTheRaiseWasTooLittle(t *testing.T) {
 	const second, hour = 1. / 60, 60.
 	l := &Ledger{}
 	l.Update(Observe(makePod("web-1", "u1").container("app", "64Mi", running(0, -hour)).pod), nil, at(second))
 	l.Update(Observe(resizedTo("256Mi", running(0, -hour)).podHas("256Mi").pod), nil, at(2*second))
-	l.Update(Observe(resizedTo("256Mi", after(running(1, -hour+2), oom(0, -hour, -hour+1))).podHas("256Mi").pod), nil, at(1))
+	l.Update(
+		Observe(resizedTo("256Mi", after(running(1, -hour+2), oom(0, -hour, -hour+1))).podHas("256Mi").pod), nil, at(1),
+	)
 	got := l.Update(Observe(resizedTo("256Mi", ended(1, oom(1, -hour+2, -hour+3))).podHas("256Mi").pod), nil, at(3))
 	if len(got) != 1 || got[0].Limit != size("256Mi") || got[0].Asked != 0 {
 		t.Errorf("got %+v, want one kill at 256Mi", got)

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// startWindow is how long "at start" lasts when no sample was taken although somebody measured: the kubelet does every 10 s, and memfit
-	// asks every 60 s at most.
+	// startWindow is how long "at start" lasts when no sample was taken although somebody measured: the kubelet does every
+	// 10 s, and memfit asks every 60 s at most.
 	startWindow = time.Minute
-	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected. Below, there is
-	// always another explanation: a liveness probe, the grace period, a person.
+	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected.
+	// Below, there is always another explanation: a liveness probe, the grace period, a person.
 	nearLimitPercent = 90
 	// sureOfLimitPercent is where a suspicion becomes a medium one.
 	sureOfLimitPercent = 97
@@ -47,7 +47,8 @@ type death struct {
 	runtime  string
 	heapCap  memory.Bytes // 0: not known
 	stopping string
-	// limit and podLimit were in force; peak is the highest RSS seen of this container, podPeak that of all containers of the pod.
+	// limit and podLimit were in force; peak is the highest RSS seen of this container, podPeak that of all containers of
+	// the pod.
 	limit, podLimit, peak, podPeak memory.Bytes
 	// counted is true when the kernel's counter already showed kills in this instance.
 	counted bool
@@ -63,7 +64,8 @@ type verdict struct {
 // noOOM is a verdict too: it ends the search.
 var noOOM = verdict{}
 
-// rules are tried in this order; the first one that knows decides. Every row of the table in docs/signals.md is one of them.
+// rules are tried in this order; the first one that knows decides. Every row of the table in docs/signals.md is one of
+// them.
 var rules = []func(death) (verdict, bool){
 	lostTrack,       // the kubelet does not know how it ended
 	heapSaidSo,      // the runtime wrote why it gave up
@@ -104,7 +106,9 @@ func (d death) facts() string {
 
 // reasonText is a reason as it is where it looks like one, and quoted where it does not: it is what the node says.
 func reasonText(reason string) string {
-	if len(reason) <= 40 && !strings.ContainsFunc(reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) }) {
+	if len(reason) <= 40 && !strings.ContainsFunc(
+		reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) },
+	) {
 		return reason
 	}
 	return quote.Name(reason)
@@ -116,7 +120,9 @@ func heapSaidSo(d death) (verdict, bool) {
 	if d.HeapWords == "" || d.ExitCode == 0 || d.Reason == reasonOOMKilled {
 		return noOOM, false
 	}
-	return verdict{memory.OOMHeapAbort, memory.High, fmt.Sprintf("%s; the container's last words: %q", d.facts(), d.HeapWords)}, true
+	return verdict{
+		memory.OOMHeapAbort, memory.High, fmt.Sprintf("%s; the container's last words: %q", d.facts(), d.HeapWords),
+	}, true
 }
 
 func killedByKernel(d death) (verdict, bool) {
@@ -130,7 +136,10 @@ func killedByKernel(d death) (verdict, bool) {
 		return noOOM, true
 	case d.stopping != "":
 		v.confidence = memory.Medium
-		v.evidence += fmt.Sprintf("; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's", reasonText(d.stopping))
+		v.evidence += fmt.Sprintf(
+			"; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's",
+			reasonText(d.stopping),
+		)
 	case d.hitPodLimit():
 		v.kind = memory.OOMPodLimit
 		v.evidence += d.podEvidence()
@@ -149,8 +158,8 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
-// hitPodLimit is true when the pod's limit must have been the one: the container has none, cannot reach its own, or was seen far below
-// its own while the pod as a whole was close to the pod's.
+// hitPodLimit is true when the pod's limit must have been the one: the container has none, cannot reach its own, or was
+// seen far below its own while the pod as a whole was close to the pod's.
 func (d death) hitPodLimit() bool {
 	switch {
 	case d.podLimit == 0:
@@ -182,7 +191,8 @@ func childWasKilled(d death) (verdict, bool) {
 	if d.counted {
 		return noOOM, true
 	}
-	evidence := d.facts() + "; the kubelet's label is cumulative: a child was killed earlier, the main process ended by itself"
+	evidence := d.facts() + "; the kubelet's label is cumulative: a child was killed earlier, the main process ended by " +
+		"itself"
 	if d.class == Init {
 		evidence += " (the kubelet counts the init container as failed)"
 	}
@@ -199,16 +209,20 @@ var abortsWhenFull = func() string {
 func heapExit(d death) (verdict, bool) {
 	switch full := runtimes.Lookup(d.runtime).FullHeap; {
 	case slices.Contains(full.Exits, d.ExitCode):
-		return verdict{memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime)}, true
+		return verdict{
+			memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime),
+		}, true
 	case d.ExitCode == runtimes.Abort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
-			fmt.Sprintf("%s; an abort, which is a full heap if it runs %s: declare the runtime in the profile", d.facts(), abortsWhenFull)}, true
+			fmt.Sprintf(
+				"%s; an abort, which is a full heap if it runs %s: declare the runtime in the profile", d.facts(), abortsWhenFull,
+			)}, true
 	}
 	return noOOM, false
 }
 
-// heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its heap
-// may hold, V8's fatal handler for a full heap is the better explanation; close to the limit nobody can tell.
+// heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its
+// heap may hold, V8's fatal handler for a full heap is the better explanation; close to the limit nobody can tell.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {
@@ -216,11 +230,13 @@ func heapFault(d death) (verdict, bool) {
 	}
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
-		return verdict{memory.OOMHeapAbort, memory.Low, fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s end so when their heap is full",
-			d.facts(), d.peak, d.heapCap, r.Title)}, true
+		return verdict{memory.OOMHeapAbort, memory.Low,
+			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s end so when their heap is full",
+				d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
-		return verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",
-			d.facts(), r.Title, d.peak, d.limit)}, true
+		return verdict{memory.OOMSuspected, memory.Low,
+			fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",
+				d.facts(), r.Title, d.peak, d.limit)}, true
 	}
 	return noOOM, false
 }
@@ -231,7 +247,10 @@ func killedNearLimit(d death) (verdict, bool) {
 	if !d.sigkill() || d.counted || d.limit == 0 || d.peak < d.limit.Percent(nearLimitPercent) {
 		return noOOM, false
 	}
-	v := verdict{memory.OOMSuspected, memory.Low, fmt.Sprintf("%s without OOMKilled, but seen at %s of its %s", d.facts(), d.peak, d.limit)}
+	v := verdict{
+		memory.OOMSuspected, memory.Low,
+		fmt.Sprintf("%s without OOMKilled, but seen at %s of its %s", d.facts(), d.peak, d.limit),
+	}
 	if d.peak >= d.limit.Percent(sureOfLimitPercent) {
 		v.confidence = memory.Medium
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestTruthTable is the table of docs/signals.md, row by row: one pod whose container "app" (limit 256Mi) is looked at once.
+// TestTruthTable is the table of docs/signals.md, row by row: one pod whose container "app" (limit 256Mi) is looked at
+// once.
 func TestTruthTable(t *testing.T) {
 	const limit = "256Mi"
 	app := func(cs corev1.ContainerStatus) *corev1.Pod {
@@ -58,7 +59,8 @@ func TestTruthTable(t *testing.T) {
 		measured float64 // the minute from which memory is measured; -1: never
 	}{
 		"lastState OOMKilled 137: the main process": {
-			pod: app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
 			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "OOMKilled, exit 137, restart 0",
 		},
 		"OOMKilled 137 in CrashLoopBackOff, restartCount not yet raised": {
@@ -66,7 +68,14 @@ func TestTruthTable(t *testing.T) {
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"OOMKilled by signal 9 instead of exit code": {
-			pod:  app(ended(0, &corev1.ContainerStateTerminated{ContainerID: id(0), Reason: "OOMKilled", Signal: 9, StartedAt: stamp(0), FinishedAt: stamp(60)})),
+			pod: app(
+				ended(
+					0,
+					&corev1.ContainerStateTerminated{
+						ContainerID: id(0), Reason: "OOMKilled", Signal: 9, StartedAt: stamp(0), FinishedAt: stamp(60),
+					},
+				),
+			),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"OOMKilled 143: stopped normally, but a child was killed earlier": {
@@ -140,7 +149,8 @@ func TestTruthTable(t *testing.T) {
 		},
 		"killed 4 seconds after its start, when memfit was not there yet": {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: 1,
-			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "killed 4s after its start, when memfit was not measuring it",
+			want: memory.OOMMainProcess, wantSure: memory.High,
+			wantSays: "killed 4s after its start, when memfit was not measuring it",
 		},
 		"killed 4 seconds after its start, usage turned off": {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: -1,
@@ -158,54 +168,85 @@ func TestTruthTable(t *testing.T) {
 			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
-		"Node.js 134":                 {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"Node.js 133":                 {pod: app(ended(0, end(0, "Error", 133, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"JVM ExitOnOutOfMemoryError":  {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		"JVM CrashOnOutOfMemoryError": {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium},
-		".NET 134":                    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Node.js 134": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort,
+			wantSure: memory.Medium,
+		},
+		"Node.js 133": {
+			pod: app(ended(0, end(0, "Error", 133, 0, 60))), runtime: "NodeJS", want: memory.OOMHeapAbort,
+			wantSure: memory.Medium,
+		},
+		"JVM ExitOnOutOfMemoryError": {
+			pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
+		},
+		"JVM CrashOnOutOfMemoryError": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
+		},
+		".NET 134": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort,
+			wantSure: memory.Medium,
+		},
 		"Node.js 139 with its heap full": {
-			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
 			want: memory.OOMHeapAbort, wantSure: memory.Low, wantSays: "seen at 200Mi with a heap cap of 180Mi",
 		},
 		"Node.js 139 far below its heap cap: a bug": {
-			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
 		},
 		"Node.js 139 near the limit, heap cap not known": {
-			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", peak: map[string]memory.Bytes{"app": 240 * memory.MiB},
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS",
+			peak: map[string]memory.Bytes{"app": 240 * memory.MiB},
 			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "may be a full heap of Node.js or a bug",
 		},
 		"139 of something else": {
-			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "Go", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
+			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "Go", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
 		},
 		"139 and it said why": {
 			pod:  app(says(ended(0, end(0, "Error", 139, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed")),
 			want: memory.OOMHeapAbort, wantSure: memory.High, wantSays: "Reached heap limit",
 		},
-		"Deno 134":                       {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Deno", want: memory.OOMHeapAbort, wantSure: memory.Medium},
+		"Deno 134": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Deno", want: memory.OOMHeapAbort, wantSure: memory.Medium,
+		},
 		"Node.js 3 means something else": {pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "NodeJS"},
 		"exit 3 of who knows what":       {pod: app(ended(0, end(0, "Error", 3, 0, 60)))},
 		"Go 134: an abort of its own":    {pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "Go"},
 		"134 of who knows what: a hint, and what to declare": {
 			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
-			want: memory.OOMSuspected, wantSure: memory.Low, wantSays: "a full heap if it runs Node.js, Java, .NET or Deno: declare the runtime",
+			want: memory.OOMSuspected, wantSure: memory.Low,
+			wantSays: "a full heap if it runs Node.js, Java, .NET or Deno: declare the runtime",
 		},
 		"exit 134, and the last words say why": {
-			pod:  app(says(ended(0, end(0, "Error", 134, 0, 60)), "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory")),
+			pod: app(
+				says(
+					ended(0, end(0, "Error", 134, 0, 60)),
+					"FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+				),
+			),
 			want: memory.OOMHeapAbort, wantSure: memory.High, wantSays: "JavaScript heap out of memory",
 		},
 		"exit 1, and the last words say why": {
-			pod:  app(says(ended(0, end(0, "Error", 1, 0, 60)), `Exception in thread "main" java.lang.OutOfMemoryError: Java heap space`)),
+			pod: app(
+				says(ended(0, end(0, "Error", 1, 0, 60)), `Exception in thread "main" java.lang.OutOfMemoryError: Java heap space`),
+			),
 			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
 		"exit 0 with such words in its log is no abort": {
 			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from java.lang.OutOfMemoryError")),
 		},
 		"pod-level limit, the container has none": {
-			pod:  podLimited(makePod("web-1", "u1").container("app", "", ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "512Mi"),
+			pod: podLimited(
+				makePod("web-1", "u1").container("app", "", ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "512Mi",
+			),
 			want: memory.OOMPodLimit, wantSure: memory.High, wantSays: "the pod's is 512Mi",
 		},
 		"no pod-level limit, though the kubelet puts the sum of the containers' into status.resources": {
-			pod:  summedUp(makePod("web-1", "u1").container("app", "96Mi", after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).pod, "96Mi"),
+			pod: summedUp(
+				makePod("web-1", "u1").container("app", "96Mi", after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).pod, "96Mi",
+			),
 			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "OOMKilled, exit 137, restart 0",
 		},
 		"pod-level limit, the container far below its own and the pod full": {
@@ -215,7 +256,9 @@ func TestTruthTable(t *testing.T) {
 			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "together were at 310Mi of the pod's 320Mi",
 		},
 		"no pod-level limit, though the kubelet fills in the sum of the containers' in status": {
-			pod:  podStatus(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "256Mi"),
+			pod: podStatus(
+				makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "256Mi",
+			),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"pod-level limit, but the container was at its own": {

@@ -17,29 +17,31 @@ import (
 
 // Bounds of a ledger; those in bytes are in bounds.go.
 const (
-	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others live on in the counters.
+	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others live on in the
+	// counters.
 	KillsKept = 20
-	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in five minutes,
-	// so a thousand is more than three days without a look.
+	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in
+	// five minutes, so a thousand is more than three days without a look.
 	hiddenAtMost = 1000
 	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
 	goneFor = time.Hour
 )
 
-// Ledger remembers the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and ready. It marshals
-// to a few bytes per restarted container and continues from there as if nothing had happened. It is not safe for concurrent use.
+// Ledger remembers the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and
+// ready. It marshals to a few bytes per restarted container and continues from there as if nothing had happened. It is
+// not safe for concurrent use.
 //
-// What makes a kill one kill: pod UID, container, and the instance's number and ID. A pod without restarts needs no cursor: it is
-// enough that it was born after the ledger.
+// What makes a kill one kill: pod UID, container, and the instance's number and ID. A pod without restarts needs no
+// cursor: it is enough that it was born after the ledger.
 //
-// A pod that lives is never forgotten, because its status would then be counted a second time. When the room for cursors is used up, new
-// pods are not followed, and [Ledger.NotFollowed] says how many.
+// A pod that lives is never forgotten, because its status would then be counted a second time. When the room for
+// cursors is used up, new pods are not followed, and [Ledger.NotFollowed] says how many.
 type Ledger struct {
 	namespace string
 	// since is the first Update: what happened to a pod before it, nobody saw.
 	since time.Time
-	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would change the ledger,
-	// and so its checkpoint, at every look at an old pod and a new one.
+	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would
+	// change the ledger, and so its checkpoint, at every look at an old pod and a new one.
 	limits map[string]birth
 	pods   map[podKey]*pod
 	kills  map[string][]memory.OOMKill
@@ -73,18 +75,19 @@ type cursor struct {
 	next      int32      // the first instance whose end is not accounted for
 	id        instanceID // the instance accounted for last
 	finished  time.Time
-	// limit, and asked where that was not in force, are what instance limitOf was last seen with; limited is false before that.
+	// limit, and asked where that was not in force, are what instance limitOf was last seen with; limited is false before
+	// that.
 	limited bool
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived. They are forgotten with memfit: they matter for
-	// seconds.
+	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived. They are forgotten with
+	// memfit: they matter for seconds.
 	before   memory.Bytes
 	raised   time.Time
 	raisedOf int32
-	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that last raised it;
-	// counter is false before the first reading.
+	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that
+	// last raised it; counter is false before the first reading.
 	counter   bool
 	count     int32
 	counterID instanceID
@@ -92,9 +95,12 @@ type cursor struct {
 	countedAt time.Time
 }
 
-// Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any order, twice,
-// late, or after looks were missed. peak says the highest RSS seen in a container instance (0: none); nil means nobody knows.
-func (l *Ledger) Update(obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time) []memory.OOMKill {
+// Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any
+// order, twice, late, or after looks were missed. peak says the highest RSS seen in a container instance (0: none); nil
+// means nobody knows.
+func (l *Ledger) Update(
+	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
+) []memory.OOMKill {
 	l.begin(now)
 	if peak == nil {
 		peak = func(memory.ContainerRef) memory.Bytes { return 0 }
@@ -142,7 +148,9 @@ func (l *Ledger) make() {
 }
 
 // look accounts for everything one observation shows of one container.
-func (l *Ledger) look(o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, now time.Time) []memory.OOMKill {
+func (l *Ledger) look(
+	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, now time.Time,
+) []memory.OOMKill {
 	if l.namespace == "" {
 		l.namespace = o.Container.Namespace
 	}
@@ -201,15 +209,19 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 	}
 }
 
-// died returns the kills that one termination is evidence of: its own, and those of instances that ended between two looks.
-func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes) []memory.OOMKill {
+// died returns the kills that one termination is evidence of: its own, and those of instances that ended between two
+// looks.
+func (l *Ledger) died(
+	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes,
+) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
 	if c.racedRaise(t, limit) {
 		limit, asked = c.before, max(limit, asked)
 	}
 	d := death{
-		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit, podLimit: o.PodLimit,
-		peak: peak, podPeak: podPeak, counted: c.counts(t),
+		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
+		podLimit: o.PodLimit,
+		peak:     peak, podPeak: podPeak, counted: c.counts(t),
 	}
 	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
 		d.stopping = o.Stopping
@@ -219,7 +231,8 @@ func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, pea
 		return nil
 	}
 	kill := memory.OOMKill{
-		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
+		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Proven: o.proves(limit, asked),
+		Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Evidence: v.evidence,
 	}
 	if l.sameAsCounted(kill, c, t) {
@@ -236,8 +249,8 @@ func (l *Ledger) died(o Observation, t Termination, c *cursor, watched bool, pea
 	return append(l.hidden(kill, o, t, c), kill)
 }
 
-// hidden are the kills between two looks that only restartCount shows: the instances that ended since the last look and before the one
-// whose end is visible. They died as it did, or nobody can know.
+// hidden are the kills between two looks that only restartCount shows: the instances that ended since the last look and
+// before the one whose end is visible. They died as it did, or nobody can know.
 func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
 	switch visible.Kind {
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:
@@ -258,7 +271,8 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		if !t.Started.IsZero() {
 			kill.Time = t.Started // it ended before its successor began
 		}
-		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two looks, and restart %d was %s, exit %d",
+		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two looks, and restart "+
+			"%d was %s, exit %d",
 			i, t.Index-c.next+1, t.Index, reasonText(t.Reason), t.ExitCode)
 		out = append(out, kill)
 	}
@@ -295,8 +309,9 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 	return found
 }
 
-// Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first at each limit. A crash loop
-// of an hour would otherwise wipe out at which limit it began, and growth that was stopped would begin anew.
+// Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first
+// at each limit. A crash loop of an hour would otherwise wipe out at which limit it began, and growth that was stopped
+// would begin anew.
 func Thinned(kills []memory.OOMKill) []memory.OOMKill {
 	kept := slices.Clone(kills)
 	for len(kept) > KillsKept {

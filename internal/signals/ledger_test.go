@@ -52,8 +52,9 @@ func oom(instance int32, started, finished float64) *corev1.ContainerStateTermin
 	return end(instance, "OOMKilled", 137, started, finished)
 }
 
-// TestLedgerStories tells what the ledger makes of a sequence of looks. Every story is told a second time with the operator killed after
-// every look (all that survives is what is stored), and a third time with every look taken twice: the kills must be the same.
+// TestLedgerStories tells what the ledger makes of a sequence of looks. Every story is told a second time with the
+// operator killed after every look (all that survives is what is stored), and a third time with every look taken twice:
+// the kills must be the same.
 func TestLedgerStories(t *testing.T) {
 	pod := func(cs corev1.ContainerStatus) podMaker { return makePod("web-1", "u1").container("app", "256Mi", cs) }
 	edited := func(m podMaker) podMaker { return m.edit(func(p *corev1.Pod) { p.Generation = 2 }) }
@@ -77,14 +78,18 @@ func TestLedgerStories(t *testing.T) {
 				{0, []podMaker{pod(running(0, 0))}, seen},
 				{20, []podMaker{pod(after(running(2, 19), oom(1, 10, 18)))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"},
+			},
 		},
 		"two kills between two looks, both still visible": {
 			looks: []look{
 				{0, []podMaker{pod(running(0, 0))}, seen},
 				{20, []podMaker{pod(after(ended(1, oom(1, 10, 18)), oom(0, 0, 9)))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:09", "256Mi", "High"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:09", "256Mi", "High"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"},
+			},
 		},
 		"a crash loop of five, looked at after the first and the fifth": {
 			looks: []look{
@@ -117,21 +122,27 @@ func TestLedgerStories(t *testing.T) {
 				{100, []podMaker{pod(after(running(5, 90), oom(4, 70, 89)))}, seen},
 				{120, []podMaker{pod(after(running(6, 111), oom(5, 90, 110)))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "09:29", "256Mi", "High"}, {"web-1", "MainProcess", "09:50", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "09:29", "256Mi", "High"}, {"web-1", "MainProcess", "09:50", "256Mi", "High"},
+			},
 		},
 		"a pod older than memfit that had not restarted: from then on nothing is missed": {
 			looks: []look{
 				{100, []podMaker{pod(running(0, 0))}, seen},
 				{130, []podMaker{pod(after(running(2, 121), oom(1, 110, 120)))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "09:50", "256Mi", "Medium"}, {"web-1", "MainProcess", "10:00", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "09:50", "256Mi", "Medium"}, {"web-1", "MainProcess", "10:00", "256Mi", "High"},
+			},
 		},
 		"a pod born after memfit came, first seen after two kills: both happened under its eyes": {
 			looks: []look{
 				{0, nil, nil},
 				{20, []podMaker{pod(after(running(2, 19), oom(1, 10, 18))).created(5)}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"},
+			},
 		},
 		"a sidecar that restarted before memfit came is not made younger by its quiet neighbour": {
 			looks: []look{
@@ -143,9 +154,13 @@ func TestLedgerStories(t *testing.T) {
 			looks: []look{
 				{0, []podMaker{pod(running(0, 0))}, seen},
 				{20, []podMaker{pod(after(running(1, 11), oom(0, 0, 10)))}, seen},
-				{40, []podMaker{makePod("web-1", "u2").created(30).container("app", "256Mi", after(running(1, 39), oom(0, 30, 38)))}, seen},
+				{40, []podMaker{
+					makePod("web-1", "u2").created(30).container("app", "256Mi", after(running(1, 39), oom(0, 30, 38))),
+				}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:10", "256Mi", "High"}, {"web-1", "MainProcess", "08:38", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:10", "256Mi", "High"}, {"web-1", "MainProcess", "08:38", "256Mi", "High"},
+			},
 		},
 		"an old look after a newer one (relist) changes nothing": {
 			looks: []look{
@@ -155,7 +170,9 @@ func TestLedgerStories(t *testing.T) {
 				{42, []podMaker{pod(running(0, 0))}, seen},
 				{43, []podMaker{pod(after(running(2, 31), oom(1, 20, 30)))}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:20", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:30", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:20", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:30", "256Mi", "High"},
+			},
 		},
 		"the kubelet lost its containers and counts restarts anew": {
 			looks: []look{
@@ -170,7 +187,9 @@ func TestLedgerStories(t *testing.T) {
 		"the limit is the one it died under, not the one of the answer": {
 			looks: []look{
 				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
-				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "384Mi")))}, seen},
+				{20, []podMaker{
+					edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "384Mi"))),
+				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
@@ -178,7 +197,13 @@ func TestLedgerStories(t *testing.T) {
 			looks: []look{
 				{0, nil, nil},
 				{6, []podMaker{pod(inForce(running(0, 5), "256Mi")).created(5)}, seen},
-				{20, []podMaker{edited(makePod("web-1", "u1").created(5).container("app", "384Mi", inForce(after(running(1, 19), oom(0, 5, 18)), "384Mi")))}, seen},
+				{20, []podMaker{
+					edited(
+						makePod("web-1", "u1").created(5).container(
+							"app", "384Mi", inForce(after(running(1, 19), oom(0, 5, 18)), "384Mi"),
+						),
+					),
+				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
@@ -186,28 +211,36 @@ func TestLedgerStories(t *testing.T) {
 			looks: []look{
 				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
 				{5, []podMaker{edited(makePod("web-1", "u1").container("app", "320Mi", inForce(running(0, 0), "320Mi")))}, seen},
-				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "512Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "512Mi")))}, seen},
+				{20, []podMaker{
+					edited(makePod("web-1", "u1").container("app", "512Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "512Mi"))),
+				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "320Mi", "High"}},
 		},
 		"a resize pending in the spec is not in force": {
 			looks: []look{
 				{0, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", inForce(running(0, 0), "256Mi")))}, seen},
-				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", inForce(crashLoop(0, oom(0, 0, 18)), "256Mi")))}, seen},
+				{20, []podMaker{
+					edited(makePod("web-1", "u1").container("app", "1Gi", inForce(crashLoop(0, oom(0, 0, 18)), "256Mi"))),
+				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
 		"a restart made to resize, then a kill: one, and nobody saw the new limit in force": {
 			looks: []look{
 				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
-				{20, []podMaker{edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(2, 19), oom(1, 10, 18)), "384Mi")))}, seen},
+				{20, []podMaker{
+					edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(2, 19), oom(1, 10, 18)), "384Mi"))),
+				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
 		"a new pod with a new limit is taken at its word": {
 			looks: []look{
 				{0, []podMaker{pod(running(0, 0))}, seen},
-				{20, []podMaker{makePod("web-2", "u2").created(10).container("app", "512Mi", after(running(1, 19), oom(0, 10, 18)))}, seen},
+				{20, []podMaker{
+					makePod("web-2", "u2").created(10).container("app", "512Mi", after(running(1, 19), oom(0, 10, 18))),
+				}, seen},
 			},
 			want: []killLine{{"web-2", "MainProcess", "08:18", "512Mi", "High"}},
 		},
@@ -264,7 +297,9 @@ func stored(t *testing.T, l *Ledger) []byte {
 
 func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
 	var l Ledger
-	kills := l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100))
+	kills := l.Update(
+		Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100),
+	)
 	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, "restarts before memfit looked are not counted: 4") {
 		t.Errorf("got %+v", kills)
 	}
@@ -316,7 +351,9 @@ func TestForgetKeepsTheLiving(t *testing.T) {
 
 func TestNewerLedgerIsRefusedAndNothingLost(t *testing.T) {
 	var l Ledger
-	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20))
+	l.Update(
+		Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20),
+	)
 	for version, data := range map[string]string{"version 3": "\x03\x02{}", "version 2": `{"v":2,"kills":{}}`} {
 		if err := l.UnmarshalBinary([]byte(data)); err == nil || !strings.Contains(err.Error(), version) {
 			t.Errorf("got error %v, want one that names %s", err, version)
@@ -363,7 +400,8 @@ func TestPodsWithoutRestartsCostNothing(t *testing.T) {
 	}
 }
 
-// TestARolloutDoesNotKeepRewritingTheLedger: old pods with the old limit and new ones with the new are looked at in turn.
+// TestARolloutDoesNotKeepRewritingTheLedger: old pods with the old limit and new ones with the new are looked at in
+// turn.
 func TestARolloutDoesNotKeepRewritingTheLedger(t *testing.T) {
 	l := &Ledger{}
 	l.Update(nil, nil, at(0))
@@ -419,7 +457,8 @@ func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
 	// A ledger written before this field existed still reads: nothing was asked for that was not in force.
 	var old Ledger
 	stored := `{"v":1,"ns":"shop","kills":{"app":[{"p":"web-1","u":"u1","k":"MainProcess","t":1760000000,"l":268435456,"c":"High","e":"OOMKilled"}]}}`
-	if err := old.UnmarshalBinary([]byte(stored)); err != nil || old.Kills("app")[0].Asked != 0 || old.Kills("app")[0].Limit != 256*memory.MiB {
+	if err := old.UnmarshalBinary([]byte(stored)); err != nil || old.Kills("app")[0].Asked != 0 ||
+		old.Kills("app")[0].Limit != 256*memory.MiB {
 		t.Errorf("got %+v, %v", old.Kills("app"), err)
 	}
 }

@@ -9,16 +9,18 @@ const (
 	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
 	stillPercent = 12
 	stillBytes   = float64(8 * memory.MiB)
-	// burstDuty is the largest share of time above half height that still is a burst; above it, it is how the process lives.
+	// burstDuty is the largest share of time above half height that still is a burst; above it, it is how the process
+	// lives.
 	burstDuty = 0.4
 	// burstIdle is the least share of time a bursting process spends on its floor.
 	burstIdle = 0.4
 	// burstPercent of its floor is the least a burst is high; a collector's teeth come and go below that.
 	burstPercent = 25
-	// burstSudden is the share of its height a burst rises by within a cell, a hundredth of the window; garbage piles up more slowly.
+	// burstSudden is the share of its height a burst rises by within a cell, a hundredth of the window; garbage piles up
+	// more slowly.
 	burstSudden = 0.5
-	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so the upper end
-	// also gets the runtime's overhead.
+	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so
+	// the upper end also gets the runtime's overhead.
 	capLow, capHigh = 82, 104
 )
 

@@ -20,7 +20,8 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// world is a kubelet that knows the truth: what each container died of. memfit only sees what its status shows at the moments it looks.
+// world is a kubelet that knows the truth: what each container died of. memfit only sees what its status shows at the
+// moments it looks.
 type world struct {
 	next  func(n int) int // the next choice, below n
 	clock time.Time
@@ -70,7 +71,10 @@ func (w *world) pass() { w.clock = w.clock.Add(time.Duration(2+w.next(600)) * ti
 
 func (w *world) bear() *worldPod {
 	w.born++
-	p := &worldPod{podMaker: makePod(fmt.Sprintf("web-%d", w.next(3)), types.UID(fmt.Sprintf("uid-%d", w.born))), state: "running", since: w.clock}
+	p := &worldPod{
+		podMaker: makePod(fmt.Sprintf("web-%d", w.next(3)), types.UID(fmt.Sprintf("uid-%d", w.born))), state: "running",
+		since: w.clock,
+	}
 	p.pod.CreationTimestamp.Time = w.clock
 	w.pods = append(w.pods, p)
 	w.freshCause(p)
@@ -107,7 +111,9 @@ func (w *world) step(p *worldPod) {
 
 // shown is what the API server shows of it.
 func (p *worldPod) shown() []Observation {
-	cs := corev1.ContainerStatus{RestartCount: p.instance, ContainerID: fmt.Sprintf("containerd://%s-%d", p.pod.UID, p.instance)}
+	cs := corev1.ContainerStatus{
+		RestartCount: p.instance, ContainerID: fmt.Sprintf("containerd://%s-%d", p.pod.UID, p.instance),
+	}
 	switch p.state {
 	case "running":
 		cs.State.Running = &corev1.ContainerStateRunning{}
@@ -207,8 +213,9 @@ func newWorld(next func(int) int) *world {
 	return &world{next: next, clock: t0, truth: map[memory.OOMKind]int64{}, within: func(_ int, look func()) { look() }}
 }
 
-// TestLedgerKnowsTheTruth plays random histories: kills of every kind, looks missed, operator kills at any point, relists in any order,
-// pods that are deleted and come back by name. The ledger must count what happened, no more and no less.
+// TestLedgerKnowsTheTruth plays random histories: kills of every kind, looks missed, operator kills at any point,
+// relists in any order, pods that are deleted and come back by name. The ledger must count what happened, no more and
+// no less.
 func TestLedgerKnowsTheTruth(t *testing.T) {
 	var kills int64
 	for seed := range uint64(400) {
@@ -224,8 +231,8 @@ func TestLedgerKnowsTheTruth(t *testing.T) {
 	t.Logf("%d kills, each counted once", kills)
 }
 
-// TestLedgerKnowsTheTruthOfThousands is one workload of 3,000 pods that crash, go and come, looked at as a whole: every look is a list
-// in another order, some are lost with the process, and pods that are gone are forgotten in time.
+// TestLedgerKnowsTheTruthOfThousands is one workload of 3,000 pods that crash, go and come, looked at as a whole: every
+// look is a list in another order, some are lost with the process, and pods that are gone are forgotten in time.
 func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 	w := newWorld(rand.New(rand.NewPCG(7, 11)).IntN)
 	l := &Ledger{}
@@ -295,11 +302,13 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-// FuzzStoredLedger: whatever is stored, reading it neither panics nor takes more than a few times its size, nor gives a ledger that
-// cannot be written.
+// FuzzStoredLedger: whatever is stored, reading it neither panics nor takes more than a few times its size, nor gives a
+// ledger that cannot be written.
 func FuzzStoredLedger(f *testing.F) {
 	l := &Ledger{}
-	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20))
+	l.Update(
+		Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(1, 19), oom(0, 10, 18))).pod), nil, at(20),
+	)
 	data, _ := l.MarshalBinary()
 	f.Add(data)
 	f.Add([]byte(`{"v":1}`))
@@ -311,7 +320,10 @@ func FuzzStoredLedger(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := &Ledger{}
 		var err error
-		budget.Check(t, budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}, len(data), func() { err = l.UnmarshalBinary(data) })
+		budget.Check(
+			t, budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}, len(data),
+			func() { err = l.UnmarshalBinary(data) },
+		)
 		if err != nil {
 			return
 		}

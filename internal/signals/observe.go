@@ -27,15 +27,17 @@ const (
 type Observation struct {
 	Container memory.ContainerRef
 	Class     Class
-	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty; a caller who
-	// knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
+	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty;
+	// a caller who knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
 	Runtime string
-	// HeapCap is the heap cap that the instance runs with, as far as its environment says; Observe leaves it 0, which is not known.
+	// HeapCap is the heap cap that the instance runs with, as far as its environment says; Observe leaves it 0, which is
+	// not known.
 	HeapCap memory.Bytes
-	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an instance was killed
-	// before its first sample says something only when it started after this.
+	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an
+	// instance was killed before its first sample says something only when it started after this.
 	Measured time.Time
-	// Alive is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not. Observe leaves it zero.
+	// Alive is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
+	// Observe leaves it zero.
 	Alive time.Time
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
@@ -47,26 +49,28 @@ type Observation struct {
 	Running time.Time
 	// Ended are the terminations status still shows, oldest first: lastState, then state. Zero to two.
 	Ended []Termination
-	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec); 0: none. Whether
-	// its pod lets it have that much is for the ledger to find out (see [Ledger.InForce]).
+	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec);
+	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.InForce]).
 	Limit memory.Bytes
-	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one before. Observe
-	// leaves it 0.
+	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one
+	// before. Observe leaves it 0.
 	Asked memory.Bytes
-	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that the kubelet
-	// reports what the pod's cgroup has (1.36 and later, while the pod runs).
+	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that
+	// the kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
 	PodShort memory.Bytes
 	PodTold  bool
 	// RestartsOnResize: its resizePolicy for memory says RestartContainer.
 	RestartsOnResize bool
 	// PodLimit is the pod-level memory limit in force; 0: none.
 	PodLimit memory.Bytes
-	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above 1): its
-	// first instance may have run under another limit than the one in force now.
+	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above
+	// 1): its first instance may have run under another limit than the one in force now.
 	Edited bool
-	// Stopping says why somebody is ending the pod ("deleted", "Evicted", ...); empty when nobody is. A SIGKILL is then no riddle.
+	// Stopping says why somebody is ending the pod ("deleted", "Evicted", ...); empty when nobody is. A SIGKILL is then no
+	// riddle.
 	Stopping string
-	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before everything.
+	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before
+	// everything.
 	StoppingSince time.Time
 }
 
@@ -80,12 +84,13 @@ type Termination struct {
 	Signal      int32
 	Started     time.Time
 	Finished    time.Time
-	// HeapWords is what the termination message says about a heap that ran out ("JavaScript heap out of memory"); empty when nothing.
+	// HeapWords is what the termination message says about a heap that ran out ("JavaScript heap out of memory"); empty
+	// when nothing.
 	HeapWords string
 }
 
-// Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a status.
-// Ephemeral containers are left out: they have no limit of their own and never restart.
+// Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
+// status. Ephemeral containers are left out: they have no limit of their own and never restart.
 func Observe(pod *corev1.Pod) []Observation {
 	if pod == nil {
 		return nil
@@ -108,7 +113,8 @@ func Observe(pod *corev1.Pod) []Observation {
 	return out
 }
 
-// has says whether a status is that of a container the pod was given: the node writes statuses, and cannot add containers with them.
+// has says whether a status is that of a container the pod was given: the node writes statuses, and cannot add
+// containers with them.
 func has(specs []corev1.Container, name string) bool {
 	return slices.ContainsFunc(specs, func(c corev1.Container) bool { return c.Name == name })
 }
@@ -129,7 +135,8 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 			continue
 		}
 		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), RestartsOnResize(&specs[i])
-		if always := specs[i].RestartPolicy; class == Init && always != nil && *always == corev1.ContainerRestartPolicyAlways {
+		if always := specs[i].RestartPolicy; class == Init && always != nil &&
+			*always == corev1.ContainerRestartPolicyAlways {
 			o.Class = Sidecar
 		}
 	}
@@ -158,8 +165,9 @@ func RestartsOnResize(c *corev1.Container) bool {
 	return false
 }
 
-// lastIndex is the number of the instance in lastState. It is the one before restartCount, except in CrashLoopBackOff: there the kubelet
-// moves the newest instance's end from state to lastState before the next instance, and so before restartCount rises.
+// lastIndex is the number of the instance in lastState. It is the one before restartCount, except in CrashLoopBackOff:
+// there the kubelet moves the newest instance's end from state to lastState before the next instance, and so before
+// restartCount rises.
 func lastIndex(cs *corev1.ContainerStatus, last *corev1.ContainerStateTerminated) int32 {
 	if cs.State.Waiting != nil && (cs.RestartCount == 0 || cs.ContainerID != "" && cs.ContainerID == last.ContainerID) {
 		return cs.RestartCount
@@ -200,8 +208,8 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	return "", time.Time{}
 }
 
-// podLimit prefers what the kubelet put in force over what the spec asks for. A pod that asks for no pod-level limit has none: the
-// kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits all the same.
+// podLimit prefers what the kubelet put in force over what the spec asks for. A pod that asks for no pod-level limit
+// has none: the kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits all the same.
 func podLimit(pod *corev1.Pod) memory.Bytes {
 	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {
 		return 0

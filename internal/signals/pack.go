@@ -33,8 +33,8 @@ var (
 	errTwice     = errors.New("a container has two cursors")
 )
 
-// appendPods packs the cursors, in the order of their keys. names are the sorted names of all containers; times are stored as seconds
-// since the ledger began.
+// appendPods packs the cursors, in the order of their keys. names are the sorted names of all containers; times are
+// stored as seconds since the ledger began.
 func (l *Ledger) appendPods(data []byte, names []string) []byte {
 	keys := make([]podKey, 0, len(l.pods))
 	for key := range l.pods {

@@ -102,10 +102,13 @@ func after(cs corev1.ContainerStatus, last *corev1.ContainerStateTerminated) cor
 
 // ended is a container whose newest instance ended and was not started again (yet).
 func ended(restarts int32, t *corev1.ContainerStateTerminated) corev1.ContainerStatus {
-	return corev1.ContainerStatus{RestartCount: restarts, ContainerID: t.ContainerID, State: corev1.ContainerState{Terminated: t}}
+	return corev1.ContainerStatus{
+		RestartCount: restarts, ContainerID: t.ContainerID, State: corev1.ContainerState{Terminated: t},
+	}
 }
 
-// crashLoop is the same a moment later: the kubelet waits, and has moved the end to lastState without raising restartCount.
+// crashLoop is the same a moment later: the kubelet waits, and has moved the end to lastState without raising
+// restartCount.
 func crashLoop(restarts int32, t *corev1.ContainerStateTerminated) corev1.ContainerStatus {
 	cs := corev1.ContainerStatus{RestartCount: restarts, ContainerID: t.ContainerID}
 	cs.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}

@@ -51,7 +51,8 @@ func (r Ramps) String() string {
 	if r.Instances == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start until they were killed, at %s after %s and at %s after %s",
+	return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start until they were killed, at %s "+
+		"after %s and at %s after %s",
 		r.Instances, r.PerMinute, r.First, r.FirstAge.Round(time.Second), r.Last, r.LastAge.Round(time.Second))
 }
 
@@ -81,7 +82,8 @@ func straight(lives []ascent) bool {
 	for _, l := range lives {
 		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
 	}
-	return spread >= rampSpread && last.age >= rampLeast && exponent >= rampSlow && exponent <= rampFast && fastest <= rampJitter*slowest
+	return spread >= rampSpread && last.age >= rampLeast && exponent >= rampSlow && exponent <= rampFast &&
+		fastest <= rampJitter*slowest
 }
 
 func found(lives []ascent) Ramps {

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// grown plays a container whose use is given by its age in seconds, in MiB. It is killed when it meets its limit, and gets the next of the limits
-// then. The last instance is watched for two hours.
+// grown plays a container whose use is given by its age in seconds, in MiB. It is killed when it meets its limit, and
+// gets the next of the limits then. The last instance is watched for two hours.
 func grown(use func(life int, age float64) float64, limits ...float64) (kills []memory.OOMKill, now time.Time) {
 	now = t0
 	for life, limit := range limits {
@@ -52,23 +52,46 @@ func TestRampsOfALeak(t *testing.T) {
 		"1 MiB a second":                 {leak(1), []float64{64, 256}, true},
 		"40 MiB a minute, a large limit": {leak(40. / 60), []float64{512, 998}, true},
 		"a third was in use at first":    {func(_ int, age float64) float64 { return 21 + 6*age }, []float64{64, 256}, true},
-		"most was in use at first":       {func(_ int, age float64) float64 { return 45 + 6*age }, []float64{64, 256, 666}, true},
-		"with jitter": {
-			func(life int, age float64) float64 { return 6 * jitter[life%len(jitter)] * age }, []float64{64, 256, 256, 666}, true,
+		"most was in use at first": {
+			func(_ int, age float64) float64 { return 45 + 6*age }, []float64{64, 256, 666}, true,
 		},
-		"in steps of 4 MiB":                 {func(_ int, age float64) float64 { return 4 * math.Floor(6*age/4) }, []float64{64, 256}, true},
+		"with jitter": {
+			func(life int, age float64) float64 { return 6 * jitter[life%len(jitter)] * age }, []float64{64, 256, 256, 666},
+			true,
+		},
+		"in steps of 4 MiB": {
+			func(_ int, age float64) float64 { return 4 * math.Floor(6*age/4) }, []float64{64, 256}, true,
+		},
 		"a crash loop that began hours ago": {leak(6), []float64{64, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256}, true},
 		// No leaks.
-		"one kill":                           {leak(6), []float64{64}, false},
-		"always at one limit":                {leak(6), []float64{256, 256, 256}, false},
-		"a need at start, at once":           {func(_ int, age float64) float64 { return min(300, 400*age) }, []float64{32, 224, 582}, false},
-		"a need at start, within seconds":    {func(_ int, age float64) float64 { return min(900, 80*age) }, []float64{64, 256, 666, 1300}, false},
-		"a burst after five minutes":         {func(_ int, age float64) float64 { return 40 + max(0, 100*(age-300)) }, []float64{64, 256, 666}, false},
-		"a burst when it is asked for one":   {func(life int, age float64) float64 { return 40 + max(0, 50*(age-float64(200*(life+1)%500))) }, []float64{64, 256, 666}, false},
-		"a start that slows down":            {func(_ int, age float64) float64 { return 700 * (1 - math.Exp(-age/60)) }, []float64{128, 640}, false},
-		"a cache that fills":                 {func(_ int, age float64) float64 { return 300 * (1 - math.Exp(-age/600)) }, []float64{64, 256, 666}, false},
-		"it needed more and has it":          {func(_ int, age float64) float64 { return min(300, 2*age) }, []float64{64, 256, 666}, false},
-		"a sawtooth that meets its limit":    {func(life int, age float64) float64 { return 40 + 30*math.Mod(age/40, 1+float64(life)) }, []float64{64, 90, 120}, false},
+		"one kill":            {leak(6), []float64{64}, false},
+		"always at one limit": {leak(6), []float64{256, 256, 256}, false},
+		"a need at start, at once": {
+			func(_ int, age float64) float64 { return min(300, 400*age) }, []float64{32, 224, 582}, false,
+		},
+		"a need at start, within seconds": {
+			func(_ int, age float64) float64 { return min(900, 80*age) }, []float64{64, 256, 666, 1300}, false,
+		},
+		"a burst after five minutes": {
+			func(_ int, age float64) float64 { return 40 + max(0, 100*(age-300)) }, []float64{64, 256, 666}, false,
+		},
+		"a burst when it is asked for one": {
+			func(life int, age float64) float64 { return 40 + max(0, 50*(age-float64(200*(life+1)%500))) },
+			[]float64{64, 256, 666}, false,
+		},
+		"a start that slows down": {
+			func(_ int, age float64) float64 { return 700 * (1 - math.Exp(-age/60)) }, []float64{128, 640}, false,
+		},
+		"a cache that fills": {
+			func(_ int, age float64) float64 { return 300 * (1 - math.Exp(-age/600)) }, []float64{64, 256, 666}, false,
+		},
+		"it needed more and has it": {
+			func(_ int, age float64) float64 { return min(300, 2*age) }, []float64{64, 256, 666}, false,
+		},
+		"a sawtooth that meets its limit": {
+			func(life int, age float64) float64 { return 40 + 30*math.Mod(age/40, 1+float64(life)) }, []float64{64, 90, 120},
+			false,
+		},
 		"a leak of days, which samples show": {leak(0.005), []float64{64, 128}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +106,8 @@ func TestRampsOfALeak(t *testing.T) {
 func TestRampsSayWhatWasSeen(t *testing.T) {
 	kills, now := grown(func(_ int, age float64) float64 { return 6 * age }, 64, 256)
 	got := FindRamps(kills, now)
-	if want := "2 instances in a row climbed about"; !strings.HasPrefix(got.String(), want) || !strings.Contains(got.String(), "at 64Mi after 10s and at 256Mi after 42s") {
+	if want := "2 instances in a row climbed about"; !strings.HasPrefix(got.String(), want) ||
+		!strings.Contains(got.String(), "at 64Mi after 10s and at 256Mi after 42s") {
 		t.Errorf("got %q", got)
 	}
 	if rate := got.PerMinute.MiB(); rate < 350 || rate > 390 {

@@ -7,8 +7,9 @@ import (
 	"github.com/memfit/memfit/internal/history"
 )
 
-// FromHistory is what a history still knows, as evidence for [Classify]: the last two hours instance by instance, and the spans of the
-// last days for the fullest. The caller adds the limit, the runtime's cap, the running replicas and the time.
+// FromHistory is what a history still knows, as evidence for [Classify]: the last two hours instance by instance, and
+// the spans of the last days for the fullest. The caller adds the limit, the runtime's cap, the running replicas and
+// the time.
 func FromHistory(h *history.Container) ShapeInput {
 	var in ShapeInput
 	if h == nil {
@@ -25,7 +26,9 @@ func FromHistory(h *history.Container) ShapeInput {
 		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand, Load: -1})
 	}
 	for _, s := range h.AppendSpans(nil) {
-		in.Past = append(in.Past, Span{Start: s.Start, Length: s.Length, Low: s.Low, Usual: s.Usual, Peak: s.Peak, Another: s.Another})
+		in.Past = append(
+			in.Past, Span{Start: s.Start, Length: s.Length, Low: s.Low, Usual: s.Usual, Peak: s.Peak, Another: s.Another},
+		)
 	}
 	now, before := h.Regimes()
 	in.Regimes = []Regime{{now.Limit, now.Peak}, {before.Limit, before.Peak}}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// The statistics below are the ones that do not believe a single point: medians, ranks, pairs. They take plain numbers in the order of
-// time; what the numbers are is the caller's business.
+// The statistics below are the ones that do not believe a single point: medians, ranks, pairs. They take plain numbers
+// in the order of time; what the numbers are is the caller's business.
 
 // quantile is the value that the share q (0 to 1) of sorted values stays at or below; 0 for none.
 func quantile(sorted []float64, q float64) float64 {
@@ -32,8 +32,9 @@ func sortedCopy(v []float64) []float64 {
 
 func median(v []float64) float64 { return quantile(sortedCopy(v), 0.5) }
 
-// theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen 1968). Up to 29 % of
-// the points may be anything. More than 48 points are thinned by pairs: neighbours know much the same, and pairs are what costs.
+// theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen
+// 1968). Up to 29 % of the points may be anything. More than 48 points are thinned by pairs: neighbours know much the
+// same, and pairs are what costs.
 func theilSen(x, y []float64) (slope, low, high float64) {
 	for len(x) > 48 {
 		x, y = paired(x), paired(y)
@@ -69,8 +70,8 @@ func paired(v []float64) []float64 {
 	return out
 }
 
-// mannKendall is the Z of the trend test: how many standard deviations more pairs rise than fall. Ties count for nothing. Above 2.6 is
-// a rise that chance gives once in two hundred.
+// mannKendall is the Z of the trend test: how many standard deviations more pairs rise than fall. Ties count for
+// nothing. Above 2.6 is a rise that chance gives once in two hundred.
 func mannKendall(y []float64) float64 {
 	n := len(y)
 	if n < 4 {
@@ -110,15 +111,16 @@ func mannKendall(y []float64) float64 {
 	return 0
 }
 
-// rises is true when the trend is up with at least that Z, or, where so few values cannot give as much, with three quarters of what they can.
+// rises is true when the trend is up with at least that Z, or, where so few values cannot give as much, with three
+// quarters of what they can.
 func rises(y []float64, z float64) bool {
 	n := float64(len(y))
 	most := (n*(n-1)/2 - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)
 	return mannKendall(y) >= min(z, 0.75*most)
 }
 
-// pettitt finds the most likely single change of level by ranks (Pettitt 1979): y[:at] and y[at:] differ most there, and p is how
-// likely chance alone gives as much.
+// pettitt finds the most likely single change of level by ranks (Pettitt 1979): y[:at] and y[at:] differ most there,
+// and p is how likely chance alone gives as much.
 func pettitt(y []float64) (at int, p float64) {
 	n := len(y)
 	if n < 4 {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// cells is how many cells a series is cut into: enough to see teeth and steps, few enough that all pairs of them are cheap.
+	// cells is how many cells a series is cut into: enough to see teeth and steps, few enough that all pairs of them are
+	// cheap.
 	cells = 96
 	// fewest is the number of cells with points below which nothing is said.
 	fewest = 8
@@ -79,7 +80,8 @@ func pastSeries(spans []Span) series {
 	for _, p := range spans {
 		s.top = max(s.top, float64(p.Peak))
 		s.cells = append(s.cells, cell{
-			hours: (p.Start.Sub(s.began) + p.Length/2).Hours(), low: float64(p.Low), mid: float64(p.Usual), high: float64(p.Peak),
+			hours: (p.Start.Sub(s.began) + p.Length/2).Hours(), low: float64(p.Low), mid: float64(p.Usual),
+			high: float64(p.Peak),
 		})
 	}
 	return s
@@ -126,9 +128,9 @@ func each(c []cell, f func(cell) float64) []float64 {
 	return out
 }
 
-// floor is, for every cell, the lowest point from there on: what memory never came below again. Bursts and teeth vanish from it; what
-// stays is what is held. The newest cells cannot know their future, so the floor ends before them: as many as the longest excursion
-// that came down again had, and a twelfth at least.
+// floor is, for every cell, the lowest point from there on: what memory never came below again. Bursts and teeth vanish
+// from it; what stays is what is held. The newest cells cannot know their future, so the floor ends before them: as
+// many as the longest excursion that came down again had, and a twelfth at least.
 func floor(lows []float64) []float64 {
 	f := slices.Clone(lows)
 	for i := len(f) - 2; i >= 0; i-- {

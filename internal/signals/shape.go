@@ -30,7 +30,8 @@ const (
 	Burst ShapeKind = "Burst"
 )
 
-// Point is one look at one instance. Load is any measure of work done (CPU cores, requests per second); negative means unknown.
+// Point is one look at one instance. Load is any measure of work done (CPU cores, requests per second); negative means
+// unknown.
 type Point struct {
 	Time time.Time
 	// RSS is anonymous memory.
@@ -67,7 +68,8 @@ type Replica struct {
 	RSS memory.Bytes
 }
 
-// ShapeInput is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be missing.
+// ShapeInput is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be
+// missing.
 type ShapeInput struct {
 	Instances []Instance
 	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
@@ -78,7 +80,8 @@ type ShapeInput struct {
 	Replicas []Replica
 	// Limit is the limit in force now; 0: none.
 	Limit memory.Bytes
-	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or unknown.
+	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or
+	// unknown.
 	Cap memory.Bytes
 	// Overhead is what the runtime needs on top of its heap (code, threads, buffers), as far as known.
 	Overhead memory.Bytes
@@ -97,8 +100,8 @@ type Shape struct {
 	Confidence memory.Confidence
 	// RatePerDay is the climb per day; 0 unless Kind is Climb.
 	RatePerDay memory.Bytes
-	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (the 95 % interval, a fifth wider either
-	// way); zero when not climbing or no limit.
+	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (the 95 % interval, a
+	// fifth wider either way); zero when not climbing or no limit.
 	TimeToLimit [2]time.Duration
 	// Trough is the live set: the median of the low points.
 	Trough memory.Bytes

@@ -15,7 +15,8 @@ import (
 // summary says the shape in a sentence with numbers, for the operator who is tired.
 func summary(s Shape, j judged, n int) string {
 	words := map[ShapeKind]func(Shape, judged) string{
-		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb, FollowsLimit: sayFollows, Unknown: sayUnknown,
+		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb,
+		FollowsLimit: sayFollows, Unknown: sayUnknown,
 	}[s.Kind](s, j)
 	if n > 1 {
 		words += fmt.Sprintf(" (%d instances looked at)", n)
@@ -31,7 +32,9 @@ func summary(s Shape, j judged, n int) string {
 
 func sayFlat(s Shape, j judged) string {
 	if j.growth.significant() {
-		return fmt.Sprintf("grew from %s and levels off at %s: a warm-up or a cache that filled", toBytes(j.growth.from), toBytes(j.growth.to))
+		return fmt.Sprintf(
+			"grew from %s and levels off at %s: a warm-up or a cache that filled", toBytes(j.growth.from), toBytes(j.growth.to),
+		)
 	}
 	return fmt.Sprintf("stays at %s, peak %s", s.Trough, s.Peak)
 }
@@ -41,7 +44,9 @@ func saySawtooth(s Shape, _ judged) string {
 }
 
 func sayBurst(s Shape, j judged) string {
-	return fmt.Sprintf("stays at %s with %s to %s, each coming down again", s.Trough, format.Count(len(j.growth.returned), "peak"), s.Peak)
+	return fmt.Sprintf(
+		"stays at %s with %s to %s, each coming down again", s.Trough, format.Count(len(j.growth.returned), "peak"), s.Peak,
+	)
 }
 
 func saySteps(s Shape, j judged) string {
@@ -56,18 +61,24 @@ func saySteps(s Shape, j judged) string {
 func sayClimb(s Shape, j judged) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
 	if s.TimeToLimit[1] > 0 {
-		words += fmt.Sprintf("; reaches the limit in %s to %s", format.Coarse(s.TimeToLimit[0]), format.Coarse(s.TimeToLimit[1]))
+		words += fmt.Sprintf(
+			"; reaches the limit in %s to %s", format.Coarse(s.TimeToLimit[0]), format.Coarse(s.TimeToLimit[1]),
+		)
 	}
 	return words
 }
 
 func sayFollows(s Shape, j judged) string {
-	return fmt.Sprintf("fills the cap its runtime derives from the limit and stays at %s: use, not demand", toBytes(j.growth.to))
+	return fmt.Sprintf(
+		"fills the cap its runtime derives from the limit and stays at %s: use, not demand", toBytes(j.growth.to),
+	)
 }
 
 func sayUnknown(_ Shape, j judged) string {
 	if j.growth.significant() {
-		return fmt.Sprintf("grows, and %s is too short to tell a climb from a start or from a heap that fills", format.Coarse(j.span))
+		return fmt.Sprintf(
+			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.Coarse(j.span),
+		)
 	}
 	return "fits no shape"
 }

@@ -92,25 +92,37 @@ func TestClassify(t *testing.T) {
 		want ShapeKind
 		says string
 	}{
-		"flat":                                   {f: leaks(200, 0), want: Flat, says: "stays at "},
-		"a JIT that warms up for half an hour":   {f: fills(90, 120, 0.5), want: Flat},
-		"a cache that fills for six hours":       {f: fills(150, 400, 3), want: Flat, says: "levels off at 5"},
-		"a cache after half of its time":         {f: fills(150, 400, 3), span: 8 * time.Hour, want: Flat},
-		"teeth: the trough is the live set":      {f: teeth(200, 400, 1), want: Sawtooth, says: "the live set is 20"},
-		"slow teeth":                             {f: teeth(200, 400, 5), want: Sawtooth},
-		"the time of day":                        {f: func(h float64) float64 { return 300 - 100*math.Cos(h*math.Pi/12) }, span: 72 * time.Hour, want: Sawtooth},
-		"bursts that come down":                  {f: bumps(200, 600, 4, 0.5), want: Burst, says: "peaks to 60"},
-		"article 1: two jumps that stay":         {f: article1, span: 12 * time.Hour, want: StepRetention, says: "does not come down"},
-		"three jumps":                            {f: steps(230, 6, 350, 12, 500, 18, 640), want: StepRetention, says: "jumped 3 times"},
-		"article 4: glibc grows slowly":          {f: plus(leaks(400, 4), teeth(0, 30, 0.5)), span: 72 * time.Hour, want: Climb, says: "a day without slowing down"},
-		"a leak below teeth":                     {f: plus(leaks(200, 10), teeth(0, 80, 0.7)), want: Climb},
-		"a leak below bursts":                    {f: plus(leaks(200, 10), bumps(0, 200, 3, 0.3)), want: Climb},
-		"a leak after a warm-up":                 {f: plus(fills(150, 100, 0.5), leaks(0, 8)), want: Climb},
-		"a heap that fills its cap":              {f: ramp(100, 560, 2), cap: 576 * memory.MiB, want: FollowsLimit, says: "use, not demand"},
-		"the same rise when no cap is known":     {f: ramp(100, 560, 2), want: Flat},
-		"a leak in a runtime with a cap":         {f: leaks(200, 10), cap: 900 * memory.MiB, want: Climb},
-		"an hour of growth is too little":        {f: leaks(200, 40), span: time.Hour, want: Unknown, says: "too short"},
-		"an hour of growth that hits the limit":  {f: leaks(400, 550), span: time.Hour, want: Climb, says: "reaches the limit in"},
+		"flat":                                 {f: leaks(200, 0), want: Flat, says: "stays at "},
+		"a JIT that warms up for half an hour": {f: fills(90, 120, 0.5), want: Flat},
+		"a cache that fills for six hours":     {f: fills(150, 400, 3), want: Flat, says: "levels off at 5"},
+		"a cache after half of its time":       {f: fills(150, 400, 3), span: 8 * time.Hour, want: Flat},
+		"teeth: the trough is the live set":    {f: teeth(200, 400, 1), want: Sawtooth, says: "the live set is 20"},
+		"slow teeth":                           {f: teeth(200, 400, 5), want: Sawtooth},
+		"the time of day": {
+			f: func(h float64) float64 { return 300 - 100*math.Cos(h*math.Pi/12) }, span: 72 * time.Hour, want: Sawtooth,
+		},
+		"bursts that come down": {f: bumps(200, 600, 4, 0.5), want: Burst, says: "peaks to 60"},
+		"article 1: two jumps that stay": {
+			f: article1, span: 12 * time.Hour, want: StepRetention, says: "does not come down",
+		},
+		"three jumps": {
+			f: steps(230, 6, 350, 12, 500, 18, 640), want: StepRetention, says: "jumped 3 times",
+		},
+		"article 4: glibc grows slowly": {
+			f: plus(leaks(400, 4), teeth(0, 30, 0.5)), span: 72 * time.Hour, want: Climb, says: "a day without slowing down",
+		},
+		"a leak below teeth":     {f: plus(leaks(200, 10), teeth(0, 80, 0.7)), want: Climb},
+		"a leak below bursts":    {f: plus(leaks(200, 10), bumps(0, 200, 3, 0.3)), want: Climb},
+		"a leak after a warm-up": {f: plus(fills(150, 100, 0.5), leaks(0, 8)), want: Climb},
+		"a heap that fills its cap": {
+			f: ramp(100, 560, 2), cap: 576 * memory.MiB, want: FollowsLimit, says: "use, not demand",
+		},
+		"the same rise when no cap is known": {f: ramp(100, 560, 2), want: Flat},
+		"a leak in a runtime with a cap":     {f: leaks(200, 10), cap: 900 * memory.MiB, want: Climb},
+		"an hour of growth is too little":    {f: leaks(200, 40), span: time.Hour, want: Unknown, says: "too short"},
+		"an hour of growth that hits the limit": {
+			f: leaks(400, 550), span: time.Hour, want: Climb, says: "reaches the limit in",
+		},
 		"filling towards a known cap is no leak": {f: leaks(400, 450), span: time.Hour, cap: 900 * memory.MiB, want: Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +130,9 @@ func TestClassify(t *testing.T) {
 			if span == 0 {
 				span = 24 * time.Hour
 			}
-			in := ShapeInput{Instances: []Instance{sampled("web-1", span, time.Minute, tc.f)}, Limit: limit, Cap: tc.cap, Now: t0.Add(span)}
+			in := ShapeInput{
+				Instances: []Instance{sampled("web-1", span, time.Minute, tc.f)}, Limit: limit, Cap: tc.cap, Now: t0.Add(span),
+			}
 			got := Classify(in)
 			if got.Kind != tc.want {
 				t.Fatalf("got %s (%s), want %s", got.Kind, got.Summary, tc.want)
@@ -129,14 +143,16 @@ func TestClassify(t *testing.T) {
 			worse := in
 			worse.Instances = []Instance{shaken(in.Instances[0])}
 			if again := Classify(worse); again.Kind != tc.want {
-				t.Errorf("with points shuffled, doubled and a sixth of them missing: %s (%s), want %s", again.Kind, again.Summary, tc.want)
+				t.Errorf(
+					"with points shuffled, doubled and a sixth of them missing: %s (%s), want %s", again.Kind, again.Summary, tc.want,
+				)
 			}
 		})
 	}
 }
 
-// shaken is the same instance as an unreliable source would report it: in disorder, some points twice, some missing, two hours in one gap
-// (or a twelfth of a shorter window).
+// shaken is the same instance as an unreliable source would report it: in disorder, some points twice, some missing,
+// two hours in one gap (or a twelfth of a shorter window).
 func shaken(in Instance) Instance {
 	r := rand.New(rand.NewPCG(1, 2))
 	points := slices.Clone(in.Points)
@@ -151,13 +167,16 @@ func shaken(in Instance) Instance {
 }
 
 func TestClimbNumbers(t *testing.T) {
-	in := ShapeInput{Instances: []Instance{sampled("web-1", 24*time.Hour, time.Minute, leaks(200, 10))}, Limit: 1024 * memory.MiB}
+	in := ShapeInput{
+		Instances: []Instance{sampled("web-1", 24*time.Hour, time.Minute, leaks(200, 10))}, Limit: 1024 * memory.MiB,
+	}
 	got := Classify(in)
 	if rate := got.RatePerDay.MiB(); rate < 230 || rate > 250 {
 		t.Errorf("rate is %d MiB a day, want 240 within 4 %%", rate)
 	}
 	wantHours := (1024.0 - 440) / 10
-	if lo, hi := got.TimeToLimit[0].Hours(), got.TimeToLimit[1].Hours(); lo > wantHours || hi < wantHours || hi > 1.4*wantHours {
+	if lo, hi := got.TimeToLimit[0].Hours(), got.TimeToLimit[1].Hours(); lo > wantHours || hi < wantHours ||
+		hi > 1.4*wantHours {
 		t.Errorf("time to limit is %.0f to %.0f hours, want an interval around %.0f", lo, hi, wantHours)
 	}
 	if got.Confidence != memory.High {
@@ -173,7 +192,9 @@ func TestTimeToLimitIsAbsentWithoutALimit(t *testing.T) {
 }
 
 func TestStepsAreNamedWithTheirTime(t *testing.T) {
-	got := Classify(ShapeInput{Instances: []Instance{sampled("web-1", 12*time.Hour, time.Minute, steps(230, 4, 330, 9, 640))}})
+	got := Classify(
+		ShapeInput{Instances: []Instance{sampled("web-1", 12*time.Hour, time.Minute, steps(230, 4, 330, 9, 640))}},
+	)
 	if len(got.Steps) != 2 {
 		t.Fatalf("got %d steps, want 2: %+v", len(got.Steps), got.Steps)
 	}
@@ -246,7 +267,8 @@ func TestRetainingReplicaGivesTheShape(t *testing.T) {
 		in.Instances = append(in.Instances, sampled(fmt.Sprintf("web-%d", i), 12*time.Hour, time.Minute, f))
 	}
 	got := Classify(in)
-	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) || !strings.Contains(got.Summary, "web-5") {
+	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) ||
+		!strings.Contains(got.Summary, "web-5") {
 		t.Errorf("got %s, outliers %v: %s", got.Kind, got.Outliers, got.Summary)
 	}
 }
@@ -305,13 +327,16 @@ func TestNotDownAfterLoad(t *testing.T) {
 		}
 		return 30
 	}
-	if got := Classify(ShapeInput{Instances: []Instance{with(steps(30, 2, 60, 3, 100))}}); !got.NotDownAfterLoad || !strings.Contains(got.Summary, "did not come down") {
+	if got := Classify(ShapeInput{Instances: []Instance{with(steps(30, 2, 60, 3, 100))}}); !got.NotDownAfterLoad ||
+		!strings.Contains(got.Summary, "did not come down") {
 		t.Errorf("memory that stayed up after load: %+v", got)
 	}
 	if Classify(ShapeInput{Instances: []Instance{with(hump)}}).NotDownAfterLoad {
 		t.Error("memory that came down with the load was accused")
 	}
-	if Classify(ShapeInput{Instances: []Instance{sampled("statsd", 6*time.Hour, time.Minute, steps(30, 2, 100))}}).NotDownAfterLoad {
+	if Classify(
+		ShapeInput{Instances: []Instance{sampled("statsd", 6*time.Hour, time.Minute, steps(30, 2, 100))}},
+	).NotDownAfterLoad {
 		t.Error("nobody knows the load, yet it was judged by it")
 	}
 }
@@ -342,7 +367,8 @@ func spans(n int, length time.Duration, f func(h float64) float64) []Span {
 		start := time.Duration(i) * length
 		from, to := f(start.Hours()), f((start + length).Hours())
 		past = append(past, Span{
-			Start: t0.Add(start), Length: length, Low: toBytes(min(from, to) * mib), Usual: toBytes((from + to) / 2 * mib), Peak: toBytes(max(from, to) * mib),
+			Start: t0.Add(start), Length: length, Low: toBytes(min(from, to) * mib), Usual: toBytes((from + to) / 2 * mib),
+			Peak: toBytes(max(from, to) * mib),
 		})
 	}
 	return past
@@ -411,7 +437,9 @@ func TestASmallWobbleIsNoBurst(t *testing.T) {
 }
 
 func TestTooLittleIsUnknownAndSaysSo(t *testing.T) {
-	for _, in := range []ShapeInput{{}, {Instances: []Instance{{}}}, {Instances: []Instance{sampled("web-1", 3*time.Minute, time.Minute, leaks(100, 0))}}} {
+	for _, in := range []ShapeInput{
+		{}, {Instances: []Instance{{}}}, {Instances: []Instance{sampled("web-1", 3*time.Minute, time.Minute, leaks(100, 0))}},
+	} {
 		if got := Classify(in); got.Kind != Unknown || got.Confidence != memory.Low || got.Summary == "" {
 			t.Errorf("got %+v", got)
 		}
@@ -419,14 +447,17 @@ func TestTooLittleIsUnknownAndSaysSo(t *testing.T) {
 }
 
 func TestTooLittleCountsSamplesOnce(t *testing.T) {
-	in := ShapeInput{Instances: []Instance{sampled("web-1", 5*time.Minute, time.Minute, leaks(100, 0))}, Past: spans(1, 6*time.Minute, leaks(100, 0))}
+	in := ShapeInput{
+		Instances: []Instance{sampled("web-1", 5*time.Minute, time.Minute, leaks(100, 0))},
+		Past:      spans(1, 6*time.Minute, leaks(100, 0)),
+	}
 	if got := Classify(in).Summary; got != "5 samples are too few to see a shape" {
 		t.Errorf("got %q", got)
 	}
 }
 
-// classifyBudget is what naming a shape may take, per moment that was measured: series of the points of all instances and of the past, cut and
-// compared in several ways. As many moments as a history holds took 0.8 ms and 190 KiB.
+// classifyBudget is what naming a shape may take, per moment that was measured: series of the points of all instances
+// and of the past, cut and compared in several ways. As many moments as a history holds took 0.8 ms and 190 KiB.
 var classifyBudget = budget.Budget{Bytes: 256 << 10, PerByte: 4 << 10, CPU: 100 * time.Millisecond}
 
 // FuzzClassify: whatever was measured, there is an answer within the budget, and no number in it is absurd.
@@ -434,34 +465,43 @@ func FuzzClassify(f *testing.F) {
 	f.Add([]byte{10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, uint16(60), int64(200))
 	f.Add([]byte{0, 255, 0, 255, 0, 255, 0, 255, 0, 255}, uint16(0), int64(0))
 	f.Fuzz(func(t *testing.T, values []byte, interval uint16, limit int64) {
-		values = values[:min(len(values), max(history.PointsKept, history.SpansKept))] // a history, which all of it comes from, holds no more
+		// a history, which all of it comes from, holds no more
+		values = values[:min(len(values), max(history.PointsKept, history.SpansKept))]
 		in := ShapeInput{Limit: memory.Bytes(limit), Cap: memory.Bytes(limit / 2)}
 		var one Instance
 		for i, v := range values {
 			at := t0.Add(time.Duration(i*int(interval)) * time.Second)
-			one.Points = append(one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit), Load: float64(v) - 100})
+			one.Points = append(
+				one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit), Load: float64(v) - 100},
+			)
 			in.Past = append(in.Past, Span{
-				Start: at, Length: time.Duration(interval) * time.Second, Low: memory.Bytes(v/2) << 20, Usual: memory.Bytes(v) << 20,
-				Peak: memory.Bytes(v) << 21, Another: v == 0,
+				Start: at, Length: time.Duration(interval) * time.Second, Low: memory.Bytes(v/2) << 20,
+				Usual: memory.Bytes(v) << 20,
+				Peak:  memory.Bytes(v) << 21, Another: v == 0,
 			})
 		}
 		in.Instances = []Instance{one, one}
 		var got Shape
 		budget.Check(t, classifyBudget, len(values), func() { got = Classify(in) })
-		if got.RatePerDay < 0 || got.TimeToLimit[0] < 0 || got.TimeToLimit[1] < got.TimeToLimit[0] || got.Trough < 0 || len(got.Steps) > stepsKept {
+		if got.RatePerDay < 0 || got.TimeToLimit[0] < 0 || got.TimeToLimit[1] < got.TimeToLimit[0] || got.Trough < 0 ||
+			len(got.Steps) > stepsKept {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
 func BenchmarkClassify(b *testing.B) {
-	in := ShapeInput{Instances: []Instance{sampled("web-1", 24*time.Hour, 15*time.Minute, plus(leaks(200, 10), teeth(0, 80, 0.7)))}, Limit: 1 << 30}
+	in := ShapeInput{
+		Instances: []Instance{sampled("web-1", 24*time.Hour, 15*time.Minute, plus(leaks(200, 10), teeth(0, 80, 0.7)))},
+		Limit:     1 << 30,
+	}
 	for b.Loop() {
 		Classify(in)
 	}
 }
 
-// TestAFastLeakIsToldBeforeItsKill: one pod, 10 MiB a minute, limit 512Mi, looked at every 15 s through memfit's own history.
+// TestAFastLeakIsToldBeforeItsKill: one pod, 10 MiB a minute, limit 512Mi, looked at every 15 s through memfit's own
+// history.
 func TestAFastLeakIsToldBeforeItsKill(t *testing.T) {
 	const limit = 512 * memory.MiB
 	h := history.New()

@@ -74,10 +74,12 @@ func TestWhatStalls(t *testing.T) {
 		want time.Duration // from the start of the container to the sample that makes it known
 	}{
 		"Node.js below 256Mi, as it was seen: 235Mi anonymous, 100 to 200 faults a second": {
-			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(235), mi(20), 150) }, 11 * time.Minute,
+			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(235), mi(20), 150) },
+			11 * time.Minute,
 		},
 		"on a busy disk, where each fault takes 60 ms": {
-			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(232), mi(22), 14) }, 11 * time.Minute,
+			func(l *life) { l.use(10*time.Minute, mi(180), mi(60), 0).use(5*time.Minute, mi(232), mi(22), 14) },
+			11 * time.Minute,
 		},
 		"from its first second: known when starting is no explanation any more": {
 			func(l *life) { l.use(10*time.Minute, mi(235), mi(20), 150) }, 3 * time.Minute,
@@ -89,7 +91,8 @@ func TestWhatStalls(t *testing.T) {
 			}, 13 * time.Minute,
 		},
 		"a process that always had some faults, and now has many more": {
-			func(l *life) { l.use(20*time.Minute, mi(150), mi(80), 20).use(5*time.Minute, mi(235), mi(20), 150) }, 21 * time.Minute,
+			func(l *life) { l.use(20*time.Minute, mi(150), mi(80), 20).use(5*time.Minute, mi(235), mi(20), 150) },
+			21 * time.Minute,
 		},
 		"pressure says it where faults are not counted": {
 			func(l *life) {
@@ -111,7 +114,8 @@ func TestWhatStalls(t *testing.T) {
 			if got := l.found[0].Known.Sub(lifeBegan); got != tc.want {
 				t.Errorf("known after %s, want %s", got, tc.want)
 			}
-			if s := l.found[0]; s.Limit != mi(256) || s.Known.Sub(s.Since) < time.Minute || s.Faults == 0 && s.PressurePercent == 0 {
+			if s := l.found[0]; s.Limit != mi(256) || s.Known.Sub(s.Since) < time.Minute || s.Faults == 0 &&
+				s.PressurePercent == 0 {
 				t.Errorf("found %+v", s)
 			}
 		})
@@ -149,7 +153,11 @@ func TestWhatDoesNotStall(t *testing.T) {
 			l.every = time.Hour
 			l.use(6*time.Hour, mi(235), mi(20), 150)
 		},
-		"a source that knows no faults": func(l *life) { l.sample.HasMajorFaults = false; l.use(time.Hour, mi(235), mi(20), 150) },
+		"a source that knows no faults": func(l *life) {
+			l.sample.HasMajorFaults = false
+			l.use(time.Hour, mi(235), mi(20),
+				150)
+		},
 		"a kernel without PSI says 0, one with it says little": func(l *life) {
 			for range 100 {
 				l.sample.Waited += 300 * time.Millisecond
@@ -219,7 +227,8 @@ func TestHowAStallEnds(t *testing.T) {
 				ledger.UpdateStalls([]memory.Stall{s}, live, l.sample.Time)
 			}
 			last, _ := l.watch.Stall()
-			if last.Ended.IsZero() == tc.ended || tc.wantStalls < 2 && (last.RaisedTo != tc.raised || last.NotRelieved != tc.inVain) {
+			if last.Ended.IsZero() == tc.ended || tc.wantStalls < 2 &&
+				(last.RaisedTo != tc.raised || last.NotRelieved != tc.inVain) {
 				t.Errorf("got %+v", last)
 			}
 			if got, want := ledger.StallTotal("app"), int64(max(tc.wantStalls, 1)); got != want {

@@ -17,7 +17,8 @@ import (
 func stallAt(pod string, minutes float64, limit memory.Bytes) memory.Stall {
 	return memory.Stall{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID(pod), Container: "app"},
-		Limit:     limit, Since: at(minutes), Known: at(minutes + 1), Anon: limit.Percent(92), Usage: limit.Percent(99), Faults: 150, PressurePercent: 12,
+		Limit:     limit, Since: at(minutes), Known: at(minutes + 1), Anon: limit.Percent(92), Usage: limit.Percent(99),
+		Faults: 150, PressurePercent: 12,
 	}
 }
 
@@ -38,14 +39,16 @@ func TestAStallIsCountedOnce(t *testing.T) {
 		want             int64
 		wantNew, wantEnd int
 	}{
-		"told again and again":           {[]memory.Stall{first, first, first}, 1, 1, 0},
-		"it ends":                        {[]memory.Stall{first, over(first, 5), over(first, 5)}, 1, 1, 1},
-		"it comes back within minutes":   {[]memory.Stall{first, over(first, 5), stallAt("a", 12, mi(256))}, 1, 1, 1},
-		"it comes back an hour later":    {[]memory.Stall{first, over(first, 5), stallAt("a", 65, mi(256))}, 2, 2, 1},
-		"memfit restarts in the middle":  {[]memory.Stall{first, stallAt("a", 4, mi(256))}, 1, 1, 0},
-		"two replicas":                   {[]memory.Stall{first, stallAt("b", 1, mi(256))}, 2, 2, 0},
-		"again at the limit it got":      {[]memory.Stall{first, raised, stallAt("a", 6, mi(512))}, 2, 2, 0},
-		"what is late changes nothing":   {[]memory.Stall{first, over(first, 5), stallAt("a", 65, mi(256)), over(first, 5)}, 2, 2, 1},
+		"told again and again":          {[]memory.Stall{first, first, first}, 1, 1, 0},
+		"it ends":                       {[]memory.Stall{first, over(first, 5), over(first, 5)}, 1, 1, 1},
+		"it comes back within minutes":  {[]memory.Stall{first, over(first, 5), stallAt("a", 12, mi(256))}, 1, 1, 1},
+		"it comes back an hour later":   {[]memory.Stall{first, over(first, 5), stallAt("a", 65, mi(256))}, 2, 2, 1},
+		"memfit restarts in the middle": {[]memory.Stall{first, stallAt("a", 4, mi(256))}, 1, 1, 0},
+		"two replicas":                  {[]memory.Stall{first, stallAt("b", 1, mi(256))}, 2, 2, 0},
+		"again at the limit it got":     {[]memory.Stall{first, raised, stallAt("a", 6, mi(512))}, 2, 2, 0},
+		"what is late changes nothing": {
+			[]memory.Stall{first, over(first, 5), stallAt("a", 65, mi(256)), over(first, 5)}, 2, 2, 1,
+		},
 		"a raise in vain is remembered":  {[]memory.Stall{first, raised, inVain, stallAt("a", 12, mi(256))}, 1, 1, 1},
 		"its pod goes":                   {[]memory.Stall{stallAt("gone", 0, mi(256))}, 1, 1, 1},
 		"it is over before it was filed": {[]memory.Stall{over(first, 5)}, 1, 1, 0},
@@ -59,12 +62,16 @@ func TestAStallIsCountedOnce(t *testing.T) {
 				l = reborn(t, l)
 			}
 			if l.StallTotal("app") != tc.want || began != tc.wantNew || ended != tc.wantEnd {
-				t.Errorf("counted %d, new %d, ended %d, want %d, %d, %d: %+v", l.StallTotal("app"), began, ended, tc.want, tc.wantNew, tc.wantEnd, l.Stalls("app"))
+				t.Errorf(
+					"counted %d, new %d, ended %d, want %d, %d, %d: %+v", l.StallTotal("app"), began, ended, tc.want, tc.wantNew,
+					tc.wantEnd, l.Stalls("app"),
+				)
 			}
 			if l.Total("app") != 0 || len(l.All()) != 0 || len(l.Containers()) != 0 {
 				t.Error("a stall is among the kills")
 			}
-			if kept := l.Stalls("app"); name == "a raise in vain is remembered" && (!kept[0].NotRelieved || kept[0].RaisedTo != mi(512)) {
+			if kept := l.Stalls("app"); name == "a raise in vain is remembered" &&
+				(!kept[0].NotRelieved || kept[0].RaisedTo != mi(512)) {
 				t.Errorf("%+v does not say that a raise was in vain", kept)
 			}
 		})

@@ -37,8 +37,8 @@ func excursions(c []cell, floor []float64) []excursion {
 	return out
 }
 
-// proven is how much of a floor can be believed where memory comes and goes: what it rose since it last came down is held only if that
-// is more than it ever came down by, or if it has not come down for much longer than it ever took.
+// proven is how much of a floor can be believed where memory comes and goes: what it rose since it last came down is
+// held only if that is more than it ever came down by, or if it has not come down for much longer than it ever took.
 func proven(f []float64, came []excursion) int {
 	if len(came) == 0 {
 		return len(f)
@@ -54,8 +54,8 @@ func proven(f []float64, came []excursion) int {
 	return max(last+1, 2)
 }
 
-// jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and that stick out
-// of what the floor rises all the time.
+// jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and
+// that stick out of what the floor rises all the time.
 func jumps(f []float64, gained, tooth float64) []jump {
 	width := max(1, (len(f)+14)/28) // of a step: 3 of the cells that a full window leaves for the floor
 	rises := make([]float64, 0, len(f))
@@ -82,8 +82,8 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	return out
 }
 
-// slowsDown is true when the floor rose nearly as much in the same time before: what fills ever more slowly rises steeply at first, but
-// there is no plateau to jump from.
+// slowsDown is true when the floor rose nearly as much in the same time before: what fills ever more slowly rises
+// steeply at first, but there is no plateau to jump from.
 func slowsDown(f []float64, j jump) bool {
 	from := max(j.at-1-(j.until-j.at), 0)
 	return f[j.at-1]-f[from] > 0.6*j.by
@@ -108,8 +108,8 @@ func without(y []float64, steps []jump) []float64 {
 	return out
 }
 
-// inSteps is true when the floor stands still but for its steps, or when most of the growth came in a few large ones and all of it,
-// or what is left of it without them, is over.
+// inSteps is true when the floor stands still but for its steps, or when most of the growth came in a few large ones
+// and all of it, or what is left of it without them, is over.
 func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false
@@ -121,6 +121,7 @@ func (g growth) inSteps() bool {
 		return true
 	}
 	largest := slices.MaxFunc(g.steps, func(a, b jump) int { return cmp.Compare(a.by, b.by) }).by
-	over := !g.all.endless() && g.stepped >= stepShareMost*g.gained() || !g.rest.endless() && g.stepped >= stepShareHalf*g.gained()
+	over := !g.all.endless() && g.stepped >= stepShareMost*g.gained() || !g.rest.endless() &&
+		g.stepped >= stepShareHalf*g.gained()
 	return over && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
 }

@@ -23,14 +23,16 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 	})
 }
 
-// Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample a minute at most,
-// and a step takes a hundred times as long. An instance that is close to its limit and uses more and more does not wait, nor does a stall
-// that begins or ends.
+// Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample
+// a minute at most, and a step takes a hundred times as long. An instance that is close to its limit and uses more and
+// more does not wait, nor does a stall that begins or ends.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(nil, events.Samples)
 	st.measure(events.Samples, now)
 	st.source = cmp.Or(events.Source, st.source)
-	pressing = pressing || slices.ContainsFunc(events.Samples, func(s memory.Sample) bool { return st.instances[s.Container].nearLimit() })
+	pressing = pressing || slices.ContainsFunc(
+		events.Samples, func(s memory.Sample) bool { return st.instances[s.Container].nearLimit() },
+	)
 	events.Samples = nil
 	return pressing
 }

@@ -25,7 +25,9 @@ func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
 		c.now = c.now.Add(time.Minute)
 		for _, r := range c.pods {
 			ref := memory.ContainerRef{Namespace: "shop", Pod: r.name, UID: r.uid, Container: "app"}
-			p.inbox.AddSamples(memory.Sample{Container: ref, Time: c.now, Started: r.started, RSS: 90 * memory.MiB, HasRSS: true})
+			p.inbox.AddSamples(
+				memory.Sample{Container: ref, Time: c.now, Started: r.started, RSS: 90 * memory.MiB, HasRSS: true},
+			)
 		}
 		for _, r := range c.pods {
 			p.inbox.Observations = append(p.inbox.Observations, signals.Observe(c.pod(r))...)
@@ -38,8 +40,8 @@ func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
 	return p.state, s, c.now
 }
 
-// BenchmarkStep is one step of a workload of 1000 replicas, and what of it the copy of the state takes: the price of having
-// nothing to undo.
+// BenchmarkStep is one step of a workload of 1000 replicas, and what of it the copy of the state takes: the price of
+// having nothing to undo.
 func BenchmarkStep(b *testing.B) {
 	st, s, now := thousand(b)
 	b.Run("step", func(b *testing.B) {

@@ -17,12 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// CheckpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own. 2: the ledger
-// is packed.
+// CheckpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own.
+// 2: the ledger is packed.
 const CheckpointVersion = 2
 
-// MaxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for ever, and other
-// stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits with all histories; see packHistories.
+// MaxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for
+// ever, and other stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits
+// with all histories; see packHistories.
 const MaxCheckpoint = 1 << 20
 
 // Pack is what the checkpoint should hold, without histories.
@@ -42,8 +43,9 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 // HasHistory says whether there are histories to store.
 func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 
-// PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their names. They come
-// last because they are the only part that can be had again: usage is measured anew. What was counted and what was begun cannot.
+// PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their
+// names. They come last because they are the only part that can be had again: usage is measured anew. What was counted
+// and what was begun cannot.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	room := MaxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
 		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
@@ -61,7 +63,8 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	return nil
 }
 
-// envelope is what metadata and the names of fields take: a name, a namespace and an owner of at most 253 bytes each, and managed fields.
+// envelope is what metadata and the names of fields take: a name, a namespace and an owner of at most 253 bytes each,
+// and managed fields.
 const envelope = 4 << 10
 
 // packed is what is to be remembered, encoded; empty when there is nothing.
@@ -79,12 +82,13 @@ func packed(what string, state json.Marshaler) ([]byte, error) {
 // MaxContainers is what the API allows in one checkpoint and one recommendation.
 const MaxContainers = 32
 
-// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said in lost:
-// usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would help nobody. A ledger
-// that cannot be read is an error, because kills cannot be counted again.
+// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said
+// in lost: usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would
+// help nobody. A ledger that cannot be read is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > CheckpointVersion {
-		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it is left alone; upgrade memfit, or delete it to start afresh",
+		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it "+
+			"is left alone; upgrade memfit, or delete it to start afresh",
 			c.Namespace, c.Name, c.Status.Version, CheckpointVersion)
 	}
 	var ledger signals.Ledger
@@ -97,7 +101,12 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	for _, packed := range c.Status.Containers {
 		h := history.New()
 		if err := h.UnmarshalBinary(packed.History); err != nil {
-			lost = append(lost, fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err))
+			lost = append(
+				lost,
+				fmt.Errorf(
+					"decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err,
+				),
+			)
 			h = history.New()
 		}
 		containers[packed.Name] = h

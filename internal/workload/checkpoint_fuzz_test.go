@@ -15,11 +15,12 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// checkpointBudget is what reading a whole checkpoint may take, and writing what it became. A history takes a few KiB in memory.
+// checkpointBudget is what reading a whole checkpoint may take, and writing what it became. A history takes a few KiB
+// in memory.
 var checkpointBudget = budget.Budget{Bytes: 1 << 20, PerByte: 256, CPU: time.Second}
 
-// FuzzCheckpoint: whatever a checkpoint holds, it is refused or becomes something that fits into one again, is the same when that is read, and
-// to which the next kill can be added, once.
+// FuzzCheckpoint: whatever a checkpoint holds, it is refused or becomes something that fits into one again, is the same
+// when that is read, and to which the next kill can be added, once.
 func FuzzCheckpoint(f *testing.F) {
 	m := full("shop", 3, 2)
 	status, err := m.Pack()
@@ -29,15 +30,20 @@ func FuzzCheckpoint(f *testing.F) {
 	if err := m.PackHistories(&status); err != nil {
 		f.Fatal(err)
 	}
-	sizing := []byte(`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"Budget","why":"x"}]}`)
+	sizing := []byte(
+		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"Budget","why":"x"}]}`,
+	)
 	drift := []byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
-	checkCheckpoint(f, CheckpointVersion, status.Ledger, drift, sizing, status.Containers[0].History, "app") // what is made once per process
+	// what is made once per process
+	checkCheckpoint(f, CheckpointVersion, status.Ledger, drift, sizing, status.Containers[0].History, "app")
 	f.Add(int32(CheckpointVersion), status.Ledger, drift, sizing, status.Containers[0].History, "app")
 	f.Add(int32(1), []byte(`{"v":1}`), []byte("null"), []byte("null"), []byte{}, "")
 	f.Add(int32(CheckpointVersion+1), []byte{}, []byte{}, []byte{}, []byte{}, "x")
 	f.Fuzz(func(t *testing.T, version int32, ledger, drift, sizing, history []byte, container string) {
 		size := len(ledger) + len(drift) + len(sizing) + len(history) + len(container)
-		budget.Check(t, checkpointBudget, size, func() { checkCheckpoint(t, version, ledger, drift, sizing, history, container) })
+		budget.Check(
+			t, checkpointBudget, size, func() { checkCheckpoint(t, version, ledger, drift, sizing, history, container) },
+		)
 	})
 }
 
@@ -64,7 +70,9 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 	}
 	now := began.Add(24 * time.Hour)
 	pod := []signals.Observation{killedBy(now)}
-	if first, second := m.ledger.Update(pod, m.peak, now), m.ledger.Update(pod, m.peak, now.Add(time.Minute)); len(first) > 1 || len(second) > 0 {
+	if first, second := m.ledger.Update(pod, m.peak, now), m.ledger.Update(
+		pod, m.peak, now.Add(time.Minute),
+	); len(first) > 1 || len(second) > 0 {
 		t.Errorf("one kill was counted %d and %d times", len(first), len(second))
 	}
 }
@@ -72,8 +80,10 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 // killedBy is a pod that was born after every checkpoint here and has been killed once.
 func killedBy(now time.Time) signals.Observation {
 	return signals.Observation{
-		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-new", UID: "uid-of-a-new-pod", Container: "app"}, Class: signals.App,
-		PodCreated: now.Add(-time.Hour), Restarts: 1, ContainerID: "containerd://new-1", Running: now, Limit: 256 * memory.MiB,
+		Container:  memory.ContainerRef{Namespace: "shop", Pod: "web-new", UID: "uid-of-a-new-pod", Container: "app"},
+		Class:      signals.App,
+		PodCreated: now.Add(-time.Hour), Restarts: 1, ContainerID: "containerd://new-1", Running: now,
+		Limit: 256 * memory.MiB,
 		Ended: []signals.Termination{{ContainerID: "containerd://new-0", Reason: "OOMKilled", ExitCode: 137, Finished: now}},
 	}
 }
@@ -95,9 +105,11 @@ func packedWhole(t testing.TB, st *State) v1alpha1.MemoryCheckpointStatus {
 }
 
 func sameCheckpoint(a, b *v1alpha1.MemoryCheckpointStatus) bool {
-	same := bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) && len(a.Containers) == len(b.Containers)
+	same := bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
+		len(a.Containers) == len(b.Containers)
 	for i := range a.Containers {
-		same = same && a.Containers[i].Name == b.Containers[i].Name && bytes.Equal(a.Containers[i].History, b.Containers[i].History)
+		same = same && a.Containers[i].Name == b.Containers[i].Name &&
+			bytes.Equal(a.Containers[i].History, b.Containers[i].History)
 	}
 	return same
 }

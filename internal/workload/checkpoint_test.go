@@ -28,20 +28,24 @@ func killedPods(namespace string, pods, containers int) []signals.Observation {
 		pod := i / containers
 		obs = append(obs, signals.Observation{
 			Container: memory.ContainerRef{
-				Namespace: namespace, Pod: fmt.Sprintf("web-%05d", pod), UID: types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", pod)),
+				Namespace: namespace, Pod: fmt.Sprintf("web-%05d", pod),
+				UID:       types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", pod)),
 				Container: fmt.Sprintf("app-%02d", i%containers),
 			},
-			Class: signals.App, PodCreated: began, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i), Running: began.Add(time.Minute),
-			Limit: 256 * memory.MiB,
+			Class: signals.App, PodCreated: began, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i),
+			Running: began.Add(time.Minute),
+			Limit:   256 * memory.MiB,
 			Ended: []signals.Termination{{
-				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137, Finished: began.Add(time.Minute),
+				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137,
+				Finished: began.Add(time.Minute),
 			}},
 		})
 	}
 	return obs
 }
 
-// full is what memfit remembers of a workload with that many killed pods, and with histories of as many containers as are kept.
+// full is what memfit remembers of a workload with that many killed pods, and with histories of as many containers as
+// are kept.
 func full(namespace string, pods, containers int) *State {
 	m := NewState()
 	m.ledger.Update(nil, m.peak, began.Add(-time.Minute))
@@ -50,13 +54,19 @@ func full(namespace string, pods, containers int) *State {
 		ref := memory.ContainerRef{Namespace: namespace, Pod: "web-00000", UID: "u", Container: fmt.Sprintf("app-%02d", c)}
 		for minute := range 3 * 24 * 60 {
 			at := began.Add(time.Duration(minute) * time.Minute)
-			m.measure([]memory.Sample{{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true}}, at)
+			m.measure(
+				[]memory.Sample{
+					{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true},
+				},
+				at,
+			)
 		}
 	}
 	return m
 }
 
-// TestACheckpointOfVeryManyKilledPodsFits: every history has room beside a ledger that is full, and what was read counts nothing again.
+// TestACheckpointOfVeryManyKilledPodsFits: every history has room beside a ledger that is full, and what was read
+// counts nothing again.
 func TestACheckpointOfVeryManyKilledPodsFits(t *testing.T) {
 	for _, tc := range []struct{ pods, containers int }{{10_000, 1}, {1000, 20}, {40_000, 1}} {
 		written := packedWhole(t, full("shop", tc.pods, tc.containers))

@@ -33,11 +33,17 @@ func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now tim
 func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
 	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
+		return conditions.New(
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`,
+		)
 	case len(v.recommended) == 0:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
+		return conditions.New(
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary,
+		)
 	default:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, v.status.Summary)
+		return conditions.New(
+			v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, v.status.Summary,
+		)
 	}
 }
 
@@ -59,14 +65,21 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	full := ledgerFull(&st.ledger)
 	if recent == 0 && full == "" {
-		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
+		return conditions.New(
+			v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill,
+			"No OOM kill in the last "+format.Duration(window),
+		)
 	}
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
 	if recent > 0 {
-		message += fmt.Sprintf("; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), killSentence(&last))
+		message += fmt.Sprintf(
+			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), killSentence(&last),
+		)
 	}
 	if full != "" {
-		return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message)
+		return conditions.New(
+			v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message,
+		)
 	}
 	return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, message)
 }
@@ -77,7 +90,8 @@ func ledgerFull(l *signals.Ledger) string {
 	if pods == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload are gone, and nothing is counted twice. "+
+	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload "+
+		"are gone, and nothing is counted twice. "+
 		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", format.Count(int32(min(pods, math.MaxInt32)), "pod")) //nolint:gosec // bounded
 }
 
@@ -96,19 +110,33 @@ func driftCondition(v *result) metav1.Condition {
 			}
 		}
 		if leak := v.leaks[name]; leak.Instances > 0 {
-			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(v))
+			return conditions.New(
+				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
+				"Container "+name+": leak: "+leak.String()+aboutRestart(v),
+			)
 		}
 		if Drifts(s) {
-			return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(s.Kind), "Container "+name+": "+s.Summary+aboutRestart(v))
+			return conditions.New(
+				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(s.Kind),
+				"Container "+name+": "+s.Summary+aboutRestart(v),
+			)
 		}
 	}
 	switch {
 	case outlier != "":
-		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(v))
+		return conditions.New(
+			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(v),
+		)
 	case !known:
-		return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, "Too little was measured to say what memory does over time")
+		return conditions.New(
+			v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence,
+			"Too little was measured to say what memory does over time",
+		)
 	}
-	return conditions.New(v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy, "Memory neither climbs nor stays high after load")
+	return conditions.New(
+		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy,
+		"Memory neither climbs nor stays high after load",
+	)
 }
 
 // driftReason is the reason of a shape of which [Drifts] is true.
@@ -132,9 +160,14 @@ func aboutRestart(v *result) string {
 
 func stepCondition(cov coverage) metav1.Condition {
 	if cov.outOfStep != "" {
-		return conditions.New(v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep)
+		return conditions.New(
+			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep,
+		)
 	}
-	return conditions.New(v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionTrue, v1alpha1.ReasonSettingsMatch, "No running container has settings that were derived from another limit than its own")
+	return conditions.New(
+		v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionTrue, v1alpha1.ReasonSettingsMatch,
+		"No running container has settings that were derived from another limit than its own",
+	)
 }
 
 // appliedCondition says whether running pods have what is recommended, and if not, why.
@@ -151,7 +184,10 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case len(v.recommended) == 0:
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
 	case with+without > 0 && without == 0 && !resizes(mode):
-		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
+		return conditions.New(
+			v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
+			"Every running pod has the recommended size",
+		)
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
 		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
@@ -161,9 +197,17 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case resizes(mode):
 		return refuse(v.apply.Reason, v.apply.Message)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
-		return refuse(v1alpha1.ReasonModeRecommend, "The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size, or InPlace for running ones, too")
+		return refuse(
+			v1alpha1.ReasonModeRecommend,
+			"The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size, or InPlace for "+
+				"running ones, too",
+		)
 	default:
-		return refuse(v1alpha1.ReasonWaitingForNewPods, format.OfPods(with, with+without)+" have the recommended size; new pods get it, running ones keep theirs until they are replaced")
+		return refuse(
+			v1alpha1.ReasonWaitingForNewPods,
+			format.OfPods(with, with+without)+
+				" have the recommended size; new pods get it, running ones keep theirs until they are replaced",
+		)
 	}
 }
 
@@ -187,7 +231,8 @@ func conflictMessage(f *neighbours.Facts) string {
 
 // InConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.
 func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil && c.Reason == v1alpha1.ReasonConflict {
+	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil &&
+		c.Reason == v1alpha1.ReasonConflict {
 		return c.Message
 	}
 	return ""

@@ -37,8 +37,9 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) appl
 	}
 }
 
-// shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so that a leak that
-// kills within minutes is over before it shows there. Instances close to their limit are therefore examined by themselves.
+// shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so
+// that a leak that kills within minutes is over before it shows there. Instances close to their limit are therefore
+// examined by themselves.
 func (q *containerInput) shape() signals.Shape {
 	in := signals.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
@@ -58,10 +59,12 @@ func (q *containerInput) shape() signals.Shape {
 	return s
 }
 
-// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always examined.
+// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always
+// examined.
 func (q *containerInput) findShape() shapeCache {
 	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
-	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills && b.replicas == j.replicas {
+	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
+		b.replicas == j.replicas {
 		return b
 	}
 	j.shape = q.shape()
@@ -87,8 +90,8 @@ func (c *managedContainer) sizePolicy() recommend.Policy {
 	return p
 }
 
-// Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers that the
-// profile names.
+// Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers
+// that the profile names.
 func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
 	add := func(c *corev1.Container, statuses []corev1.ContainerStatus, init bool) {
@@ -172,7 +175,10 @@ func (q *containerInput) result() containerResult {
 		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
 	}
 	known := q.plan.Advisories(name)
-	advice := slices.DeleteFunc(append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...), func(text string) bool { return slices.Contains(known, text) })
+	advice := slices.DeleteFunc(
+		append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...),
+		func(text string) bool { return slices.Contains(known, text) },
+	)
 	follows, _ := q.plan.CapFollows(name)
 	for _, kind := range kinds(q.kills) {
 		if kind == memory.OOMHeapAbort && follows {
@@ -197,8 +203,11 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	follows, frozen := q.plan.CapFollows(q.container.Name)
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
-		Traits: recommend.Traits{Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, CapFollowsLimit: follows, CapFrozen: frozen},
-		InUse:  q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
+		Traits: recommend.Traits{
+			Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead,
+			CapFollowsLimit: follows, CapFrozen: frozen,
+		},
+		InUse: q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

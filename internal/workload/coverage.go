@@ -39,7 +39,8 @@ func cover(s *Snapshot, live map[string]inject.Live) coverage {
 		case inject.Stale:
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
-			// A pod's generation moves when its spec does, and after creation only a resize moves memory: its environment did not.
+			// A pod's generation moves when its spec does, and after creation only a resize moves memory: its environment did
+			// not.
 			if pod.Generation > 1 {
 				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
 			}
@@ -56,11 +57,13 @@ func cover(s *Snapshot, live map[string]inject.Live) coverage {
 	return c
 }
 
-// alike: memfit would plan the same for both. Replicas in the cache share their template (see informers.Transform), so it is enough to see where it
-// lies; those that do not are only compared one by one.
+// alike: memfit would plan the same for both. Replicas in the cache share their template (see informers.Transform), so
+// it is enough to see where it lies; those that do not are only compared one by one.
 func alike(a, b *corev1.Pod) bool {
-	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) && shareList(a.Spec.Volumes, b.Spec.Volumes) &&
-		a.Spec.Resources == nil && b.Spec.Resources == nil && a.Spec.OS == nil && b.Spec.OS == nil && a.Spec.RestartPolicy == b.Spec.RestartPolicy &&
+	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		shareList(a.Spec.Volumes, b.Spec.Volumes) &&
+		a.Spec.Resources == nil && b.Spec.Resources == nil && a.Spec.OS == nil && b.Spec.OS == nil &&
+		a.Spec.RestartPolicy == b.Spec.RestartPolicy &&
 		maps.Equal(a.Annotations, b.Annotations)
 }
 

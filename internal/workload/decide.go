@@ -71,8 +71,9 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
-		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{}, shapeCaches: map[string]shapeCache{},
-		replicas: map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
+		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{},
+		shapeCaches: map[string]shapeCache{},
+		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
 	}
 	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing), now)
 	d.rollout.State, d.v.findings = apply.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
@@ -90,7 +91,9 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
 	}
-	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: liveOf(d.v.alive, d.st.standing), Created: true})
+	plan := inject.MakePlan(
+		inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: liveOf(d.v.alive, d.st.standing), Created: true},
+	)
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan)
@@ -102,8 +105,10 @@ func (d *decider) containers() {
 func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
-		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now), replicas: st.replicas(c.Name, pods),
-		urgent: st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name], now: d.now,
+		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now),
+		replicas: st.replicas(c.Name, pods),
+		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
+		now:   d.now,
 		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
 	}
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
@@ -144,8 +149,8 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	v.requeueAfter = min(v.requeueAfter, r.requeueAfter)
 }
 
-// disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and internal/apply decides, within
-// one budget for that and for sizes.
+// disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and
+// internal/apply decides, within one budget for that and for sizes.
 func (d *decider) disturb() {
 	v := &d.v
 	v.restart = restartOf(d.s, d.st, v.shapes, d.now)
@@ -191,7 +196,8 @@ func (v *result) summaries() map[string]string {
 	return all
 }
 
-// aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of 60)".
+// aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median
+// of 60)".
 func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
 	var all []memory.Bytes
@@ -212,7 +218,8 @@ func (v *result) aboveReplicas(container, pod string) string {
 func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {
-			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) + ". It is this pod, not the size: look at what it does before you raise the limit"
+			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) +
+				". It is this pod, not the size: look at what it does before you raise the limit"
 		}
 	}
 	return "Its memory is far above that of its replicas"

@@ -28,7 +28,10 @@ type Event struct {
 func news(s *Snapshot, v *result, kills []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
-		all = append(all, oomKilledPod(s.Owner, &kills[i]), oomKilledWorkload(s.Owner, &kills[i], summaries[kills[i].Container.Container]))
+		all = append(
+			all, oomKilledPod(s.Owner, &kills[i]),
+			oomKilledWorkload(s.Owner, &kills[i], summaries[kills[i].Container.Container]),
+		)
 	}
 	all = append(all, stallEvents(s.Owner, stalls, summaries)...)
 	for _, f := range v.findings {
@@ -46,7 +49,15 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now told) {
 	}
 	now.outOfDate = v.coverage.Missed + v.coverage.Stale
 	if now.outOfDate > 0 && st.told.outOfDate == 0 {
-		all = append(all, injectionOutOfDate(s.Owner, format.OfPods(now.outOfDate, v.coverage.Governed)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate))
+		all = append(
+			all,
+			injectionOutOfDate(
+				s.Owner,
+				format.OfPods(
+					now.outOfDate, v.coverage.Governed,
+				)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate,
+			),
+		)
 	}
 	full := ledgerFull(&st.ledger)
 	if now.ledgerFull = full != ""; now.ledgerFull && !st.told.ledgerFull {
@@ -61,16 +72,22 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now told) {
 
 // WorkloadObject refers to the workload. With its UID the event shows in kubectl describe.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID}
+	return &corev1.ObjectReference{
+		APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID,
+	}
 }
 
 func podObject(c memory.ContainerRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID}
 }
 
-// oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory (k/k#69676).
+// oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory
+// (k/k#69676).
 func oomKilledPod(o memory.Workload, k *memory.OOMKill) Event {
-	return Event{Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: killSentence(k)}
+	return Event{
+		Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: killReason(k),
+		Action: "Observed", Note: killSentence(k),
+	}
 }
 
 // killReason: where no kernel killed, the event does not say so.
@@ -86,30 +103,41 @@ func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) Eve
 	if summary != "" {
 		note += ". " + summary
 	}
-	return Event{Regarding: WorkloadObject(o), Related: podObject(k.Container), Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: note}
+	return Event{
+		Regarding: WorkloadObject(o), Related: podObject(k.Container), Kind: corev1.EventTypeWarning, Reason: killReason(k),
+		Action: "Observed", Note: note,
+	}
 }
 
 func recommendationChanged(o memory.Workload, container, summary string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRecommendationChanged, Action: "Recommended",
-		Note: fmt.Sprintf("Container %s: %s", container, summary),
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRecommendationChanged,
+		Action: "Recommended",
+		Note:   fmt.Sprintf("Container %s: %s", container, summary),
 	}
 }
 
 func injectionOutOfDate(o memory.Workload, message string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventInjectionOutOfDate, Action: "Compared",
-		Note: message + ". New pods get it: " + restartHint(o.Ref),
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventInjectionOutOfDate,
+		Action: "Compared",
+		Note:   message + ". New pods get it: " + restartHint(o.Ref),
 	}
 }
 
 func driftDetected(o memory.Workload, message string) Event {
-	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventDriftDetected, Action: "Observed", Note: message}
+	return Event{
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventDriftDetected, Action: "Observed",
+		Note: message,
+	}
 }
 
 // outlierReplica is told on the pod; the workload's story is the condition's.
 func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
-	return Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonOutlierReplica, Action: "Compared", Note: sentence}
+	return Event{
+		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning,
+		Reason: v1alpha1.ReasonOutlierReplica, Action: "Compared", Note: sentence,
+	}
 }
 
 // podReference names a pod from the cache, which has no kind.
@@ -120,7 +148,8 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 // RestartedPod is told on a pod that was evicted for its memory.
 func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
+		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
+		Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
 		Note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
@@ -128,17 +157,22 @@ func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
 // RestartedWorkload is told on the workload of such a pod.
 func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal,
+		Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
 		Note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
 	}
 }
 
 // ChangedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
-	e := Event{Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventResizing, Action: "Resized", Note: "Resizing in place: " + a.Why}
+	e := Event{
+		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
+		Reason: v1alpha1.EventResizing, Action: "Resized", Note: "Resizing in place: " + a.Why,
+	}
 	switch {
 	case a.Evict:
-		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets another size, which this pod cannot get in place: "+a.Why
+		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets "+
+			"another size, which this pod cannot get in place: "+a.Why
 	case a.Undo:
 		e.Note = "Rolling back a resize that did not come about: " + a.Why
 	}
@@ -148,7 +182,8 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
 // RefusedPod is told on the workload when the API server does not allow a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) Event {
 	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventResizeRefused, Action: "Resized",
+		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning,
+		Reason: v1alpha1.EventResizeRefused, Action: "Resized",
 		Note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
 	}
 }
@@ -167,14 +202,19 @@ func foundOnPod(o memory.Workload, f apply.Finding) Event {
 		kind = corev1.EventTypeNormal
 	}
 	return Event{
-		Regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID},
-		Related:   WorkloadObject(o), Kind: kind, Reason: string(f.Kind), Action: "Observed", Note: f.Message,
+		Regarding: &corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID,
+		},
+		Related: WorkloadObject(o), Kind: kind, Reason: string(f.Kind), Action: "Observed", Note: f.Message,
 	}
 }
 
 // ProfileProblem is told on a workload that asks for a profile it cannot have.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
-	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided", Note: why}
+	return Event{
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided",
+		Note: why,
+	}
 }
 
 // conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
@@ -183,17 +223,25 @@ func conflictAppeared(s *Snapshot, message string) Event {
 	if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
 		kind = corev1.EventTypeNormal
 	}
-	return Event{Regarding: WorkloadObject(s.Owner), Kind: kind, Reason: v1alpha1.ReasonConflict, Action: "Compared", Note: message}
+	return Event{
+		Regarding: WorkloadObject(s.Owner), Kind: kind, Reason: v1alpha1.ReasonConflict, Action: "Compared", Note: message,
+	}
 }
 
 func ledgerIsFull(o memory.Workload, message string) Event {
-	return Event{Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonLedgerFull, Action: "Counted", Note: message}
+	return Event{
+		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonLedgerFull, Action: "Counted",
+		Note: message,
+	}
 }
 
 // restartHint is how the workload's pods are replaced, where something does.
 func restartHint(w memory.WorkloadRef) string {
 	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {
-		return fmt.Sprintf("restart the workload when it suits you (kubectl -n %s rollout restart %s)", w.Namespace, workloadkind.Typed(w.Kind, w.Name))
+		return fmt.Sprintf(
+			"restart the workload when it suits you (kubectl -n %s rollout restart %s)", w.Namespace,
+			workloadkind.Typed(w.Kind, w.Name),
+		)
 	}
 	switch k := kindOf(w); {
 	case k.Completes:
@@ -207,7 +255,8 @@ func restartHint(w memory.WorkloadRef) string {
 
 func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }
 
-// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up 4m10s): OOMKilled, exit 137, restart 4".
+// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up
+// 4m10s): OOMKilled, exit 137, restart 4".
 func killSentence(k *memory.OOMKill) string {
 	s := "Container " + k.Container.Container + " " + killVerb(k)
 	var facts []string

@@ -27,16 +27,19 @@ type instance struct {
 	alive time.Time
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
-	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown: it was read.
+	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown:
+	// it was read.
 	lows     history.Lows
 	heapCap  memory.Bytes
 	capKnown bool
-	// stalls looks for times in which it stood still at its limit. stallsKnown: what the ledger knows of one that goes on was taken over.
+	// stalls looks for times in which it stood still at its limit. stallsKnown: what the ledger knows of one that goes on
+	// was taken over.
 	stalls      signals.StallWatch
 	stallsKnown bool
 }
 
-// settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances that ended.
+// settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances
+// that ended.
 func (st *State) settle(observations []signals.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
@@ -75,7 +78,8 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.seen = now
 		if s.Started.After(in.started) {
-			in.started, in.peak, in.recent, in.lows = s.Started, 0, readings{}, history.Lows{} // a new process; its predecessor's end arrives through the pod
+			// a new process; its predecessor's end arrives through the pod
+			in.started, in.peak, in.recent, in.lows = s.Started, 0, readings{}, history.Lows{}
 		}
 		in.peak = max(in.peak, s.RSS)
 		in.recent.add(s)
@@ -93,5 +97,6 @@ func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// instanceKept is how long a container that is not seen any more is remembered, so that a late event still finds its peak.
+// instanceKept is how long a container that is not seen any more is remembered, so that a late event still finds its
+// peak.
 const instanceKept = time.Hour

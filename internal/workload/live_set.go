@@ -39,9 +39,10 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 	}
 }
 
-// alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap count for the live
-// set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has not collected yet, says nothing more.
-// What stands therefore stays when all replicas have a cap: nothing is seen then that speaks against it.
+// alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap
+// count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has
+// not collected yet, says nothing more. What stands therefore stays when all replicas have a cap: nothing is seen then
+// that speaks against it.
 func (st *State) alive(now time.Time) map[string]alive {
 	all := make(map[string]alive, len(st.liveSets))
 	for name, set := range st.liveSets {

@@ -32,9 +32,9 @@ const (
 	outcomeNotAttempted
 )
 
-// Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed otherwise is tried
-// again by the next step, because the state says that it is to be done; but for an eviction for memory that climbs: of that nobody
-// knows whether it happened, and it counts as done.
+// Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed
+// otherwise is tried again by the next step, because the state says that it is to be done; but for an eviction for
+// memory that climbs: of that nobody knows whether it happened, and it counts as done.
 func (st *State) Note(a apply.Action, o Outcome, now time.Time) {
 	if a.Restart && o.Kind != outcomeUnknown {
 		st.restarts.Undo(a.UID)
@@ -65,7 +65,8 @@ func (st *State) refuse(a apply.Action, reason, why string, until, now time.Time
 	st.restartRefused = refusal{until, why}
 }
 
-// NotDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind their backs.
+// NotDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind
+// their backs.
 func (st *State) NotDone(actions []apply.Action) {
 	for _, a := range actions {
 		st.Note(a, Outcome{Kind: outcomeNotAttempted}, time.Time{})

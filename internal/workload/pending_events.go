@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest observation
-	// carries the sum, and only the details of kills in between are lost.
+	// MaxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest
+	// observation carries the sum, and only the details of kills in between are lost.
 	MaxObservations = 8
 	// MaxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
@@ -76,7 +76,8 @@ func (e *PendingEvents) Clone() PendingEvents {
 	return c
 }
 
-// AddObservation appends o unless it repeats the last observation of its container, and keeps at most maxObservations of each.
+// AddObservation appends o unless it repeats the last observation of its container, and keeps at most maxObservations
+// of each.
 func (e *PendingEvents) AddObservation(o *signals.Observation) {
 	count, first, last := 0, -1, -1
 	for i := range e.Observations {

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are always 16 to
-	// 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 300 bytes per running container.
+	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are
+	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 300
+	// bytes per running container.
 	readingsKept = 32
 	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
 	widestSpacing = 4 * time.Minute
@@ -84,8 +85,8 @@ func (r *readings) most() memory.Bytes {
 	return most
 }
 
-// low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that has only just
-// started is no measure for anything.
+// low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that
+// has only just started is no measure for anything.
 func (r *readings) low() memory.Bytes {
 	if r.seen < latestKept {
 		return 0
@@ -93,7 +94,8 @@ func (r *readings) low() memory.Bytes {
 	return slices.Min(r.latest[:])
 }
 
-// rises is a cheap first look, which most instances fail: from quarter to quarter it uses more, and a quarter more in all.
+// rises is a cheap first look, which most instances fail: from quarter to quarter it uses more, and a quarter more in
+// all.
 func (r *readings) rises() bool {
 	last := int(r.n) - 1
 	if last < 4 {
@@ -111,7 +113,10 @@ func (r *readings) rises() bool {
 func (r *readings) instance(c memory.ContainerRef, started time.Time) signals.Instance {
 	in := signals.Instance{Container: c, Started: started}
 	for i := range int(r.n) {
-		in.Points = append(in.Points, signals.Point{Time: time.Unix(int64(r.at[i]), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1})
+		in.Points = append(
+			in.Points,
+			signals.Point{Time: time.Unix(int64(r.at[i]), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
+		)
 	}
 	return in
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles say drift.action: Restart or
-// sizing.mode: InPlaceOrEvict.
+// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles
+// say drift.action: Restart or sizing.mode: InPlaceOrEvict.
 
 // Defaults of drift.action: Restart, as the API has them.
 const (

@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles say sizing.mode: InPlace
-// or InPlaceOrEvict.
+// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles
+// say sizing.mode: InPlace or InPlaceOrEvict.
 
 // resizes: the profile lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
@@ -29,7 +29,10 @@ func resizes(mode v1alpha1.SizingMode) bool {
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace, Desired: map[string]apply.Desired{}}
+	in := apply.Input{
+		Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Desired: map[string]apply.Desired{},
+	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
@@ -68,15 +71,18 @@ func applyPolicy(s *Snapshot) apply.Policy {
 // runningPod is a pod as its status shows it.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
 	p := apply.Pod{
-		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil,
-		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod),
+		Leaving: pod.DeletionTimestamp != nil,
+		QoS:     string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 	}
 	if writer := ResizedBy(pod); writer != "" {
 		p.Writer = quote.Name(writer)
 	}
 	for _, c := range Managed(s.Profile, pod) {
 		spec, status := containerOf(pod, c.Name)
-		running := apply.Container{Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec)}
+		running := apply.Container{
+			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec),
+		}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
@@ -94,12 +100,14 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 	return p
 }
 
-// briefLife: the kubelet lists what its containers do every second and then acts, so that no resize meets one that lives for less than
-// two; statuses know whole seconds, which takes one more.
+// briefLife: the kubelet lists what its containers do every second and then acts, so that no resize meets one that
+// lives for less than two; statuses know whole seconds, which takes one more.
 const briefLife = 3 * time.Second
 
 // lifeOf fills in what the status says of the instance that runs, or ran last.
-func lifeOf(c *apply.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time) {
+func lifeOf(
+	c *apply.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
+) {
 	c.Restarts = status.RestartCount
 	last := status.LastTerminationState.Terminated
 	if t := status.State.Terminated; t != nil {
@@ -164,7 +172,8 @@ func resizeOf(pod *corev1.Pod) apply.Resize {
 // FieldManager is memfit's name in the managed fields of the pods it resizes.
 const FieldManager = "memfit"
 
-// ResizedBy is who resized a pod last, if it was not memfit. The cache keeps only that of the managed fields (see slimPod).
+// ResizedBy is who resized a pod last, if it was not memfit. The cache keeps only that of the managed fields (see
+// slimPod).
 func ResizedBy(pod *corev1.Pod) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {

@@ -18,17 +18,19 @@ import (
 )
 
 const (
-	// urgentPercent of its limit is where the readings of an instance are examined one by one: below, the history is early enough.
+	// urgentPercent of its limit is where the readings of an instance are examined one by one: below, the history is early
+	// enough.
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too.
 	urgentSpan = 5 * time.Minute
-	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last ten minutes: what
-	// has grown steadily since the start, and is there at this rate before as much time has passed again, is killed in the next minutes.
+	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last
+	// ten minutes: what has grown steadily since the start, and is there at this rate before as much time has passed
+	// again, is killed in the next minutes.
 	nearLimitPercent = 85
 )
 
-// replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page cache differs
-// for reasons of its own.
+// replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page
+// cache differs for reasons of its own.
 func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
 	var all []signals.Replica
 	for _, pod := range pods {
@@ -41,7 +43,8 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replic
 	return all
 }
 
-// use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0: nobody has read.
+// use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0:
+// nobody has read.
 func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
@@ -52,7 +55,8 @@ func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, s
 	return most, seen
 }
 
-// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count; 0: not known.
+// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count;
+// 0: not known.
 func (st *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 	var most memory.Bytes
 	for _, pod := range pods {
@@ -70,7 +74,8 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 		in, found := st.instances[ref]
-		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) || !in.recent.rises() {
+		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
+			!in.recent.rises() {
 			continue
 		}
 		i := in.recent.instance(ref, in.started)
@@ -110,11 +115,14 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 	return c.Reason
 }
 
-// shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at every step.
+// shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at
+// every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 	now.drifting, now.outliers = driftingIn(&v.status), outliersIn(&v.status)
 	if now.drifting != "" && now.drifting != st.told.drifting {
-		all = append(all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message))
+		all = append(
+			all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message),
+		)
 	}
 	for _, name := range now.outliers {
 		if slices.Contains(st.told.outliers, name) {
@@ -128,7 +136,8 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 	}
 	// What is not known at the moment, right after a start of memfit, is as it was.
 	for _, name := range st.told.outliers {
-		if !slices.Contains(now.outliers, name) && !v.compared(name) && slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
+		if !slices.Contains(now.outliers, name) && !v.compared(name) &&
+			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
 			now.outliers = append(now.outliers, name)
 		}
 	}

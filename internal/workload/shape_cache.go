@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is the longest it stands. Finding it
-	// compares all pairs of a few hundred points and was nine tenths of a step; what two hours show, the next minute does not change.
+	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is the longest it
+	// stands. Finding it compares all pairs of a few hundred points and was nine tenths of a step; what two hours show,
+	// the next minute does not change.
 	shapePart = 24
 	shapeMost = 5 * time.Minute
 )
@@ -26,8 +27,8 @@ type shapeCache struct {
 	replicas int
 }
 
-// youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is hardly known is
-// examined with every sample.
+// youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is
+// hardly known is examined with every sample.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
 	for _, h := range st.containers {

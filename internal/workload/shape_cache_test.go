@@ -12,14 +12,22 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// TestJudge: a shape stands while little of what it rests on is new, and no longer than the limit and the kills it was found with.
+// TestJudge: a shape stands while little of what it rests on is new, and no longer than the limit and the kills it was
+// found with.
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	h := history.New()
 	for at := now.Add(-2 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
-		h.Add(memory.Sample{Container: memory.ContainerRef{Pod: "web", Container: "app"}, Time: at, RSS: 100 * memory.MiB, HasRSS: true}, 256*memory.MiB)
+		h.Add(
+			memory.Sample{
+				Container: memory.ContainerRef{Pod: "web", Container: "app"}, Time: at, RSS: 100 * memory.MiB, HasRSS: true,
+			},
+			256*memory.MiB,
+		)
 	}
-	before := shapeCache{shape: signals.Shape{Kind: signals.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1}
+	before := shapeCache{
+		shape: signals.Shape{Kind: signals.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1,
+	}
 	ask := func(edit func(*containerInput)) shapeCache {
 		q := containerInput{history: h, kills: make([]memory.OOMKill, 1), before: before, now: now}
 		q.container.current.Limit = 256 * memory.MiB
@@ -45,7 +53,9 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if got, want := ask(func(q *containerInput) { q.before = shapeCache{} }).until, now.Add(119*time.Minute/24); !got.Equal(want) {
+	if got, want := ask(
+		func(q *containerInput) { q.before = shapeCache{} },
+	).until, now.Add(119*time.Minute/24); !got.Equal(want) {
 		t.Errorf("found after two hours, it stands until %s, want %s", got, want)
 	}
 }

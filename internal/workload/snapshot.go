@@ -27,8 +27,8 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	return nil
 }
 
-// Identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it before still end, and
-// their kills would make the new one, which may run another program, inherit a size.
+// Identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it
+// before still end, and their kills would make the new one, which may run another program, inherit a size.
 func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	s.Presence = p
 	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
@@ -40,7 +40,8 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		if s.Owner.UID == "" || owner == s.Owner.UID {
 			return false
 		}
-		return owner != "" || p.State == records.Exists // a reference that can be read and leads nowhere leads to one that is gone
+		// a reference that can be read and leads nowhere leads to one that is gone
+		return owner != "" || p.State == records.Exists
 	}
 	others := map[types.UID]bool{}
 	for _, pod := range s.Pods {
@@ -57,15 +58,22 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		return
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
-	s.Events.Observations = slices.DeleteFunc(s.Events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] })
-	s.Events.Samples = slices.DeleteFunc(s.Events.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] })
-	s.Events.Counters = slices.DeleteFunc(s.Events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] })
+	s.Events.Observations = slices.DeleteFunc(
+		s.Events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] },
+	)
+	s.Events.Samples = slices.DeleteFunc(
+		s.Events.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] },
+	)
+	s.Events.Counters = slices.DeleteFunc(
+		s.Events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] },
+	)
 	if s.Events.Last != nil && others[s.Events.Last.UID] {
 		s.Events.Profile, s.Events.Last = nil, nil
 	}
 }
 
-// Snapshot is everything about a workload that a step depends on, besides the state and the time. Pods belong to the cache: read only.
+// Snapshot is everything about a workload that a step depends on, besides the state and the time. Pods belong to the
+// cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
 	// presence says whether the workload exists.
@@ -78,7 +86,8 @@ type Snapshot struct {
 	Claims  []*profile.Named
 	// paused names what stops changes; empty: nothing does.
 	paused string
-	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not ended.
+	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not
+	// ended.
 	Pods, Governed []*corev1.Pod
 	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
 	Template *corev1.Pod
@@ -136,8 +145,8 @@ func (s *Snapshot) observations() []signals.Observation {
 	return all
 }
 
-// ContainersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its own that is never
-// seen again.
+// ContainersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its
+// own that is never seen again.
 func ContainersOf(spec *corev1.PodSpec) []string {
 	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

@@ -91,7 +91,9 @@ func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
 // stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
 // 256Mi anonymous, ...".
 func stallSentence(s *memory.Stall) string {
-	head := fmt.Sprintf("Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since))
+	head := fmt.Sprintf(
+		"Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
+	)
 	if !s.Ended.IsZero() {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
 			s.Container.Container, s.Limit, format.Time(s.Since), format.Time(s.Ended))
@@ -146,7 +148,10 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
 			"Usage comes from "+st.source+", which counts no major page faults: stalls are not seen")
 	}
-	return say(metav1.ConditionFalse, v1alpha1.ReasonNoStall, "No container stood still at its limit in the last "+format.Duration(window))
+	return say(
+		metav1.ConditionFalse, v1alpha1.ReasonNoStall,
+		"No container stood still at its limit in the last "+format.Duration(window),
+	)
 }
 
 // sayInVain says first of all that more memory did not help: whoever reads that memfit holds should know why.
@@ -157,7 +162,8 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	}
 	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), "+
 		"so not raised again; %s", s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
-	const advice = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was raised"
+	const advice = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was " +
+		"raised"
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 

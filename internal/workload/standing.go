@@ -16,7 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// StatusHash is a hash of what makes a status worth writing. A size that is close to the one that stands counts as that one.
+// StatusHash is a hash of what makes a status worth writing. A size that is close to the one that stands counts as that
+// one.
 func (st *State) StatusHash(s *v1alpha1.MemoryRecommendationStatus) uint64 {
 	return statusHash(s, st.standing)
 }
@@ -24,8 +25,8 @@ func (st *State) StatusHash(s *v1alpha1.MemoryRecommendationStatus) uint64 {
 // WrittenHash is the same of a status that was written.
 func WrittenHash(s *v1alpha1.MemoryRecommendationStatus) uint64 { return statusHash(s, sizes(s)) }
 
-// statusHash leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every sample would be an
-// API write; with it a steady workload costs a handful of writes a day.
+// statusHash leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it
+// every sample would be an API write; with it a steady workload costs a handful of writes a day.
 func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
 	c := s.DeepCopy()
 	for i := range c.Containers {
@@ -59,7 +60,8 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 	return h.Sum64()
 }
 
-// nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an event.
+// nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an
+// event.
 const nearPercent = 5
 
 // near says whether a size is as good as the one that stands.

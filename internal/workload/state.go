@@ -21,9 +21,9 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
-// [step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what was counted
-// and begun, and at most CheckpointEvery old for the rest.
+// State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the
+// ledger. [step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what
+// was counted and begun, and at most CheckpointEvery old for the rest.
 type State struct {
 	// steppedAt is the time of the last step; zero: there was none since memfit started.
 	steppedAt time.Time
@@ -32,8 +32,8 @@ type State struct {
 
 	ledger     signals.Ledger
 	containers map[string]*history.Container
-	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a restart
-	// of memfit, a kill's peak is what was seen since.
+	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
+	// restart of memfit, a kill's peak is what was seen since.
 	instances map[memory.ContainerRef]*instance
 	// profile governed the workload at the last step, and template was its newest pod.
 	profile  *profile.Named
@@ -51,7 +51,8 @@ type State struct {
 	shapes map[string]shapeCache
 	// standing are the sizes published last, by container: they stand while evidence is missing.
 	standing map[string]v1alpha1.Size
-	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads again.
+	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads
+	// again.
 	used map[string]v1alpha1.ContainerRecommendation
 	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
 	liveSets map[string]history.LiveSet
@@ -75,7 +76,8 @@ type told struct {
 // NewState knows nothing.
 func NewState() *State {
 	return &State{
-		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{}, standing: map[string]v1alpha1.Size{},
+		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{},
+		standing: map[string]v1alpha1.Size{},
 	}
 }
 
@@ -85,8 +87,8 @@ func (st *State) SteppedAt() time.Time { return st.steppedAt }
 // Last is the profile that governed the workload at the last step, and its newest pod then.
 func (st *State) Last() (*profile.Named, *corev1.Pod) { return st.profile, st.template }
 
-// Published takes note that the MemoryRecommendation says what a step made of the workload. written: it was written for that, so that its
-// sizes are the ones that stand; otherwise those before are close enough.
+// Published takes note that the MemoryRecommendation says what a step made of the workload. written: it was written for
+// that, so that its sizes are the ones that stand; otherwise those before are close enough.
 func (st *State) Published(e *Effects, written bool) {
 	if st.told = e.told; written {
 		st.standing = e.recommended
@@ -132,8 +134,9 @@ func (st *State) forgetGone(live map[types.UID]bool, now time.Time) {
 	})
 }
 
-// forgetNames drops the histories of containers that no governed pod has any more, once there are more than a checkpoint holds: names of
-// older versions of the workload would otherwise take the room of those that run, and memory for ever.
+// forgetNames drops the histories of containers that no governed pod has any more, once there are more than a
+// checkpoint holds: names of older versions of the workload would otherwise take the room of those that run, and memory
+// for ever.
 func (st *State) forgetNames(governed []*corev1.Pod) {
 	if len(st.containers) <= MaxContainers {
 		return
@@ -147,7 +150,8 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 	maps.DeleteFunc(st.containers, func(name string, _ *history.Container) bool { return !present[name] })
 }
 
-// Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing twice.
+// Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing
+// twice.
 func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
 	st.standing, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
 	for _, c := range status.Containers {

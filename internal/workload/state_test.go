@@ -46,7 +46,8 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	}
 }
 
-// TestNamesOfOldVersionsAreForgotten: a workload whose containers have another name in each version costs no more than one that has many.
+// TestNamesOfOldVersionsAreForgotten: a workload whose containers have another name in each version costs no more than
+// one that has many.
 func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
 	m := NewState()
 	m.History("app")
@@ -56,6 +57,9 @@ func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
 		m.forgetNames([]*corev1.Pod{build.Pod("shop", "web").Container("app").Container(name).Obj()})
 	}
 	if n := len(m.containers); n > MaxContainers || m.containers["app"] == nil || m.containers["a-0999"] == nil {
-		t.Errorf("%d histories, app among them: %t, the newest version among them: %t", n, m.containers["app"] != nil, m.containers["a-0999"] != nil)
+		t.Errorf(
+			"%d histories, app among them: %t, the newest version among them: %t", n, m.containers["app"] != nil,
+			m.containers["a-0999"] != nil,
+		)
 	}
 }

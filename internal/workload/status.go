@@ -34,7 +34,8 @@ func sameQuantity(a, b *resource.Quantity) bool {
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
-		PeakRSS: format.Quantity(e.PeakRSS), PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
+		PeakRSS: format.Quantity(e.PeakRSS), PeakWorkingSet: format.Quantity(e.PeakWorkingSet),
+		Trough:   format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 	}
 	if e.Window > 0 {
@@ -51,7 +52,8 @@ const (
 	historyFrom = ", history from "
 )
 
-// evidenceSource says where usage came from: "kubelet", "metrics-api (working set only)", "kubelet, history from prometheus".
+// evidenceSource says where usage came from: "kubelet", "metrics-api (working set only)", "kubelet, history from
+// prometheus".
 func evidenceSource(source, past string, h *history.Container) string {
 	if source == "" && past == "" || h == nil || h.Samples() == 0 {
 		return ""
@@ -79,7 +81,8 @@ func apiShape(s signals.Shape) *v1alpha1.Shape {
 		return nil
 	}
 	out := &v1alpha1.Shape{
-		Kind: string(s.Kind), Confidence: string(s.Confidence), RatePerDay: format.Quantity(s.RatePerDay), OutlierPods: head(s.Outliers, 5), Summary: s.Summary,
+		Kind: string(s.Kind), Confidence: string(s.Confidence), RatePerDay: format.Quantity(s.RatePerDay),
+		OutlierPods: head(s.Outliers, 5), Summary: s.Summary,
 	}
 	if s.TimeToLimit[1] > 0 {
 		out.TimeToLimit = format.Duration(s.TimeToLimit[0]) + " to " + format.Duration(s.TimeToLimit[1])
@@ -99,7 +102,8 @@ func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	for i := range kills[:min(len(kills), signals.KillsKept)] {
 		k := &kills[i]
 		records = append(records, v1alpha1.OOMKillRecord{
-			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind), Limit: format.Exact(k.Limit), Peak: format.Quantity(k.Peak),
+			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind),
+			Limit: format.Exact(k.Limit), Peak: format.Quantity(k.Peak),
 			Pod: k.Container.Pod, Summary: killSentence(k), Time: metav1.NewTime(k.Time),
 		})
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134 is a heap that
-// ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill without a sample is one at start
-// only then, and when memfit saw them run, because a node's clock may be wrong.
+// complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134
+// is a heap that ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill
+// without a sample is one at start only then, and when memfit saw them run, because a node's clock may be wrong.
 func complete(s *Snapshot, st *State, observations []signals.Observation) {
 	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -37,7 +37,9 @@ func complete(s *Snapshot, st *State, observations []signals.Observation) {
 				o.Alive = in.alive
 			}
 		}
-		if declared := s.Profile.Container(o.Container.Container, annotations).Runtime.Type; declared != v1alpha1.RuntimeAuto {
+		if declared := s.Profile.Container(
+			o.Container.Container, annotations,
+		).Runtime.Type; declared != v1alpha1.RuntimeAuto {
 			o.Runtime = string(declared)
 		} else {
 			o.Runtime = plan.Runs(o.Container.Container)
@@ -45,8 +47,8 @@ func complete(s *Snapshot, st *State, observations []signals.Observation) {
 	}
 }
 
-// Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state, the
-// MemoryRecommendation, events, and changes of pods.
+// Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state,
+// the MemoryRecommendation, events, and changes of pods.
 type Effects struct {
 	// Status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
 	Status      v1alpha1.MemoryRecommendationStatus
@@ -79,12 +81,14 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	v := decide(s, m, now)
 	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.apply.State
 	for _, a := range v.apply.Actions {
-		if a.Restart { // noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
+		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
+		if a.Restart {
 			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
 		}
 	}
 	e := Effects{
-		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter, Rest: min(v.requeueAfter, m.youngest()/restPart),
+		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter,
+		Rest:  min(v.requeueAfter, m.youngest()/restPart),
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
 	e.Events = news(s, &v, kills, stalls)
@@ -92,8 +96,8 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	return m, e
 }
 
-// account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances that
-// ended, then these are forgotten, and samples of their successors come last.
+// account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances
+// that ended, then these are forgotten, and samples of their successors come last.
 func (st *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now

@@ -38,7 +38,8 @@ type replica struct {
 	readyAt  time.Time
 }
 
-// cluster is a workload whose pods are killed until their limit is what they need, beside memfits that are killed at any point.
+// cluster is a workload whose pods are killed until their limit is what they need, beside memfits that are killed at
+// any point.
 type cluster struct {
 	t     *testing.T
 	next  func(n int) int
@@ -56,10 +57,12 @@ type cluster struct {
 	version int
 	shown   v1alpha1.MemoryRecommendationStatus
 
-	// seen are the deaths that a memfit which wrote its checkpoint had been shown. Of the others only restart counts tell, and one at a
-	// limit that was changed in between may as well have been a restart for the resize: the ledger does not count it.
+	// seen are the deaths that a memfit which wrote its checkpoint had been shown. Of the others only restart counts tell,
+	// and one at a limit that was changed in between may as well have been a restart for the resize: the ledger does not
+	// count it.
 	seen map[string]bool
-	// passed is the first instance of each pod whose end no memfit has written about yet: what one learns of earlier ones comes too late.
+	// passed is the first instance of each pod whose end no memfit has written about yet: what one learns of earlier ones
+	// comes too late.
 	passed map[types.UID]int32
 	// told counts each kill's event on its pod: more than one is one too many.
 	told map[string]int
@@ -67,7 +70,8 @@ type cluster struct {
 	evicted, resized int
 }
 
-// process is one memfit: its state, the version of the checkpoint it rests on, and the events that it has not acknowledged.
+// process is one memfit: its state, the version of the checkpoint it rests on, and the events that it has not
+// acknowledged.
 type process struct {
 	state   *State
 	version int
@@ -75,10 +79,15 @@ type process struct {
 }
 
 func newCluster(t *testing.T, seed uint64) *cluster {
-	c := &cluster{t: t, next: rand.New(rand.NewPCG(seed, 12)).IntN, now: began, seen: map[string]bool{}, passed: map[types.UID]int32{}, told: map[string]int{}}
+	c := &cluster{
+		t: t, next: rand.New(rand.NewPCG(seed, 12)).IntN, now: began, seen: map[string]bool{}, passed: map[types.UID]int32{},
+		told: map[string]int{},
+	}
 	c.need = memory.Bytes(100+c.next(900)) * memory.MiB
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict))
-	c.named = &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec}
+	c.named = &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
+	}
 	for range 1 + c.next(4) {
 		c.bear(64 * memory.MiB)
 	}
@@ -88,7 +97,8 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 func (c *cluster) bear(limit memory.Bytes) {
 	c.born++
 	c.pods = append(c.pods, &replica{
-		name: fmt.Sprintf("web-%d", c.born), uid: types.UID(fmt.Sprintf("uid-%d", c.born)), born: c.now, started: c.now, limit: limit,
+		name: fmt.Sprintf("web-%d", c.born), uid: types.UID(fmt.Sprintf("uid-%d", c.born)), born: c.now, started: c.now,
+		limit:   limit,
 		readyAt: c.now.Add(time.Duration(c.next(60)) * time.Second),
 	})
 }
@@ -119,13 +129,16 @@ func (c *cluster) pod(p *replica) *corev1.Pod {
 		ready = corev1.ConditionTrue
 	}
 	status := corev1.ContainerStatus{
-		Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts), Resources: &has,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
+		Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+		Resources: &has,
+		State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
 	}
 	status.LastTerminationState.Terminated = p.last
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.born), Generation: 1 + p.resizes},
-		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Resources: has}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.born), Generation: 1 + p.resizes,
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Resources: has}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{status}, QOSClass: corev1.PodQOSGuaranteed,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
@@ -135,7 +148,9 @@ func (c *cluster) pod(p *replica) *corev1.Pod {
 
 func (c *cluster) snapshot(p *process) *Snapshot {
 	s := &Snapshot{
-		Owner:   memory.Workload{Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web"},
+		Owner: memory.Workload{
+			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
+		},
 		Profile: c.named, Events: p.inbox.Clone(),
 	}
 	for _, r := range c.pods {
@@ -190,7 +205,8 @@ const (
 	points
 )
 
-// reconcile is one reconcile of a memfit, as the reconciler of workloads does it. It reports whether the memfit was killed.
+// reconcile is one reconcile of a memfit, as the reconciler of workloads does it. It reports whether the memfit was
+// killed.
 func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 	s := c.snapshot(p)
 	before, seen := c.packed(p.state), c.snapshot(p)
@@ -248,7 +264,9 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 }
 
 // pure: a step changes nothing that it was given, and does the same again.
-func (c *cluster) pure(p *process, s *Snapshot, before v1alpha1.MemoryCheckpointStatus, seen *Snapshot, effects *Effects) {
+func (c *cluster) pure(
+	p *process, s *Snapshot, before v1alpha1.MemoryCheckpointStatus, seen *Snapshot, effects *Effects,
+) {
 	c.t.Helper()
 	if after := c.packed(p.state); !sameCheckpoint(&before, &after) {
 		c.t.Error("a step changed the state that it was given")
@@ -344,9 +362,9 @@ func (c *cluster) run(steps int) {
 	}
 }
 
-// TestKilledAnywhere plays random histories of a workload that is killed for its memory, beside memfits that are killed at every point of
-// a reconcile, lose answers, and overlap. Each kill that was seen is counted once and told at most once, nothing is done to two pods at a time that only
-// one may bear, and a step is a function of what it is given.
+// TestKilledAnywhere plays random histories of a workload that is killed for its memory, beside memfits that are killed
+// at every point of a reconcile, lose answers, and overlap. Each kill that was seen is counted once and told at most
+// once, nothing is done to two pods at a time that only one may bear, and a step is a function of what it is given.
 func TestKilledAnywhere(t *testing.T) {
 	var kills, counted int64
 	var evicted, resized int

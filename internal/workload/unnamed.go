@@ -14,9 +14,12 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// unnamed says, by container, what to do about init containers that were OOM killed and that memfit leaves alone because the profile does
-// not name them. Without it a pod that never gets past such a container has a count of kills and no advice.
-func unnamed(p *profile.Named, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64) map[string]string {
+// unnamed says, by container, what to do about init containers that were OOM killed and that memfit leaves alone
+// because the profile does not name them. Without it a pod that never gets past such a container has a count of kills
+// and no advice.
+func unnamed(
+	p *profile.Named, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
+) map[string]string {
 	texts := map[string]string{}
 	ours := Managed(p, pod)
 	for i := range pod.Spec.InitContainers {
@@ -31,7 +34,8 @@ func unnamed(p *profile.Named, pod *corev1.Pod, kills func(container string) []m
 		if last.Limit > 0 {
 			limit = "limit " + last.Limit.String()
 		}
-		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; memfit sizes no init container that its profile does not name: "+
+		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; memfit sizes no init container "+
+			"that its profile does not name: "+
 			"add {name: %s} to spec.containers of %s, or raise its limit yourself", name, format.Count(int32(min(total(name), 1<<30)), "time"), //nolint:gosec // bounded
 			format.Time(last.Time), limit, name, p)
 	}

@@ -99,7 +99,8 @@ func TestLike(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := Like(tc.apiVersion, tc.kind)
-			if k.Recreates != tc.recreates || k.Completes != tc.completes || k.Restarts != tc.restarts || k.PodNames != tc.names {
+			if k.Recreates != tc.recreates || k.Completes != tc.completes || k.Restarts != tc.restarts ||
+				k.PodNames != tc.names {
 				t.Errorf("%s %s: %+v", tc.apiVersion, tc.kind, k)
 			}
 		})

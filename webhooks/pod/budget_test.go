@@ -18,7 +18,8 @@ import (
 // patchBudget is what a patch may take, per byte of the pod.
 var patchBudget = budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}
 
-// TestPatchIsLinear: 25,000 variables, of which nothing at either end stays as it is. A table of both lists would have 625 million cells.
+// TestPatchIsLinear: 25,000 variables, of which nothing at either end stays as it is. A table of both lists would have
+// 625 million cells.
 func TestPatchIsLinear(t *testing.T) {
 	const many = 25_000
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
@@ -35,8 +36,15 @@ func TestPatchIsLinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func([]corev1.EnvVar) []corev1.EnvVar{
-		"first and last changed": func(env []corev1.EnvVar) []corev1.EnvVar { env[0].Value, env[many-1].Value = "a", "b"; return env },
-		"first gone, one added":  func(env []corev1.EnvVar) []corev1.EnvVar { return append(env[1:], corev1.EnvVar{Name: "NEW"}) },
+		"first and last changed": func(env []corev1.EnvVar) []corev1.EnvVar {
+			env[0].Value, env[many-1].Value = "a",
+				"b"
+			return env
+		},
+		"first gone, one added": func(env []corev1.EnvVar) []corev1.EnvVar {
+			return append(env[1:],
+				corev1.EnvVar{Name: "NEW"})
+		},
 		"all changed": func(env []corev1.EnvVar) []corev1.EnvVar {
 			for i := range env {
 				env[i].Value = "other"

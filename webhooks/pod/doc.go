@@ -3,9 +3,10 @@
 
 // Package pod is the webhook for new pods: it gives them what their profile says.
 //
-// It never stands between a pod and its start. Whatever goes wrong here, the pod is admitted as it came, with a warning for the
-// person who reads and a metric for the one who is on call. It reads informer caches, writes nothing, and touches only the pod.
+// It never stands between a pod and its start. Whatever goes wrong here, the pod is admitted as it came, with a warning
+// for the person who reads and a metric for the one who is on call. It reads informer caches, writes nothing, and
+// touches only the pod.
 //
-// [Injector] is a handler of controller-runtime and needs nothing else. Package fastpath answers the same, faster, and is built on top: here
-// nothing knows of it.
+// [Injector] is a handler of controller-runtime and needs nothing else. Package fastpath answers the same, faster, and
+// is built on top: here nothing knows of it.
 package pod

@@ -39,8 +39,9 @@ import (
 // Path is where the API server sends pods.
 const Path = "/mutate--v1-pod"
 
-// lookupTimeout bounds all lookups of one admission. They are answered from caches in microseconds; the time is for a cache that
-// is not synced yet. It is well below the webhook's own timeout of 2s, so that the pod goes on with a reason instead of without.
+// lookupTimeout bounds all lookups of one admission. They are answered from caches in microseconds; the time is for a
+// cache that is not synced yet. It is well below the webhook's own timeout of 2s, so that the pod goes on with a reason
+// instead of without.
 const lookupTimeout = 300 * time.Millisecond
 
 // mirrorPod is the annotation on the API server's picture of a static pod: changing it changes nothing that runs.
@@ -50,16 +51,18 @@ const mirrorPod = "kubernetes.io/config.mirror"
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
 
-// Injector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because a
-// Defaulter cannot return warnings and turns every error into a denial.
+// Injector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because
+// a Defaulter cannot return warnings and turns every error into a denial.
 type Injector struct {
 	// Governor knows profiles and owners.
 	Governor *govern.Governor
 	// Reader reads MemoryRecommendations from the cache, for sizes.
 	Reader client.Reader
-	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is left alone.
+	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is
+	// left alone.
 	ConfigMaps client.Reader
-	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as they are.
+	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as
+	// they are.
 	Constraints *constraints.Index
 	// Metrics count what happened.
 	Metrics *Metrics
@@ -67,12 +70,13 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Request is a new pod as somebody reads it: [Injector.Handle] from what the framework decoded, package fastpath from bytes.
+// Request is a new pod as somebody reads it: [Injector.Handle] from what the framework decoded, package fastpath from
+// bytes.
 type Request interface {
 	// Metadata is what decides who governs the pod, with the namespace of the request.
 	Metadata() (*metav1.ObjectMeta, error)
-	// Known is the outcome of an earlier pod that was like this one in all that a plan reads of a pod, under the same inputs besides, and
-	// whether this request is a dry run. Nil: there was none, or nobody remembers.
+	// Known is the outcome of an earlier pod that was like this one in all that a plan reads of a pod, under the same
+	// inputs besides, and whether this request is a dry run. Nil: there was none, or nobody remembers.
 	Known(inputs Inputs) (o *Outcome, dryRun bool)
 	// Remember keeps an outcome for the inputs that Known was asked about.
 	Remember(o *Outcome)
@@ -89,15 +93,16 @@ type Inputs struct {
 	// Profile and Generation say which spec governs.
 	Profile    types.UID
 	Generation int64
-	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is known. Paused: the
-	// sizes wait.
+	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is
+	// known. Paused: the sizes wait.
 	Recommendation types.UID
 	Version        string
 	Paused         bool
 	// LimitRanges and LargestNode say what a recommended size has to fit into. Quotas are no part of it: see Outcome.Need.
 	LimitRanges uint64
 	LargestNode memory.Bytes
-	// ConfigMaps: the keys of ConfigMaps are read, which may change. An outcome for a pod that names one is never remembered.
+	// ConfigMaps: the keys of ConfigMaps are read, which may change. An outcome for a pod that names one is never
+	// remembered.
 	ConfigMaps bool
 }
 
@@ -106,8 +111,8 @@ type NewPod struct {
 	Pod     *corev1.Pod
 	Outline Outline
 	DryRun  bool
-	// Record: Pod has only memfit's own annotations, and all of them are in Annotations. A record of up to so many bytes fits beside them for
-	// certain. 0: Pod has all annotations.
+	// Record: Pod has only memfit's own annotations, and all of them are in Annotations. A record of up to so many bytes
+	// fits beside them for certain. 0: Pod has all annotations.
 	Record      int
 	Annotations map[string]string
 }
@@ -196,7 +201,9 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 }
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
-func (h *Injector) outcome(ctx context.Context, s Request, ruling govern.Resolution) (o *Outcome, dryRun bool, err error) {
+func (h *Injector) outcome(
+	ctx context.Context, s Request, ruling govern.Resolution,
+) (o *Outcome, dryRun bool, err error) {
 	rec, err := h.recommendation(ctx, ruling)
 	if err != nil {
 		return nil, false, err
@@ -218,7 +225,8 @@ func (h *Injector) outcome(ctx context.Context, s Request, ruling govern.Resolut
 		ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
 	}
 	plan := inject.MakePlan(in)
-	if record, _ := plan.Annotation(); r.Record > 0 && len(record) > r.Record { // it may not fit beside the other annotations
+	// it may not fit beside the other annotations
+	if record, _ := plan.Annotation(); r.Record > 0 && len(record) > r.Record {
 		r.Pod.Annotations, shared = r.Annotations, false
 		plan = inject.MakePlan(in)
 	}
@@ -235,8 +243,11 @@ func (h *Injector) outcome(ctx context.Context, s Request, ruling govern.Resolut
 	return o, r.DryRun, nil
 }
 
-// inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never remembered.
-func (h *Injector) inputs(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation, room around) (in Inputs, ok bool) {
+// inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never
+// remembered.
+func (h *Injector) inputs(
+	ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation, room around,
+) (in Inputs, ok bool) {
 	governs := ruling.Profile
 	if room.depends() || governs.UID == "" {
 		return Inputs{}, false
@@ -317,10 +328,13 @@ func warnings(plan inject.Plan) (all []string) {
 }
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
-func (h *Injector) recommendation(ctx context.Context, ruling govern.Resolution) (*v1alpha1.MemoryRecommendation, error) {
+func (h *Injector) recommendation(
+	ctx context.Context, ruling govern.Resolution,
+) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
-	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil { // rec is the cache's own: only read it
+	// rec is the cache's own: only read it
+	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil // nothing seen yet
 		}
@@ -329,7 +343,9 @@ func (h *Injector) recommendation(ctx context.Context, ruling govern.Resolution)
 	if !records.BelongTo(rec.OwnerReferences, ruling.Ref, ruling.UID) {
 		return nil, nil // what was recorded of an earlier workload of that name is about another program
 	}
-	if !sized(ruling, rec) && !slices.ContainsFunc(rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.Evidence.LiveSet != nil }) {
+	if !sized(ruling, rec) && !slices.ContainsFunc(
+		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.Evidence.LiveSet != nil },
+	) {
 		return nil, nil
 	}
 	return rec, nil
@@ -366,7 +382,8 @@ func sizes(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) map[str
 	return sizes
 }
 
-// live is what replicas showed of their heaps. It counts in every mode: no cap may be set that a running process could not live with.
+// live is what replicas showed of their heaps. It counts in every mode: no cap may be set that a running process could
+// not live with.
 func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
 	if rec == nil {
 		return nil
@@ -374,8 +391,8 @@ func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
 	return inject.LiveIn(rec.Status.Containers)
 }
 
-// configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read may hold any key
-// and is not among them; the plan then says so.
+// configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read
+// may hold any key and is not among them; the plan then says so.
 func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string][]string {
 	if h.ConfigMaps == nil {
 		return nil
@@ -418,12 +435,17 @@ func notGoverned(ruling govern.Resolution) Answer {
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
 func (h *Injector) failOpen(ctx context.Context, s Request, step string, err error) Answer {
-	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) { // whoever wrote the pod can do something about it
+	// whoever wrote the pod can do something about it
+	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
-		s.Logger(ctx).Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
+		s.Logger(ctx).Info(
+			"Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why,
+		)
 		return Answer{Warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
 	s.Logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return Answer{Warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"}}
+	return Answer{
+		Warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"},
+	}
 }

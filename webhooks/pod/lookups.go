@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// lookups is the context of one admission's lookups: its parent's, with a deadline. Caches answer without ever waiting, so the timer
-// starts only when somebody asks whether it is over; [context.WithDeadline] would start and stop one for every pod.
+// lookups is the context of one admission's lookups: its parent's, with a deadline. Caches answer without ever waiting,
+// so the timer starts only when somebody asks whether it is over; [context.WithDeadline] would start and stop one for
+// every pod.
 type lookups struct {
 	context.Context
 	deadline time.Time

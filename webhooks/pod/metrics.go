@@ -33,7 +33,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		injections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_injections_total",
-			Help: "Containers of governed pods by the runtime they were taken for and what was done: injected, nothing (all set or left alone).",
+			Help: "Containers of governed pods by the runtime they were taken for and what was done: injected, nothing (all " +
+				"set or left alone).",
 		}, []string{"runtime", "result"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_injection_errors_total",

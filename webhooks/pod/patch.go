@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// patch is the text of a JSON patch (RFC 6902) as it grows. It is written as text from the start: making operations of Go values and
-// encoding those costs more than finding out what to change.
+// patch is the text of a JSON patch (RFC 6902) as it grows. It is written as text from the start: making operations of
+// Go values and encoding those costs more than finding out what to change.
 type patch struct{ text []byte }
 
 // begin begins an operation at a JSON pointer given in parts, up to its value.
@@ -69,8 +69,8 @@ func separator(i int) byte {
 	return ','
 }
 
-// appendText appends what stands between the quotes of a JSON string. What needs no escaping is copied as a whole: of the record, which is JSON
-// itself, that is some ten bytes at a time.
+// appendText appends what stands between the quotes of a JSON string. What needs no escaping is copied as a whole: of
+// the record, which is JSON itself, that is some ten bytes at a time.
 func appendText(out []byte, text string) []byte {
 	start, copied := len(out), 0
 	for i := range len(text) {
@@ -110,7 +110,8 @@ func appendPolicy(out []byte, v *corev1.ContainerResizePolicy) []byte {
 	return append(out, `"}`...)
 }
 
-// Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added first.
+// Outline is what Go types cannot tell of a pod as it was sent: whether a parent is there to patch, or has to be added
+// first.
 type Outline struct {
 	Annotations                bool
 	InitContainers, Containers []Resources
@@ -119,8 +120,8 @@ type Outline struct {
 // Resources of one container: whether the field is there, and its parts.
 type Resources struct{ Present, Limits, Requests bool }
 
-// skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent must be
-// added before its child. Go types cannot tell "resources: {}" from no resources.
+// skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent
+// must be added before its child. Go types cannot tell "resources: {}" from no resources.
 type skeleton struct {
 	Metadata struct {
 		Annotations map[string]stdjson.RawMessage `json:"annotations"`
@@ -153,7 +154,10 @@ func OutlineOf(raw []byte) (Outline, error) {
 		}
 		return out
 	}
-	return Outline{Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers)}, nil
+	return Outline{
+		Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers),
+		Containers: of(bones.Spec.Containers),
+	}, nil
 }
 
 // changes are what becomes of a pod, as [inject.Plan] tells them.
@@ -162,9 +166,10 @@ type changes interface {
 	Annotation() (text string, changes bool)
 }
 
-// podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per container
-// env, resizePolicy, and the memory request and limit; empty when nothing differs. Fields of newer Kubernetes versions that our Go
-// types do not know stay as they are: list items that did not change are never rewritten. The text is written into the memory of out.
+// podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per
+// container env, resizePolicy, and the memory request and limit; empty when nothing differs. Fields of newer Kubernetes
+// versions that our Go types do not know stay as they are: list items that did not change are never rewritten. The text
+// is written into the memory of out.
 func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte, error) {
 	p := patch{text: out[:0]}
 	if text, changed := to.Annotation(); changed {
@@ -179,7 +184,8 @@ func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte,
 	return p.done(), nil
 }
 
-// annotation writes memfit's own annotation, or removes it when text is empty; present says whether there are any in the raw object.
+// annotation writes memfit's own annotation, or removes it when text is empty; present says whether there are any in
+// the raw object.
 func (p *patch) annotation(pod *corev1.Pod, text string, present bool) {
 	const path = "/metadata/annotations"
 	old, found := pod.Annotations[v1alpha1.InjectedAnnotation]
@@ -220,12 +226,15 @@ func (p *patch) containers(path string, list []corev1.Container, outline []Resou
 }
 
 func sameVariable(a, b *corev1.EnvVar) bool {
-	return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
+	return a.Name == b.Name && a.Value == b.Value &&
+		(a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
 }
 
-// memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists in the raw
-// object, outline whether its parent does.
-func (p *patch) memory(path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *Resources) {
+// memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists
+// in the raw object, outline whether its parent does.
+func (p *patch) memory(
+	path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *Resources,
+) {
 	const key = "/" + string(corev1.ResourceMemory)
 	old, had := before[corev1.ResourceMemory]
 	switch {
@@ -257,16 +266,21 @@ type list[T any, K comparable] struct {
 }
 
 var (
-	variables = list[corev1.EnvVar, [2]string]{same: sameVariable, key: func(v *corev1.EnvVar) [2]string { return [2]string{v.Name, v.Value} }, append: appendVariable}
-	policies  = list[corev1.ContainerResizePolicy, corev1.ContainerResizePolicy]{
-		same: func(a, b *corev1.ContainerResizePolicy) bool { return *a == *b }, key: func(v *corev1.ContainerResizePolicy) corev1.ContainerResizePolicy { return *v },
+	variables = list[corev1.EnvVar, [2]string]{
+		same: sameVariable, key: func(v *corev1.EnvVar) [2]string { return [2]string{v.Name, v.Value} },
+		append: appendVariable,
+	}
+	policies = list[corev1.ContainerResizePolicy, corev1.ContainerResizePolicy]{
+		same:   func(a, b *corev1.ContainerResizePolicy) bool { return *a == *b },
+		key:    func(v *corev1.ContainerResizePolicy) corev1.ContainerResizePolicy { return *v },
 		append: appendPolicy,
 	}
 )
 
-// listPatch edits a list item by item: items that stay are not mentioned. It goes once over both lists, whose length is anybody's to
-// choose, and knows of each item only how often it is still to come: enough to tell a new item, one that is gone and one that was
-// changed, which is all that a plan does. A list that was reordered is patched right, too, with more operations than it would take.
+// listPatch edits a list item by item: items that stay are not mentioned. It goes once over both lists, whose length is
+// anybody's to choose, and knows of each item only how often it is still to come: enough to tell a new item, one that
+// is gone and one that was changed, which is all that a plan does. A list that was reordered is patched right, too,
+// with more operations than it would take.
 func listPatch[T any, K comparable](p *patch, path string, before, after []T, of list[T, K]) {
 	if len(before) == 0 {
 		p.addList(path, len(after), func(i int) { p.text = of.append(p.text, &after[i]) })
@@ -321,8 +335,8 @@ func (p *patch) addList(path string, n int, appendItem func(i int)) {
 	p.text = append(p.text, "]}"...)
 }
 
-// shortList is how long a list may be to be looked through for each item: usual containers have fewer variables, and counting those in a map
-// takes longer.
+// shortList is how long a list may be to be looked through for each item: usual containers have fewer variables, and
+// counting those in a map takes longer.
 const shortList = 32
 
 // remaining are the items of a list that are still to come.

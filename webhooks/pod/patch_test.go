@@ -59,7 +59,8 @@ func decode(t *testing.T, raw []byte) *corev1.Pod {
 	return &pod
 }
 
-// TestPatchKeepsWhatWeDoNotKnow: fields of newer Kubernetes versions, here all called "new", are lost by no edit of their neighbours.
+// TestPatchKeepsWhatWeDoNotKnow: fields of newer Kubernetes versions, here all called "new", are lost by no edit of
+// their neighbours.
 func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
 	const raw = `{"metadata":{"name":"web","new":1},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
 		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x"},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}}],
@@ -70,7 +71,9 @@ func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
 	c := &after.Spec.Containers[0]
 	c.Env[1].Value = "-r x --max-old-space-size=100"
 	c.Env = append(c.Env, corev1.EnvVar{Name: "MALLOC_ARENA_MAX", Value: "2"})
-	c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+	c.ResizePolicy = []corev1.ContainerResizePolicy{
+		{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+	}
 	c.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("512Mi")
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}
 
@@ -94,7 +97,10 @@ func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
 func TestPatchIsSmall(t *testing.T) {
 	pod := &corev1.Pod{}
 	for i := range 40 {
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: strings.Repeat("c", i+1), Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}})
+		pod.Spec.Containers = append(
+			pod.Spec.Containers,
+			corev1.Container{Name: strings.Repeat("c", i+1), Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}},
+		)
 	}
 	raw, err := json.Marshal(pod)
 	if err != nil {
@@ -104,14 +110,17 @@ func TestPatchIsSmall(t *testing.T) {
 	if patch, err := patchOf(t, raw, pod, after); err != nil || len(patch) != 0 {
 		t.Errorf("no change makes %s (%v), want nothing", patch, err)
 	}
-	after.Spec.Containers[7].Env = append([]corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1"}}, after.Spec.Containers[7].Env...)
+	after.Spec.Containers[7].Env = append(
+		[]corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1"}}, after.Spec.Containers[7].Env...,
+	)
 	const want = `[{"op":"add","path":"/spec/containers/7/env/0","value":{"name":"GOMEMLIMIT","value":"1"}}]`
 	if patch, err := patchOf(t, raw, pod, after); err != nil || string(patch) != want {
 		t.Errorf("one new variable at the front makes %s (%v), want %s", patch, err, want)
 	}
 }
 
-// TestPatchIsThePlan: the patch makes of each pod of the golden pairs what applying the plan makes of it, with and without a new size.
+// TestPatchIsThePlan: the patch makes of each pod of the golden pairs what applying the plan makes of it, with and
+// without a new size.
 func TestPatchIsThePlan(t *testing.T) {
 	inputs, err := goldenpods.Inputs()
 	if err != nil {
@@ -134,7 +143,12 @@ func TestPatchIsThePlan(t *testing.T) {
 			for _, c := range pod.Spec.Containers {
 				sizes[c.Name] = size
 			}
-			plan := inject.MakePlan(inject.Input{Pod: pod, Sizes: sizes, Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec}})
+			plan := inject.MakePlan(
+				inject.Input{
+					Pod: pod, Sizes: sizes,
+					Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
+				},
+			)
 			outline, err := OutlineOf(raw)
 			if err != nil {
 				t.Fatal(err)
@@ -162,8 +176,8 @@ func TestPatchIsThePlan(t *testing.T) {
 	}
 }
 
-// FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed one, and the patch is made
-// within its budget.
+// FuzzPatch: whatever pod there is and whatever is changed in the fields memfit writes, the patched pod is the changed
+// one, and the patch is made within its budget.
 func FuzzPatch(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -296,7 +310,9 @@ func change(rng *rand.Rand, pod *corev1.Pod) {
 				}
 			}
 			if rng.IntN(2) == 0 {
-				c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+				c.ResizePolicy = []corev1.ContainerResizePolicy{
+					{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+				}
 			}
 			if rng.IntN(2) == 0 {
 				setMemory(rng, &c.Resources.Limits)
@@ -336,7 +352,10 @@ func (d difference) Edit(name string) (e inject.Edit) {
 		e.ResizePolicy = &after.ResizePolicy
 	}
 	if !cmp.Equal(before.Resources, after.Resources) {
-		e.Memory = &inject.Size{Request: memory.FromQuantity(*after.Resources.Requests.Memory()), Limit: memory.FromQuantity(*after.Resources.Limits.Memory())}
+		e.Memory = &inject.Size{
+			Request: memory.FromQuantity(*after.Resources.Requests.Memory()),
+			Limit:   memory.FromQuantity(*after.Resources.Limits.Memory()),
+		}
 	}
 	return e
 }

@@ -27,8 +27,13 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 	hook := checked(admission.WithValidator(scheme, profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} })
 	ask := func(spec string) (answer admission.Response) {
-		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` + spec + `}`
-		req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(raw)}}}
+		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` +
+			spec + `}`
+		req := admission.Request{
+			AdmissionRequest: admissionv1.AdmissionRequest{
+				Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(raw)},
+			},
+		}
 		budget.Check(t, profileBudget, len(raw), func() { answer = hook.Handle(t.Context(), req) })
 		return answer
 	}

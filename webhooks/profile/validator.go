@@ -28,8 +28,19 @@ import (
 // SetupValidators registers the validators of both kinds of profile.
 func SetupValidators(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
-	server.Register(profilePath, checked(admission.WithValidator(mgr.GetScheme(), profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} }))
-	server.Register(clusterProfilePath, checked(admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{}), func() any { return &v1alpha1.ClusterMemoryProfile{} }))
+	server.Register(
+		profilePath,
+		checked(
+			admission.WithValidator(mgr.GetScheme(), profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} },
+		),
+	)
+	server.Register(
+		clusterProfilePath,
+		checked(
+			admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{}),
+			func() any { return &v1alpha1.ClusterMemoryProfile{} },
+		),
+	)
 	return nil
 }
 
@@ -39,7 +50,8 @@ const (
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// checked is a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can send it any.
+// checked is a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can
+// send it any.
 func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 	validate := hook.Handler
 	hook.Handler = admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
@@ -72,22 +84,30 @@ func (profileValidator) ValidateDelete(context.Context, *v1alpha1.MemoryProfile)
 
 type clusterProfileValidator struct{}
 
-func (clusterProfileValidator) ValidateCreate(_ context.Context, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+func (clusterProfileValidator) ValidateCreate(
+	_ context.Context, p *v1alpha1.ClusterMemoryProfile,
+) (admission.Warnings, error) {
 	return clusterVerdict(p)
 }
 
-func (clusterProfileValidator) ValidateUpdate(_ context.Context, _, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+func (clusterProfileValidator) ValidateUpdate(
+	_ context.Context, _, p *v1alpha1.ClusterMemoryProfile,
+) (admission.Warnings, error) {
 	return clusterVerdict(p)
 }
 
-func (clusterProfileValidator) ValidateDelete(context.Context, *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+func (clusterProfileValidator) ValidateDelete(
+	context.Context, *v1alpha1.ClusterMemoryProfile,
+) (admission.Warnings, error) {
 	return nil, nil
 }
 
 func clusterVerdict(p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
 	warnings, err := verdict("ClusterMemoryProfile", p.Name, &p.Spec)
 	if s := p.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		warnings = append(warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
+		warnings = append(
+			warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
+		)
 	}
 	return warnings, err
 }
@@ -97,7 +117,12 @@ func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.War
 	root := field.NewPath("spec")
 	var errs field.ErrorList
 	if spec.Selector != nil {
-		errs = append(errs, metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, root.Child("selector"))...)
+		errs = append(
+			errs,
+			metav1validation.ValidateLabelSelector(
+				spec.Selector, metav1validation.LabelSelectorValidationOptions{}, root.Child("selector"),
+			)...,
+		)
 	}
 	if len(errs) == 0 { // an unreadable selector is among what Invalid says, with less detail
 		for _, text := range profile.Invalid(spec) {
@@ -140,7 +165,11 @@ func validateSizes(at *field.Path, limit, request *v1alpha1.Bounds) field.ErrorL
 	}
 	if request != nil && request.Min != nil && limit != nil && limit.Max != nil && request.Min.Cmp(*limit.Max) > 0 {
 		errs = append(errs, field.Invalid(at.Child("request", "min"), request.Min.String(),
-			fmt.Sprintf("is above limit.max %s, and a request above its limit is refused by Kubernetes: lower request.min or raise limit.max", limit.Max)))
+			fmt.Sprintf(
+				"is above limit.max %s, and a request above its limit is refused by Kubernetes: lower request.min or raise "+
+					"limit.max",
+				limit.Max,
+			)))
 	}
 	return errs
 }
@@ -152,13 +181,24 @@ func validateAmount(at *field.Path, q *resource.Quantity) field.ErrorList {
 	if q == nil || q.IsZero() || memory.FromQuantity(*q) >= smallest {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, q.String(), "is less than 1Mi: write memory with a unit, for example 512Mi (512M is megabytes, 512m is half a byte)")}
+	return field.ErrorList{
+		field.Invalid(
+			at, q.String(),
+			"is less than 1Mi: write memory with a unit, for example 512Mi (512M is megabytes, 512m is half a byte)",
+		),
+	}
 }
 
 func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	var errs field.ErrorList
 	if s := t.NodeJS; s != nil && s.SemiSpace != nil && s.SemiSpace.Value()%int64(memory.MiB) != 0 {
-		errs = append(errs, field.Invalid(at.Child("nodejs", "semiSpace"), s.SemiSpace.String(), "must be whole MiB, which is the unit V8 takes: for example 16Mi"))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("nodejs", "semiSpace"), s.SemiSpace.String(),
+				"must be whole MiB, which is the unit V8 takes: for example 16Mi",
+			),
+		)
 	}
 	if d := t.TrimInterval; d != nil {
 		errs = append(errs, wholeMillis(at.Child("trimInterval"), *d)...)
@@ -170,5 +210,9 @@ func wholeMillis(at *field.Path, d metav1.Duration) field.ErrorList {
 	if d.Milliseconds()*1e6 == d.Nanoseconds() {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, d.Duration.String(), "must be whole milliseconds, which is the unit the JVM takes: for example 30s")}
+	return field.ErrorList{
+		field.Invalid(
+			at, d.Duration.String(), "must be whole milliseconds, which is the unit the JVM takes: for example 30s",
+		),
+	}
 }

@@ -24,26 +24,31 @@ import (
 // Unknown is a counter that the kubelet does not report.
 const Unknown int64 = -1
 
-// Counters are the kill and failure counters of one node's live containers, from /metrics/cadvisor. A container that is not in it is unknown.
+// Counters are the kill and failure counters of one node's live containers, from /metrics/cadvisor. A container that is
+// not in it is unknown.
 type Counters map[memory.ContainerRef]Counter
 
-// Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the kubelet too
-// (from Kubernetes 1.37 it keeps them in its own memory), so compare two looks at one Instance and read a fall as a new start, never as minus.
+// Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the
+// kubelet too (from Kubernetes 1.37 it keeps them in its own memory), so compare two looks at one Instance and read a
+// fall as a new start, never as minus.
 type Counter struct {
-	// Instance is the container's ID in the runtime: another one is another life of the container. Empty if the kubelet does not say.
+	// Instance is the container's ID in the runtime: another one is another life of the container. Empty if the kubelet
+	// does not say.
 	Instance string
 	// Started is when this instance started; zero if the kubelet does not say.
 	Started time.Time
-	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill that ends a
-	// container takes its series along, so this counts children, where the pod's status counts main processes.
+	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill
+	// that ends a container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
-	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and memory had to be
-	// reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, and on v1 (Linux 6.18) after three kills too.
+	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and
+	// memory had to be reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, and
+	// on v1 (Linux 6.18) after three kills too.
 	LimitHits int64
-	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high, which
-	// MemoryQoS sets below the limit.
+	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high,
+	// which MemoryQoS sets below the limit.
 	Throttled int64
-	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages that had to be read from disk.
+	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages that had to be
+	// read from disk.
 	MajorFaults int64
 }
 
@@ -66,7 +71,9 @@ const (
 var (
 	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
 	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(mostKept))
-	errNoCounters = errors.New("none of the series memfit looks for is in it: these are not the kubelet's cAdvisor metrics")
+	errNoCounters = errors.New(
+		"none of the series memfit looks for is in it: these are not the kubelet's cAdvisor metrics",
+	)
 )
 
 // DecodeCounters reads /metrics/cadvisor in the Prometheus text format.
@@ -118,7 +125,8 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	}
 }
 
-// wanted tells whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped, which is all the same here.
+// wanted tells whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
+// which is all the same here.
 func wanted(line []byte) bool {
 	name, _, labelled := bytes.Cut(line, []byte("{"))
 	if !labelled {
@@ -157,7 +165,8 @@ func collect(families map[string]*dto.MetricFamily) Counters {
 	}
 	newest := Counters{}
 	for at, c := range lives {
-		if n, ok := newest[at.ref]; !ok || c.Started.After(n.Started) || c.Started.Equal(n.Started) && c.Instance > n.Instance {
+		if n, ok := newest[at.ref]; !ok || c.Started.After(n.Started) || c.Started.Equal(n.Started) &&
+			c.Instance > n.Instance {
 			newest[at.ref] = *c
 		}
 	}

@@ -48,20 +48,33 @@ container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="con
 container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="hierarchy"} 99999
 container_start_time_seconds{` + app + `} 1.763640007e+09
 `,
-			Counters{web: {Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, Throttled: 5, MajorFaults: 12}},
+			Counters{
+				web: {
+					Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, Throttled: 5,
+					MajorFaults: 12,
+				},
+			},
 		},
 		"what is not said is unknown, not 0": {
 			"container_oom_events_total{" + app + "} 0\n",
 			Counters{web: {Instance: "c1", OOMEvents: 0, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"numbers that are no counts": {
-			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_events_max_total{" + app + "} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
+			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_events_max_total{" + app +
+				"} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
 			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
 		"right after a restart the newer life counts, wherever it stands": {
-			strings.ReplaceAll("container_oom_events_total{"+app+"} 1\ncontainer_start_time_seconds{"+app+"} 1000\n", "c1", "c2") +
+			strings.ReplaceAll(
+				"container_oom_events_total{"+app+"} 1\ncontainer_start_time_seconds{"+app+"} 1000\n", "c1", "c2",
+			) +
 				"container_oom_events_total{" + app + "} 9\ncontainer_start_time_seconds{" + app + "} 900\n",
-			Counters{web: {Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{
+				web: {
+					Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, Throttled: Unknown,
+					MajorFaults: Unknown,
+				},
+			},
 		},
 		"the pod, its sandbox, a service and the node are no containers": {
 			`container_oom_events_total{container="",id="/kubepods/burstable/pod` + uid + `",namespace="shop",pod="web-0"} 1
@@ -92,7 +105,8 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 	}
 }
 
-// testdata/cadvisor.txt is what the kubelet of Kubernetes 1.36 in the lab said about a pod, of whose children three had been killed.
+// testdata/cadvisor.txt is what the kubelet of Kubernetes 1.36 in the lab said about a pod, of whose children three had
+// been killed.
 func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 	f, err := os.Open("testdata/cadvisor.txt")
 	if err != nil {
@@ -105,7 +119,8 @@ func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 	}
 	want := Counters{
 		{Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app"}: {
-			Instance: "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a", Started: time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
+			Instance:  "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a",
+			Started:   time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
 			OOMEvents: 3, LimitHits: Unknown, Throttled: Unknown, MajorFaults: 1,
 		},
 	}
@@ -121,13 +136,15 @@ func TestDecodeCountersRefuses(t *testing.T) {
 		want error
 		says string
 	}{
-		"nothing":                  {in: strings.NewReader(""), want: errNoCounters},
-		"something else":           {in: strings.NewReader("<html>\n"), want: errNoCounters},
-		"a torn line":              {in: strings.NewReader(whole + "container_memory_rss{"), want: io.ErrUnexpectedEOF},
-		"a connection that breaks": {in: io.MultiReader(strings.NewReader(whole), iotest.ErrReader(iotest.ErrTimeout)), want: iotest.ErrTimeout},
-		"a line without end":       {in: strings.NewReader(whole + strings.Repeat("a", longestLine+1)), want: errLongLine},
-		"a value that is none":     {in: strings.NewReader("container_oom_events_total{" + app + "} three\n"), says: "three"},
-		"labels that do not end":   {in: strings.NewReader("container_oom_events_total{" + app + " 3\n"), says: "line 1"},
+		"nothing":        {in: strings.NewReader(""), want: errNoCounters},
+		"something else": {in: strings.NewReader("<html>\n"), want: errNoCounters},
+		"a torn line":    {in: strings.NewReader(whole + "container_memory_rss{"), want: io.ErrUnexpectedEOF},
+		"a connection that breaks": {
+			in: io.MultiReader(strings.NewReader(whole), iotest.ErrReader(iotest.ErrTimeout)), want: iotest.ErrTimeout,
+		},
+		"a line without end":     {in: strings.NewReader(whole + strings.Repeat("a", longestLine+1)), want: errLongLine},
+		"a value that is none":   {in: strings.NewReader("container_oom_events_total{" + app + "} three\n"), says: "three"},
+		"labels that do not end": {in: strings.NewReader("container_oom_events_total{" + app + " 3\n"), says: "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := DecodeCounters(test.in)
@@ -143,11 +160,17 @@ func TestDecodeCountersRefuses(t *testing.T) {
 
 // FuzzDecodeCounters: nothing makes it panic, and no container appears that no line names.
 func FuzzDecodeCounters(f *testing.F) {
-	f.Add([]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"))
-	f.Add([]byte("# TYPE container_memory_events_max_total counter\ncontainer_memory_events_max_total{" + app + "} 0x1p9\n"))
+	f.Add(
+		[]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"),
+	)
+	f.Add(
+		[]byte("# TYPE container_memory_events_max_total counter\ncontainer_memory_events_max_total{" + app + "} 0x1p9\n"),
+	)
 	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
-	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}               // the text parser makes four objects of each label
-	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{" + app + "} 3\n")) // what is made once per process is no part of the budget
+	// the text parser makes four objects of each label
+	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}
+	// what is made once per process is no part of the budget
+	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{" + app + "} 3\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var got Counters
 		var err error
@@ -159,7 +182,8 @@ func FuzzDecodeCounters(f *testing.F) {
 			if ref.Namespace == "" || ref.Pod == "" || ref.Container == "" {
 				t.Errorf("a container without a name: %+v", ref)
 			}
-			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.Throttled < Unknown || c.MajorFaults < Unknown || c.Started.Year() > math.MaxUint16 {
+			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.Throttled < Unknown || c.MajorFaults < Unknown ||
+				c.Started.Year() > math.MaxUint16 {
 				t.Errorf("impossible counter %+v", c)
 			}
 		}

@@ -48,7 +48,8 @@ func madeSummaries() [][]byte {
 	return all
 }
 
-// recorded answers for every node with one of a few summaries, so that the benchmark measures memfit and not the making of 5,000.
+// recorded answers for every node with one of a few summaries, so that the benchmark measures memfit and not the making
+// of 5,000.
 type recorded struct{ summaries [][]byte }
 
 func (recorded) Name() string { return "recorded" }
@@ -63,7 +64,8 @@ func (s recorded) Read(_ context.Context, node usage.Node) (usage.Reading, error
 	return r, err
 }
 
-// BenchmarkCycle is one look at a large cluster: 5,000 nodes of 30 pods, collected as the manager does, without the network.
+// BenchmarkCycle is one look at a large cluster: 5,000 nodes of 30 pods, collected as the manager does, without the
+// network.
 func BenchmarkCycle(b *testing.B) {
 	nodes := make([]usage.Node, cycleNodes)
 	for i := range nodes {
@@ -72,8 +74,8 @@ func BenchmarkCycle(b *testing.B) {
 	benchmarkCycle(b, recorded{madeSummaries()}, nodes)
 }
 
-// BenchmarkCycleTLS is the same with everything that lies between: 5,000 HTTPS servers in a process of their own, each on a port of its
-// own, asked with a token and verified. Only the CPU of the asking side is counted.
+// BenchmarkCycleTLS is the same with everything that lies between: 5,000 HTTPS servers in a process of their own, each
+// on a port of its own, asked with a token and verified. Only the CPU of the asking side is counted.
 func BenchmarkCycleTLS(b *testing.B) {
 	ca, nodes := startKubelets(b)
 	token := b.TempDir() + "/token"
@@ -192,13 +194,14 @@ func serveKubelets() error {
 		}
 		said.Ports = append(said.Ports, int32(l.Addr().(*net.TCPAddr).Port))
 		answer := summaries[i%len(summaries)]
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Authorization") == "" {
-				http.Error(w, "who are you?", http.StatusUnauthorized)
-				return
-			}
-			_, _ = w.Write(answer)
-		})}
+		server := &http.Server{ReadHeaderTimeout: time.Minute,
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") == "" {
+					http.Error(w, "who are you?", http.StatusUnauthorized)
+					return
+				}
+				_, _ = w.Write(answer)
+			})}
 		go func() { _ = server.Serve(tls.NewListener(l, first.TLS)) }()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// mostContainers is how many containers one node may have: ten times what 110 pods of 4 have, and four for each of 1,000.
+// mostContainers is how many containers one node may have: ten times what 110 pods of 4 have, and four for each of
+// 1,000.
 const mostContainers = 4096
 
 var errTooMany = fmt.Errorf("it has more than %d containers, the most memfit reads of a node", mostContainers)
@@ -23,8 +24,9 @@ var errTooMany = fmt.Errorf("it has more than %d containers, the most memfit rea
 var errNoPods = errors.New("there is no list of pods in it: this is not a summary")
 
 // DecodeSummary reads a /stats/summary and hands over one sample per container whose memory the kubelet knows.
-// Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out. What was handed over
-// before an error must be dropped by the caller: a torn answer says nothing about the containers it does not reach.
+// Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out.
+// What was handed over before an error must be dropped by the caller: a torn answer says nothing about the containers
+// it does not reach.
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	w := windows.Get().(*[window]byte)
 	defer windows.Put(w)
@@ -170,7 +172,8 @@ func (d *summary) memoryMember(key []byte) (err error) {
 	return err
 }
 
-// pressureMember reads the total of psi.full: nanoseconds in which no task of the container could go on for want of memory.
+// pressureMember reads the total of psi.full: nanoseconds in which no task of the container could go on for want of
+// memory.
 func (d *summary) pressureMember(key []byte) error {
 	if string(key) != "full" {
 		return d.skip()

@@ -30,7 +30,8 @@ func decoded(r io.Reader) ([]memory.Sample, error) {
 
 // doc wraps the containers of one pod into a summary.
 func doc(containers string) string {
-	return `{"node":{"nodeName":"n1"},"pods":[{"podRef":{"name":"web-0","namespace":"shop","uid":"u1"},"containers":[` + containers + `]}]}`
+	return `{"node":{"nodeName":"n1"},"pods":[{"podRef":{"name":"web-0","namespace":"shop","uid":"u1"},"containers":[` +
+		containers + `]}]}`
 }
 
 func TestDecodeSummary(t *testing.T) {
@@ -45,27 +46,47 @@ func TestDecodeSummary(t *testing.T) {
 		in   string
 		want []memory.Sample
 	}{
-		"both figures":                       {doc(`{` + head + `"rssBytes":300,"workingSetBytes":400}}`), []memory.Sample{sample(300, 400, true)}},
-		"Windows has no RSS: unknown, not 0": {doc(`{` + head + `"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is null":                        {doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is less than nothing":           {doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is more than there is":          {doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"RSS is words":                       {doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)}},
-		"an RSS of 0 is an answer":           {doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)}},
-		"RSS only":                           {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
-		"no figures":                         {doc(`{` + head + `"usageBytes":9}}`), nil},
+		"both figures": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400}}`), []memory.Sample{sample(300, 400, true)},
+		},
+		"Windows has no RSS: unknown, not 0": {
+			doc(`{` + head + `"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
+		},
+		"RSS is null": {
+			doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
+		},
+		"RSS is less than nothing": {
+			doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
+		},
+		"RSS is more than there is": {
+			doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
+		},
+		"RSS is words": {
+			doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
+		},
+		"an RSS of 0 is an answer": {
+			doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)},
+		},
+		"RSS only":   {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
+		"no figures": {doc(`{` + head + `"usageBytes":9}}`), nil},
 		"all that tells a stall": {
-			doc(`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5},"some":{"total":1}}}}`),
+			doc(
+				`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5},"some":{"total":1}}}}`,
+			),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
 				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Microsecond
 			})},
 		},
 		"no major fault is an answer, no pressure is none": {
-			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":0,"psi":{"full":{"total":0},"some":null}}}`),
+			doc(
+				`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":0,"psi":{"full":{"total":0},"some":null}}}`,
+			),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) { s.HasMajorFaults = true })},
 		},
 		"pressure of another kind": {
-			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":null,"psi":{"full":7,"some":{"total":9}}}}`),
+			doc(
+				`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":null,"psi":{"full":7,"some":{"total":9}}}}`,
+			),
 			[]memory.Sample{sample(300, 400, true)},
 		},
 		"nothing but zeros: its cgroup is gone":    {doc(`{` + head + `"rssBytes":0,"workingSetBytes":0}}`), nil},
@@ -73,15 +94,23 @@ func TestDecodeSummary(t *testing.T) {
 		"nobody knows when":                        {doc(`{"name":"app","memory":{"rssBytes":300}}`), nil},
 		"no name":                                  {doc(`{"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":300}}`), nil},
 		"the pod's name comes last, in odd spelling": {
-			`{"pods":[{"containers":[{` + head + `"rssBytes":300,"workingSetBytes":400}}],"podRef":{"uid":"u1","namespace":"sh\u006fp","name":"web-0"}}]}`,
+			`{"pods":[{"containers":[{` + head +
+				`"rssBytes":300,"workingSetBytes":400}}],"podRef":{"uid":"u1","namespace":"sh\u006fp","name":"web-0"}}]}`,
 			[]memory.Sample{sample(300, 400, true)},
 		},
-		"a pod without a name":             {`{"pods":[{"containers":[{` + head + `"rssBytes":300}}]}]}`, nil},
-		"figures of the pod are nobody's":  {`{"pods":[{"podRef":{"name":"a","namespace":"b"},"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1}}]}`, nil},
-		"system containers are not ours":   {`{"node":{"systemContainers":[{` + head + `"rssBytes":300}}]},"pods":[]}`, nil},
-		"an empty node":                    {`{"node":{},"pods":[]}`, nil},
-		"an empty node, as Go writes it":   {`{"node":{},"pods":null}`, nil},
-		"things that are not invented yet": {doc(`{"new":[{"x":["}",{"y":"\"]"}]}],` + head + `"more":{"a":[1,2]},"rssBytes":300,"workingSetBytes":400},"z":true}`), []memory.Sample{sample(300, 400, true)}},
+		"a pod without a name": {`{"pods":[{"containers":[{` + head + `"rssBytes":300}}]}]}`, nil},
+		"figures of the pod are nobody's": {
+			`{"pods":[{"podRef":{"name":"a","namespace":"b"},"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1}}]}`, nil,
+		},
+		"system containers are not ours": {`{"node":{"systemContainers":[{` + head + `"rssBytes":300}}]},"pods":[]}`, nil},
+		"an empty node":                  {`{"node":{},"pods":[]}`, nil},
+		"an empty node, as Go writes it": {`{"node":{},"pods":null}`, nil},
+		"things that are not invented yet": {
+			doc(
+				`{"new":[{"x":["}",{"y":"\"]"}]}],` + head + `"more":{"a":[1,2]},"rssBytes":300,"workingSetBytes":400},"z":true}`,
+			),
+			[]memory.Sample{sample(300, 400, true)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for chunks, r := range map[string]io.Reader{
@@ -107,12 +136,14 @@ func with(s memory.Sample, change func(*memory.Sample)) memory.Sample {
 
 func TestDecodeSummaryRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
-		"nothing":                          {``, "unexpected EOF"},
-		"half a summary":                   {doc(`{}`)[:80], "unexpected EOF"},
-		"a page":                           {`<html>`, "this is not a summary"},
-		"an error in JSON":                 {`{"kind":"Status","code":500}`, "this is not a summary"},
-		"a list":                           {`[]`, "this is not a summary"},
-		"a name that does not end":         {doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes"},
+		"nothing":          {``, "unexpected EOF"},
+		"half a summary":   {doc(`{}`)[:80], "unexpected EOF"},
+		"a page":           {`<html>`, "this is not a summary"},
+		"an error in JSON": {`{"kind":"Status","code":500}`, "this is not a summary"},
+		"a list":           {`[]`, "this is not a summary"},
+		"a name that does not end": {
+			doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes",
+		},
 		"a comma too many":                 {doc(`{},`), `']' where a value should be`},
 		"a missing comma":                  {doc(`{}{}`), "where a comma or ']' should be"},
 		"no value":                         {doc(`{"name":}`), `'}' where a value should be`},
@@ -137,7 +168,8 @@ func TestDecodeSummaryPassesOnWhyTheReadFailed(t *testing.T) {
 	}
 }
 
-// testdata/summary.json is what the kubelet of Kubernetes 1.36 in the lab said about a Deployment with a native sidecar and a pod whose children were killed.
+// testdata/summary.json is what the kubelet of Kubernetes 1.36 in the lab said about a Deployment with a native sidecar
+// and a pod whose children were killed.
 func TestDecodeSummaryReadsWhatAKubeletSaid(t *testing.T) {
 	in, err := os.ReadFile("testdata/summary.json")
 	if err != nil {
@@ -152,8 +184,10 @@ func TestDecodeSummaryReadsWhatAKubeletSaid(t *testing.T) {
 		t.Errorf("%d samples, want 5; differences to the ordinary decoder (-want +got):\n%s", len(got), diff)
 	}
 	killed := memory.Sample{
-		Container: memory.ContainerRef{Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app"},
-		Time:      time.Date(2026, 11, 20, 15, 11, 42, 0, time.UTC), Started: time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
+		Container: memory.ContainerRef{
+			Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app",
+		},
+		Time: time.Date(2026, 11, 20, 15, 11, 42, 0, time.UTC), Started: time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
 		RSS: 8335360, HasRSS: true, WorkingSet: 8544256, Usage: 8544256, MajorFaults: 1, HasMajorFaults: true,
 	}
 	if diff := cmp.Diff(killed, got[0]); diff != "" {
@@ -175,10 +209,19 @@ func TestDecodeSummaryReadsLargeOnes(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSummary: whatever an ordinary decoder accepts as a summary, ours reads the same from; nothing makes it panic or hang.
+// FuzzDecodeSummary: whatever an ordinary decoder accepts as a summary, ours reads the same from; nothing makes it
+// panic or hang.
 func FuzzDecodeSummary(f *testing.F) {
-	f.Add([]byte(doc(`{"name":"app","startTime":null,"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`)))
-	f.Add([]byte(`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é","memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`))
+	f.Add(
+		[]byte(
+			doc(`{"name":"app","startTime":null,"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`),
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é","memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`,
+		),
+	)
 	f.Add([]byte(`{"pods":[{"containers":[{"x":{"y":[[[["\\\""]]]]}}]}],"pods":null}`))
 	within := budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}
 	_, _ = decoded(strings.NewReader(doc(`{"name":"app"}`))) // what is made once per process is no part of the budget
@@ -191,7 +234,8 @@ func FuzzDecodeSummary(f *testing.F) {
 			t.Errorf("%q read at once gives %v, %v, byte by byte %v, %v", in, got, err, slow, slowErr)
 		}
 		for _, s := range got {
-			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 || s.Usage < 0 || s.MajorFaults < 0 || !s.HasMajorFaults && s.MajorFaults != 0 || s.Waited < 0 {
+			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 || s.Usage < 0 || s.MajorFaults < 0 ||
+				!s.HasMajorFaults && s.MajorFaults != 0 || s.Waited < 0 {
 				t.Errorf("impossible sample %+v", s)
 			}
 		}
@@ -208,7 +252,8 @@ func FuzzDecodeSummary(f *testing.F) {
 	})
 }
 
-// oracle reads a summary with the Kubernetes types and decoder; not ok: it is no summary, or one on which decoders may differ.
+// oracle reads a summary with the Kubernetes types and decoder; not ok: it is no summary, or one on which decoders may
+// differ.
 func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
 	t.Helper()
 	var s struct {

@@ -54,9 +54,11 @@ func (a attempt) refused(resp *http.Response) error {
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		e.advice = "The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its configuration"
+		e.advice = "The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its " +
+			"configuration"
 	case http.StatusForbidden:
-		e.advice = "Grant memfit's service account `get` on " + subresource + " (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
+		e.advice = "Grant memfit's service account `get` on " + subresource +
+			" (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
 	case http.StatusNotFound:
 		e.advice = "Is this the kubelet's port? Its Node says so in status.daemonEndpoints"
 	case http.StatusInternalServerError:
@@ -80,10 +82,12 @@ func (a attempt) advice(err error) string {
 	const insecure = "or, where nobody else can answer on node addresses, --kubelet-insecure-skip-verify"
 	switch {
 	case is[x509.UnknownAuthorityError](err):
-		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it (serverTLSBootstrap: true, approve its CSR), " +
+		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it " +
+			"(serverTLSBootstrap: true, approve its CSR), " +
 			"name its CA with --kubelet-ca-file, " + insecure
 	case is[x509.HostnameError](err):
-		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " + insecure
+		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " +
+			insecure
 	case is[x509.CertificateInvalidError](err):
 		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
 	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
@@ -97,7 +101,8 @@ func (a attempt) advice(err error) string {
 	case errors.Is(err, context.Canceled):
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
-		return "No answer in time: a NetworkPolicy or firewall may drop connections from memfit to " + a.host + ", or the node is overloaded"
+		return "No answer in time: a NetworkPolicy or firewall may drop connections from memfit to " + a.host +
+			", or the node is overloaded"
 	}
 	return ""
 }

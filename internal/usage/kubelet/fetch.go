@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet need not
-// look at its disks for it.
+// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet need
+// not look at its disks for it.
 const (
 	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
 	cadvisorPath = "/metrics/cadvisor"
@@ -32,26 +32,28 @@ const (
 // defaultPort is the kubelet's unless its Node says otherwise.
 const defaultPort = 10250
 
-// Options say how kubelets are trusted and how much they may take. The zero value verifies against the CA of the rest.Config.
+// Options say how kubelets are trusted and how much they may take. The zero value verifies against the CA of the
+// rest.Config.
 type Options struct {
-	// CAFile is a PEM file with the authorities that sign kubelet serving certificates. Default: the cluster CA of the rest.Config,
-	// which is right where the kubelet's serving certificate is signed by the cluster (serverTLSBootstrap).
+	// CAFile is a PEM file with the authorities that sign kubelet serving certificates. Default: the cluster CA of the
+	// rest.Config, which is right where the kubelet's serving certificate is signed by the cluster (serverTLSBootstrap).
 	CAFile string
-	// InsecureSkipKubeletTLSVerify sends the service account's token to whoever answers on the node's address. For kubelets with self-signed
-	// serving certificates, on networks where nobody else can answer. Default false.
+	// InsecureSkipKubeletTLSVerify sends the service account's token to whoever answers on the node's address. For
+	// kubelets with self-signed serving certificates, on networks where nobody else can answer. Default false.
 	InsecureSkipKubeletTLSVerify bool
 	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
-	// MaxSummary is the largest summary read; a longer one is an error. Default 8Mi: some 2 KiB per container make 1 MiB for a node with the
-	// usual 110 pods of 4 containers, and 4 MiB for one with 500.
+	// MaxSummary is the largest summary read; a longer one is an error. Default 8Mi: some 2 KiB per container make 1 MiB
+	// for a node with the usual 110 pods of 4 containers, and 4 MiB for one with 500.
 	MaxSummary memory.Bytes
-	// MaxCounters is the same for the kubelet's cAdvisor metrics. Default 64Mi: they are about 40 KiB per container (Kubernetes 1.36), of
-	// which 2% are kept.
+	// MaxCounters is the same for the kubelet's cAdvisor metrics. Default 64Mi: they are about 40 KiB per container
+	// (Kubernetes 1.36), of which 2% are kept.
 	MaxCounters memory.Bytes
 }
 
-// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines, TLS and I/O buffers),
-// a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200 take 13 MiB, and nobody notices either.
+// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines,
+// TLS and I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200
+// take 13 MiB, and nobody notices either.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
@@ -65,8 +67,8 @@ type Source struct {
 	kept map[string]bool // by host and port; never emptied: nodes that are gone only take room that others do without
 }
 
-// New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o says.
-// Proxies are not used: node addresses are inside of the cluster.
+// New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o
+// says. Proxies are not used: node addresses are inside of the cluster.
 func New(config *rest.Config, o Options) (*Source, error) {
 	client, err := rest.HTTPClientFor(clientConfig(config, o))
 	if err != nil {
@@ -75,7 +77,9 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	s := &Source{client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}}
-	s.most = map[string]memory.Bytes{summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB)}
+	s.most = map[string]memory.Bytes{
+		summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB),
+	}
 	if s.timeout <= 0 {
 		s.timeout = 10 * time.Second
 	}
@@ -88,8 +92,9 @@ var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: mem
 // clientConfig is the API server's config, made fit for kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {
 	c := rest.CopyConfig(config)
-	c.ServerName = ""                   // the API server's
-	c.NextProtos = []string{"http/1.1"} // one request at a time gains nothing from HTTP/2, which takes 16 KiB more per connection
+	c.ServerName = "" // the API server's
+	// one request at a time gains nothing from HTTP/2, which takes 16 KiB more per connection
+	c.NextProtos = []string{"http/1.1"}
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -120,7 +125,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
-// Counters asks for /metrics/cadvisor: kills and reclaim failures. It costs the kubelet more than a summary; once a minute is plenty.
+// Counters asks for /metrics/cadvisor: kills and reclaim failures. It costs the kubelet more than a summary; once a
+// minute is plenty.
 func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {

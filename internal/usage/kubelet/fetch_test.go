@@ -75,7 +75,8 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// config is what a manager in a cluster has: it trusts the cluster CA, whose kubelet certificates these may or may not be.
+// config is what a manager in a cluster has: it trusts the cluster CA, whose kubelet certificates these may or may not
+// be.
 func (k *kubelet) config() *rest.Config {
 	return &rest.Config{
 		Host: "https://10.0.0.1:443", BearerToken: "an-old-token", BearerTokenFile: k.token,
@@ -132,7 +133,8 @@ func TestReadSaysWhatToDo(t *testing.T) {
 	status := func(code int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, body, code) }
 	}
-	const forbidden = "Forbidden (user=system:serviceaccount:memfit-system:memfit, verb=get, resource=nodes, subresource(s)=[stats])"
+	const forbidden = "Forbidden (user=system:serviceaccount:memfit-system:memfit, verb=get, resource=nodes, " +
+		"subresource(s)=[stats])"
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
 		o      Options
@@ -141,7 +143,9 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		"401": {status(401, "Unauthorized"), Options{}, []string{"401 Unauthorized", "authentication.webhook.enabled"}},
 		"403": {status(403, forbidden), Options{}, []string{forbidden, "Grant", "`get` on nodes/stats"}},
 		"404": {status(404, "404 page not found"), Options{}, []string{"status.daemonEndpoints"}},
-		"500": {status(500, "Internal Error: failed to get root cgroup stats"), Options{}, []string{"root cgroup stats", "its log"}},
+		"500": {
+			status(500, "Internal Error: failed to get root cgroup stats"), Options{}, []string{"root cgroup stats", "its log"},
+		},
 		"503": {status(503, ""), Options{}, []string{"503 Service Unavailable"}},
 		"a body that is a book": {
 			status(403, strings.Repeat("book ", 1000)+"\x1b[31m"), Options{}, []string{strings.Repeat("book ", 40) + "..."},
@@ -153,7 +157,8 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			Options{}, []string{"redirects elsewhere"},
 		},
 		"a summary that breaks off": {
-			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{}, []string{"unexpected EOF"},
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{},
+			[]string{"unexpected EOF"},
 		},
 		"a summary without end": {
 			summaryOf(50), Options{MaxSummary: 96 * memory.KiB}, []string{"longer than 96Ki"},
@@ -200,13 +205,24 @@ func TestReadVerifiesWhoAnswers(t *testing.T) {
 		is     func(error) bool
 		want   string
 	}{
-		"signed by the cluster CA":              {config: k.config(), node: k.node},
-		"signed by the CA of a file":            {config: other.config(), node: k.node, o: Options{CAFile: k.ca}},
-		"not verified, as asked":                {config: other.config(), node: k.node, o: Options{InsecureSkipKubeletTLSVerify: true}},
-		"not verified, whatever CA is named":    {config: k.config(), node: elsewhere, o: Options{CAFile: other.ca, InsecureSkipKubeletTLSVerify: true}},
-		"signed by somebody else":               {config: other.config(), node: k.node, is: is[x509.UnknownAuthorityError], want: "--kubelet-ca-file"},
-		"signed by somebody else than the file": {config: k.config(), node: k.node, o: Options{CAFile: other.ca}, is: is[x509.UnknownAuthorityError], want: "serverTLSBootstrap"},
-		"the certificate of another address":    {config: k.config(), node: elsewhere, is: is[x509.HostnameError], want: "does not name the address"},
+		"signed by the cluster CA":   {config: k.config(), node: k.node},
+		"signed by the CA of a file": {config: other.config(), node: k.node, o: Options{CAFile: k.ca}},
+		"not verified, as asked": {
+			config: other.config(), node: k.node, o: Options{InsecureSkipKubeletTLSVerify: true},
+		},
+		"not verified, whatever CA is named": {
+			config: k.config(), node: elsewhere, o: Options{CAFile: other.ca, InsecureSkipKubeletTLSVerify: true},
+		},
+		"signed by somebody else": {
+			config: other.config(), node: k.node, is: is[x509.UnknownAuthorityError], want: "--kubelet-ca-file",
+		},
+		"signed by somebody else than the file": {
+			config: k.config(), node: k.node, o: Options{CAFile: other.ca}, is: is[x509.UnknownAuthorityError],
+			want: "serverTLSBootstrap",
+		},
+		"the certificate of another address": {
+			config: k.config(), node: elsewhere, is: is[x509.HostnameError], want: "does not name the address",
+		},
 		"an unverified API server makes no unverified kubelets": {
 			config: &rest.Config{BearerTokenFile: k.token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, node: k.node,
 			is: is[x509.UnknownAuthorityError], want: "not signed by the CA memfit trusts",
@@ -235,7 +251,9 @@ func authority(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +301,9 @@ func TestReadKeepsConnectionsToAFewKubelets(t *testing.T) {
 		return len(from)
 	}
 	if one, other := connections(first), connections(second); one != 1 || other != 3 {
-		t.Errorf("3 reads each took %d and %d connections, want 1 where there is room for one and 3 where there is none", one, other)
+		t.Errorf(
+			"3 reads each took %d and %d connections, want 1 where there is room for one and 3 where there is none", one, other,
+		)
 	}
 }
 
@@ -301,14 +321,16 @@ func TestReadIgnoresHTTP2(t *testing.T) {
 }
 
 func TestNewRefusesFilesThatAreNotThere(t *testing.T) {
-	if _, err := New(&rest.Config{}, Options{CAFile: "/nowhere/ca.crt"}); err == nil || !strings.Contains(err.Error(), "/nowhere/ca.crt") {
+	if _, err := New(&rest.Config{}, Options{CAFile: "/nowhere/ca.crt"}); err == nil ||
+		!strings.Contains(err.Error(), "/nowhere/ca.crt") {
 		t.Errorf("error is %v, want one that names the file", err)
 	}
 }
 
 func TestNodeAddresses(t *testing.T) {
 	for want, node := range map[string]usage.Node{
-		"10.0.0.1:10250": {Address: "10.0.0.1"}, "10.0.0.1:1025": {Address: "10.0.0.1", Port: 1025}, "[fd00::1]:10250": {Address: "fd00::1"},
+		"10.0.0.1:10250": {Address: "10.0.0.1"}, "10.0.0.1:1025": {Address: "10.0.0.1", Port: 1025},
+		"[fd00::1]:10250": {Address: "fd00::1"},
 	} {
 		if got := hostPort(node); got != want {
 			t.Errorf("%+v is %s, want %s", node, got, want)

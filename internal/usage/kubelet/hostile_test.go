@@ -33,11 +33,12 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestAHostileKubeletCostsLittle: whatever a node answers, and for as long as it likes, memfit allocates no more than a few times what it
-// reads of an honest one.
+// TestAHostileKubeletCostsLittle: whatever a node answers, and for as long as it likes, memfit allocates no more than a
+// few times what it reads of an honest one.
 func TestAHostileKubeletCostsLittle(t *testing.T) {
 	const container = `{"name":"a","memory":{"time":"2026-11-20T12:00:00Z","rssBytes":1}},`
-	series := `container_oom_events_total{container="app",id="/kubepods/pod` + uid + `/c1",namespace="shop",pod="web-0"} 1` + "\n"
+	series := `container_oom_events_total{container="app",id="/kubepods/pod` + uid +
+		`/c1",namespace="shop",pod="web-0"} 1` + "\n"
 	summaries := func(r io.Reader) (kept int, err error) {
 		err = DecodeSummary(usage.Limit(r, 8*memory.MiB), func(memory.Sample) { kept++ })
 		return kept, err
@@ -51,12 +52,26 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 		read   func(io.Reader) (int, error)
 		want   error
 	}{
-		"a pod with endless containers": {endless{start: `{"pods":[{"containers":[`, again: container}, summaries, errTooMany},
-		"endless pods":                  {endless{start: `{"pods":[`, again: `{"podRef":{"name":"w","namespace":"s"},"containers":[` + strings.TrimSuffix(container, ",") + `]},`}, summaries, errTooMany},
-		"endless pods of long names":    {endless{start: `{"pods":[`, again: fmt.Sprintf(`{"podRef":{"name":"%s","namespace":"s"},"containers":[]},`, strings.Repeat("n", 60_000))}, summaries, nil},
-		"endless space":                 {endless{again: " "}, summaries, nil},
-		"endless series":                {endless{again: series}, counters, errMuchKept},
-		"endless lines of others":       {endless{again: "other_series 1\n"}, counters, nil},
+		"a pod with endless containers": {
+			endless{start: `{"pods":[{"containers":[`, again: container}, summaries, errTooMany,
+		},
+		"endless pods": {
+			endless{
+				start: `{"pods":[`,
+				again: `{"podRef":{"name":"w","namespace":"s"},"containers":[` + strings.TrimSuffix(container, ",") + `]},`,
+			},
+			summaries, errTooMany,
+		},
+		"endless pods of long names": {
+			endless{
+				start: `{"pods":[`,
+				again: fmt.Sprintf(`{"podRef":{"name":"%s","namespace":"s"},"containers":[]},`, strings.Repeat("n", 60_000)),
+			},
+			summaries, nil,
+		},
+		"endless space":           {endless{again: " "}, summaries, nil},
+		"endless series":          {endless{again: series}, counters, errMuchKept},
+		"endless lines of others": {endless{again: "other_series 1\n"}, counters, nil},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

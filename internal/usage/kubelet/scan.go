@@ -13,10 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// scanner walks through JSON from front to back and keeps nothing but a window. A summary is some 100 KB per node and memfit wants
-// four numbers per container of it; encoding/json looks at every byte twice and takes ten times as long (BenchmarkDecodeSummary).
+// scanner walks through JSON from front to back and keeps nothing but a window. A summary is some 100 KB per node and
+// memfit wants four numbers per container of it; encoding/json looks at every byte twice and takes ten times as long
+// (BenchmarkDecodeSummary).
 //
-// What is asked for is read strictly; what is skipped only has to be balanced. Nothing recurses with the input, so depth cannot hurt.
+// What is asked for is read strictly; what is skipped only has to be balanced. Nothing recurses with the input, so
+// depth cannot hurt.
 type scanner struct {
 	r    io.Reader
 	win  []byte // win[pos:] is not read yet; its capacity is the window
@@ -25,7 +27,8 @@ type scanner struct {
 	text []byte
 }
 
-// window is how much is read at a time; longText is the longest string that is kept: names in Kubernetes have at most 253 characters.
+// window is how much is read at a time; longText is the longest string that is kept: names in Kubernetes have at most
+// 253 characters.
 const (
 	window   = 32 << 10
 	longText = 4 << 10
@@ -113,7 +116,8 @@ func (s *scanner) array(element func() error) (bool, error) {
 	})
 }
 
-// list reads what is between brackets and separated by commas; item gets the first byte of each. False: something else came, and was skipped.
+// list reads what is between brackets and separated by commas; item gets the first byte of each. False: something else
+// came, and was skipped.
 func (s *scanner) list(open, closing byte, item func(first byte) error) (bool, error) {
 	b, err := s.token()
 	if err != nil {
@@ -181,7 +185,8 @@ func (s *scanner) rest() ([]byte, error) {
 	}
 }
 
-// unquote reads s.text, a quoted string. Plain ones, which all names are, are only cut; encoding/json knows the rules for the others.
+// unquote reads s.text, a quoted string. Plain ones, which all names are, are only cut; encoding/json knows the rules
+// for the others.
 func (s *scanner) unquote(odd bool) ([]byte, error) {
 	if !odd {
 		return s.text[1 : len(s.text)-1], nil
@@ -194,7 +199,8 @@ func (s *scanner) unquote(odd bool) ([]byte, error) {
 	return s.text, nil
 }
 
-// count takes a number of bytes. Whatever is none - null, a fraction, less than 0, more than 2^63-1 - is skipped and unknown.
+// count takes a number of bytes. Whatever is none - null, a fraction, less than 0, more than 2^63-1 - is skipped and
+// unknown.
 func (s *scanner) count() (n int64, known bool, err error) {
 	b, err := s.token()
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 
 var errNoList = errors.New("there is no list of items in it")
 
-// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not read as a resource.Quantity:
-// parsing "1e-9999999" as one takes five seconds, and each further 9 many times as long (apimachinery 0.37, found by FuzzDecode).
+// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not read as a
+// resource.Quantity: parsing "1e-9999999" as one takes five seconds, and each further 9 many times as long
+// (apimachinery 0.37, found by FuzzDecode).
 type podMetrics struct {
 	Metadata   struct{ Name, Namespace string }
 	Timestamp  string
@@ -30,7 +31,8 @@ type podMetrics struct {
 }
 
 const (
-	// longestPod is what one pod of the list may take, and whatever comes before the first: a container takes some 100 bytes.
+	// longestPod is what one pod of the list may take, and whatever comes before the first: a container takes some 100
+	// bytes.
 	longestPod = 1 << 20
 	// mostContainers is what a pod may have; memfit makes no plans for pods with more, either.
 	mostContainers = 256
@@ -41,7 +43,8 @@ var (
 	errManyContainers = fmt.Errorf("a pod has more than %d containers, the most memfit reads of one", mostContainers)
 )
 
-// portions reads one pod after the other. A decoder holds all of what it decodes at a time, and a pod without an end would be the whole answer.
+// portions reads one pod after the other. A decoder holds all of what it decodes at a time, and a pod without an end
+// would be the whole answer.
 type portions struct {
 	io.Reader
 
@@ -52,7 +55,8 @@ func (p *portions) Read(into []byte) (int, error) {
 	if p.left <= 0 {
 		return 0, errLongPod
 	}
-	// As much as there is room for: the decoder looks at all space again with every read, and who sends single bytes would keep it busy.
+	// As much as there is room for: the decoder looks at all space again with every read, and who sends single bytes would
+	// keep it busy.
 	n, err := io.ReadFull(p.Reader, into[:min(len(into), p.left)])
 	p.left -= n
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -61,8 +65,9 @@ func (p *portions) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Decode reads a PodMetricsList pod by pod and hands over one sample per container, with the working set only. Containers without memory,
-// without a time or with 0 are left out. What was handed over before an error must be dropped by the caller.
+// Decode reads a PodMetricsList pod by pod and hands over one sample per container, with the working set only.
+// Containers without memory, without a time or with 0 are left out. What was handed over before an error must be
+// dropped by the caller.
 func Decode(r io.Reader, take func(memory.Sample)) error {
 	pods := &portions{r, longestPod}
 	d := json.NewDecoder(pods)
@@ -142,12 +147,13 @@ func samples(pod *podMetrics, take func(memory.Sample)) {
 
 // units are the suffixes of canonical quantities.
 var units = map[string]memory.Bytes{
-	"": 1, "Ki": memory.KiB, "Mi": memory.MiB, "Gi": memory.GiB, "Ti": memory.GiB << 10, "Pi": memory.GiB << 20, "Ei": memory.GiB << 30,
-	"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+	"": 1, "Ki": memory.KiB, "Mi": memory.MiB, "Gi": memory.GiB, "Ti": memory.GiB << 10, "Pi": memory.GiB << 20,
+	"Ei": memory.GiB << 30,
+	"k":  1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
 }
 
-// amount reads a quantity in canonical form, which has no fraction: whole numbers with a unit, or thousandths ("128974848000m"), rounded up.
-// Anything else, and more than fits, is unknown: 0.
+// amount reads a quantity in canonical form, which has no fraction: whole numbers with a unit, or thousandths
+// ("128974848000m"), rounded up. Anything else, and more than fits, is unknown: 0.
 func amount(quantity string) memory.Bytes {
 	digits := strings.TrimRight(quantity, "EGKMPTikm")
 	n, err := strconv.ParseUint(digits, 10, 63)

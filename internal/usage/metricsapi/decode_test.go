@@ -23,15 +23,23 @@ func TestDecode(t *testing.T) {
 		in   string
 		want []memory.Bytes
 	}{
-		"two containers":                {list(item("shop", "web-0", container("app", "300Mi"), container("proxy", "131072Ki"))), []memory.Bytes{300 * memory.MiB, 128 * memory.MiB}},
-		"an empty cluster":              {list(), nil},
-		"things before the items":       {`{"more":{"items":[1,{"a":"]"}]},"items":[` + item("a", "b", container("c", "1Ki")) + `],"after":1}`, []memory.Bytes{memory.KiB}},
+		"two containers": {
+			list(item("shop", "web-0", container("app", "300Mi"), container("proxy", "131072Ki"))),
+			[]memory.Bytes{300 * memory.MiB, 128 * memory.MiB},
+		},
+		"an empty cluster": {list(), nil},
+		"things before the items": {
+			`{"more":{"items":[1,{"a":"]"}]},"items":[` + item("a", "b", container("c", "1Ki")) + `],"after":1}`,
+			[]memory.Bytes{memory.KiB},
+		},
 		"no memory":                     {list(item("shop", "web-0", `{"name":"app","usage":{"cpu":"1m"}}`)), nil},
 		"0 is what is not measured yet": {list(item("shop", "web-0", container("app", "0"))), nil},
 		"less than nothing":             {list(item("shop", "web-0", container("app", "-5Mi"))), nil},
 		"no amount":                     {list(item("shop", "web-0", container("app", "much"))), nil},
-		"no time":                       {list(`{"metadata":{"name":"a","namespace":"b"},"containers":[` + container("c", "1Ki") + `]}`), nil},
-		"no name":                       {list(item("shop", "", container("app", "1Mi"))), nil},
+		"no time": {
+			list(`{"metadata":{"name":"a","namespace":"b"},"containers":[` + container("c", "1Ki") + `]}`), nil,
+		},
+		"no name": {list(item("shop", "", container("app", "1Mi"))), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []memory.Bytes
@@ -55,14 +63,17 @@ func TestDecode(t *testing.T) {
 
 func TestAmountIsWhatKubernetesReads(t *testing.T) {
 	for _, q := range []string{
-		"0", "1", "300Mi", "131072Ki", "4Gi", "3Ti", "7Pi", "1Ei", "5k", "300M", "4G", "3T", "7P", "2E", "128974848000m", "1m", "1999m", "9223372036854775807",
+		"0", "1", "300Mi", "131072Ki", "4Gi", "3Ti", "7Pi", "1Ei", "5k", "300M", "4G", "3T", "7P", "2E", "128974848000m",
+		"1m", "1999m", "9223372036854775807",
 	} {
 		want := memory.FromQuantity(resource.MustParse(q))
 		if got := amount(q); got != want {
 			t.Errorf("%s is %d bytes, want %d", q, got, want)
 		}
 	}
-	for _, q := range []string{"", "m", "Mi", "-1", "+1", "1.5Gi", "1e3", "1 Mi", "1MiMi", "1ki", "9223372036854775808", "9Ei", "0x10", "1_000"} {
+	for _, q := range []string{
+		"", "m", "Mi", "-1", "+1", "1.5Gi", "1e3", "1 Mi", "1MiMi", "1ki", "9223372036854775808", "9Ei", "0x10", "1_000",
+	} {
 		if got := amount(q); got != 0 {
 			t.Errorf("%q is %d bytes, want unknown", q, got)
 		}
@@ -82,7 +93,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a name is none":   {list(`{"metadata":{"name":5}}`), "cannot unmarshal number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := Decode(strings.NewReader(test.in), func(memory.Sample) {}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := Decode(strings.NewReader(test.in), func(memory.Sample) {}); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want %q in it", err, test.want)
 			}
 		})
@@ -94,11 +106,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"items":[{"metadata":null,"timestamp":null,"containers":[null,{"usage":{"memory":"9E"}}]},null]}`))
 	f.Add([]byte(list(item("shop", "web-0", container("app", "1e-99999999999")))))
 	take := func(memory.Sample) {}
-	_ = Decode(strings.NewReader(list(item("shop", "web-0", container("app", "1Mi")))), take) // what is made once per process is no part of the budget
+	// what is made once per process is no part of the budget
+	_ = Decode(strings.NewReader(list(item("shop", "web-0", container("app", "1Mi")))), take)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		budget.Check(t, decodeBudget, len(in), func() {
 			_ = Decode(bytes.NewReader(in), func(s memory.Sample) {
-				if s.WorkingSet <= 0 || s.HasRSS || s.Time.IsZero() || s.Container.Pod == "" || s.Container.Namespace == "" || s.Container.Container == "" {
+				if s.WorkingSet <= 0 || s.HasRSS || s.Time.IsZero() || s.Container.Pod == "" || s.Container.Namespace == "" ||
+					s.Container.Container == "" {
 					t.Errorf("impossible sample %+v", s)
 				}
 			})
@@ -125,7 +139,8 @@ func (a *endless) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// TestAHostileListCostsLittle: metrics-server is another's, and its answer may have 512 MiB. What is held of it at a time is one pod.
+// TestAHostileListCostsLittle: metrics-server is another's, and its answer may have 512 MiB. What is held of it at a
+// time is one pod.
 func TestAHostileListCostsLittle(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   io.Reader
@@ -135,10 +150,14 @@ func TestAHostileListCostsLittle(t *testing.T) {
 		"something before the items": {repeated(`{"metadata":[`, `{"name":"a"},`, 1<<20), errLongPod},
 		"space":                      {repeated(`{"items":[`, ` `, 8<<20), errLongPod},
 		"many containers":            {repeated(`{"items":[{"containers":[{}`, `,{}`, 300), io.ErrUnexpectedEOF},
-		"too many containers":        {strings.NewReader(`{"items":[{"containers":[{}` + strings.Repeat(`,{}`, 300) + `]}]}`), errManyContainers},
+		"too many containers": {
+			strings.NewReader(`{"items":[{"containers":[{}` + strings.Repeat(`,{}`, 300) + `]}]}`), errManyContainers,
+		},
 	} {
 		var err error
-		budget.Check(t, budget.Budget{Bytes: 8 << 20, CPU: 10 * time.Second}, 0, func() { err = Decode(c.in, func(memory.Sample) {}) })
+		budget.Check(
+			t, budget.Budget{Bytes: 8 << 20, CPU: 10 * time.Second}, 0, func() { err = Decode(c.in, func(memory.Sample) {}) },
+		)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}

@@ -32,7 +32,8 @@ type Pods interface {
 type Options struct {
 	// Now is the clock. Required.
 	Now func() time.Time
-	// MaxAge is how long one list, or the error instead of it, serves all nodes. Default 10s: metrics-server itself scrapes every 15s.
+	// MaxAge is how long one list, or the error instead of it, serves all nodes. Default 10s: metrics-server itself
+	// scrapes every 15s.
 	MaxAge time.Duration
 	// MaxBytes is the largest list read. Default 512Mi: some 400 bytes per container.
 	MaxBytes memory.Bytes
@@ -81,8 +82,8 @@ func New(config *rest.Config, pods Pods, o Options) (*Source, error) {
 // Name is "metrics-api".
 func (s *Source) Name() string { return "metrics-api" }
 
-// Read returns the working sets of the containers on node, from a list that serves all nodes for MaxAge. A node without any container in
-// it is an error: every node runs some, so it is metrics-server that does not reach it.
+// Read returns the working sets of the containers on node, from a list that serves all nodes for MaxAge. A node without
+// any container in it is an error: every node runs some, so it is metrics-server that does not reach it.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -102,7 +103,9 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	samples, ok := s.list[node.Name]
 	if !ok {
-		return usage.Reading{}, fmt.Errorf("metrics.k8s.io has no pod of node %s: metrics-server may not reach its kubelet (see its log)", node.Name)
+		return usage.Reading{}, fmt.Errorf(
+			"metrics.k8s.io has no pod of node %s: metrics-server may not reach its kubelet (see its log)", node.Name,
+		)
 	}
 	return usage.Reading{Source: s.Name(), Samples: samples, WorkingSetOnly: true}, nil
 }
@@ -126,7 +129,8 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	err = Decode(usage.Limit(resp.Body, s.max), func(sample memory.Sample) {
 		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
-		if _, again := heard[sample.Container]; known && !again { // a list that says the same for ever must not fill the memory
+		// a list that says the same for ever must not fill the memory
+		if _, again := heard[sample.Container]; known && !again {
 			heard[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)
 		}

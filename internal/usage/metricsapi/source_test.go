@@ -63,7 +63,13 @@ func source(t *testing.T, host string, o Options) *Source {
 }
 
 func TestRead(t *testing.T) {
-	s, lists := serving(t, 200, list(item("shop", "web-0", container("app", "300Mi")), item("shop", "web-1", container("app", "200Mi")), item("shop", "unknown", container("app", "1Gi"))))
+	s, lists := serving(
+		t, 200,
+		list(
+			item("shop", "web-0", container("app", "300Mi")), item("shop", "web-1", container("app", "200Mi")),
+			item("shop", "unknown", container("app", "1Gi")),
+		),
+	)
 	clock := time.Unix(1000, 0)
 	src := source(t, s.URL, Options{Now: func() time.Time { return clock }})
 	read := func(node string) usage.Reading {
@@ -77,7 +83,8 @@ func TestRead(t *testing.T) {
 	want := usage.Reading{
 		Source: "metrics-api", WorkingSetOnly: true,
 		Samples: []memory.Sample{{
-			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "uid-web-0", Container: "app"}, Time: measured, WorkingSet: 300 * memory.MiB,
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "uid-web-0", Container: "app"}, Time: measured,
+			WorkingSet: 300 * memory.MiB,
 		}},
 	}
 	if diff := cmp.Diff(want, read("n1")); diff != "" {
@@ -184,7 +191,9 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(&rest.Config{}, pods, Options{}); err == nil {
 		t.Error("no clock, no error")
 	}
-	if _, err := New(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere/ca.crt"}}, pods, Options{Now: time.Now}); err == nil {
+	if _, err := New(
+		&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere/ca.crt"}}, pods, Options{Now: time.Now},
+	); err == nil {
 		t.Error("no CA file, no error")
 	}
 }
@@ -192,7 +201,8 @@ func TestNewRefuses(t *testing.T) {
 var measured = time.Date(2026, 11, 20, 14, 0, 7, 0, time.UTC)
 
 func list(items ...string) string {
-	return `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` + strings.Join(items, ",") + `]}`
+	return `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` +
+		strings.Join(items, ",") + `]}`
 }
 
 func item(namespace, name string, containers ...string) string {

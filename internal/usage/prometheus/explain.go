@@ -48,7 +48,8 @@ func refused(e *v1.Error, name, query string) string {
 	case strings.Contains(e.Msg, "401"), strings.Contains(e.Msg, "403"):
 		return ". Prometheus wants other credentials: see the bearer token file, and the tenant header if there are tenants"
 	case strings.Contains(e.Msg, "404"):
-		return ". Is the path right? Mimir wants /prometheus at the end of it, VictoriaMetrics in cluster mode /select/0/prometheus"
+		return ". Is the path right? Mimir wants /prometheus at the end of it, VictoriaMetrics in cluster mode " +
+			"/select/0/prometheus"
 	case e.Type == v1.ErrBadResponse:
 		return ". What answers there does not speak the Prometheus HTTP API: is the URL right?"
 	}

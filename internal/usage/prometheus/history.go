@@ -23,15 +23,17 @@ type Span struct {
 	Step time.Duration
 }
 
-// A query may ask Prometheus for 11,000 points per series at most; what is read at a time is also what is held in memory.
+// A query may ask Prometheus for 11,000 points per series at most; what is read at a time is also what is held in
+// memory.
 const (
 	pointsAtOnce = 10_000
 	longestChunk = 24 * time.Hour
 )
 
-// History hands over what the pods of a workload used within span, oldest day first and in order of time within a day. Of each step there
-// are two samples per container: its highest figures, at the end of the step, and its lowest, in the middle of it. So both are
-// true to within one step, and neither a peak nor the live set between two peaks is lost. What Prometheus does not have is left out.
+// History hands over what the pods of a workload used within span, oldest day first and in order of time within a day.
+// Of each step there are two samples per container: its highest figures, at the end of the step, and its lowest, in the
+// middle of it. So both are true to within one step, and neither a peak nor the live set between two peaks is lost.
+// What Prometheus does not have is left out.
 //
 // A workload of 60 pods takes 4 queries and some 10 MB per day of history. take must not block.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {

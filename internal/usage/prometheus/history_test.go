@@ -25,9 +25,12 @@ var web = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespac
 
 // canned makes a source hear the same answer to everything, without a network.
 func canned(s *Source, answer []byte) {
-	c, err := api.NewClient(api.Config{Address: "http://p", RoundTripper: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer)), Header: http.Header{}}, nil
-	})})
+	c, err := api.NewClient(api.Config{Address: "http://p",
+		RoundTripper: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer)), Header: http.Header{},
+			}, nil
+		})})
 	if err != nil {
 		panic(err)
 	}
@@ -50,12 +53,15 @@ func TestHistory(t *testing.T) {
 		"min_over_time(container_memory_working_set_bytes": over(`[300,"220"]`, `[600,"0"]`),
 	})
 	var got []memory.Sample
-	err := s.source(t, nil).History(t.Context(), web, Span{From: sec(17), To: sec(899)}, func(s memory.Sample) { got = append(got, s) })
+	err := s.source(t, nil).History(
+		t.Context(), web, Span{From: sec(17), To: sec(899)}, func(s memory.Sample) { got = append(got, s) },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []memory.Sample{
-		{Container: app, Time: sec(150), RSS: 210, HasRSS: true, WorkingSet: 220}, // the lowest of a step, in the middle of it
+		// the lowest of a step, in the middle of it
+		{Container: app, Time: sec(150), RSS: 210, HasRSS: true, WorkingSet: 220},
 		{Container: app, Time: sec(300), RSS: 310, HasRSS: true, WorkingSet: 410}, // the highest, at its end
 		{Container: app, Time: sec(600), RSS: 320, HasRSS: true, WorkingSet: 420},
 	}
@@ -122,7 +128,9 @@ func TestPodPattern(t *testing.T) {
 		kind, name string
 		yes, no    []string
 	}{
-		{"Deployment", "web", []string{"web-6d4cf56db6-x2x4z", "web-2b-x2x4z"}, []string{"web-0", "web-x2x4z", "web-api-6d4cf56db6-x2x4z", "my-web-6d4cf56db6-x2x4z"}},
+		{"Deployment", "web", []string{"web-6d4cf56db6-x2x4z", "web-2b-x2x4z"}, []string{
+			"web-0", "web-x2x4z", "web-api-6d4cf56db6-x2x4z", "my-web-6d4cf56db6-x2x4z",
+		}},
 		{"Deployment", long, []string{long + "-2b4cx2x4z", long + "-6d4x2x4z"}, []string{long[:40] + "-6d4cx2x4z"}},
 		{"Rollout", "web", []string{"web-6d4cf56db6-x2x4z"}, []string{"web-0"}},
 		{"StatefulSet", "db", []string{"db-0", "db-17"}, []string{"db-main-0", "db-x2x4z"}},

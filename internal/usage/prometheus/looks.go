@@ -83,7 +83,8 @@ func (all looks) add(vector model.Vector, set func(*look, float64)) {
 	}
 }
 
-// samples has one sample per container: the newest life of it, where there are two. Nothing but zeros is what a dead one leaves behind.
+// samples has one sample per container: the newest life of it, where there are two. Nothing but zeros is what a dead
+// one leaves behind.
 func (all looks) samples() []memory.Sample {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
@@ -104,5 +105,8 @@ func byTime(a, b memory.Sample) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c
 	}
-	return strings.Compare(a.Container.Pod+"/"+a.Container.Container+string(a.Container.UID), b.Container.Pod+"/"+b.Container.Container+string(b.Container.UID))
+	return strings.Compare(
+		a.Container.Pod+"/"+a.Container.Container+string(a.Container.UID),
+		b.Container.Pod+"/"+b.Container.Container+string(b.Container.UID),
+	)
 }

@@ -21,8 +21,9 @@ import (
 
 // Options say where Prometheus is and what it calls things.
 type Options struct {
-	// URL is the base, with the path prefix if there is one: "http://prometheus.monitoring:9090", "https://mimir.example/prometheus",
-	// "http://vmselect:8481/select/0/prometheus". Required. A user and password in it are sent as basic authentication.
+	// URL is the base, with the path prefix if there is one: "http://prometheus.monitoring:9090",
+	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
+	// are sent as basic authentication.
 	URL string
 	// BearerTokenFile is read again every minute; it wins over BearerToken.
 	BearerToken, BearerTokenFile string
@@ -32,7 +33,8 @@ type Options struct {
 	InsecureSkipTLSVerify bool
 	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
 	Headers map[string]string
-	// Timeout is for one query. Default 30s. Prometheus is told of it, so that it stops working when nobody waits any more.
+	// Timeout is for one query. Default 30s. Prometheus is told of it, so that it stops working when nobody waits any
+	// more.
 	Timeout time.Duration
 	// MaxBytes is the largest answer read. Default 64Mi; decoding takes about the same again.
 	MaxBytes memory.Bytes
@@ -55,7 +57,9 @@ func New(o Options) (*Source, error) {
 		return nil, fmt.Errorf("the URL of Prometheus: %w", err)
 	}
 	if base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("the URL of Prometheus is %q: write it as http://HOST:PORT or https://HOST/PREFIX", base.Redacted())
+		return nil, fmt.Errorf(
+			"the URL of Prometheus is %q: write it as http://HOST:PORT or https://HOST/PREFIX", base.Redacted(),
+		)
 	}
 	queries, err := o.Queries.compile()
 	if err != nil {
@@ -94,7 +98,9 @@ func httpClient(o Options) (*http.Client, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &http.Client{Transport: &transport{next: next, headers: o.Headers, limit: limit}, CheckRedirect: refuseRedirect}, nil
+	return &http.Client{
+		Transport: &transport{next: next, headers: o.Headers, limit: limit}, CheckRedirect: refuseRedirect,
+	}, nil
 }
 
 // transport adds the headers and bounds the answers.

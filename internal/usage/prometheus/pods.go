@@ -10,16 +10,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They leave out vowels and
-// what looks alike, which tells most names that people chose from those that were generated.
+// Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They
+// leave out vowels and what looks alike, which tells most names that people chose from those that were generated.
 const generated = `[bcdfghjklmnpqrstvwxz2456789]`
 
 // longestBase is how much of a name survives in a generated one: 63 characters less the five that are added.
 const longestBase = 58
 
-// podPattern is a regular expression, anchored by Prometheus, for the names of all pods a workload ever had. It has to do without owner
-// references: what Prometheus remembers is long gone from the cluster. The pods of a workload whose name is that of another
-// with a hash-like ending ("web" and "web-2b4c6d") can be mixed up.
+// podPattern is a regular expression, anchored by Prometheus, for the names of all pods a workload ever had. It has to
+// do without owner references: what Prometheus remembers is long gone from the cluster. The pods of a workload whose
+// name is that of another with a hash-like ending ("web" and "web-2b4c6d") can be mixed up.
 func podPattern(w memory.WorkloadRef) string {
 	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
 	case workloadkind.SameName:
@@ -39,13 +39,14 @@ func podPattern(w memory.WorkloadRef) string {
 	}
 }
 
-// pattern is name, what comes in between - of at most room characters, but for indexes that nobody has - and five generated characters.
-// From names that leave too little room Kubernetes cuts the end.
+// pattern is name, what comes in between - of at most room characters, but for indexes that nobody has - and five
+// generated characters. From names that leave too little room Kubernetes cuts the end.
 func pattern(name, between string, room int) string {
 	if len(name)+room+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
-	// A little less than what must be left of the name: those of indexed Jobs are cut further, to leave room for the index.
+	// A little less than what must be left of the name: those of indexed Jobs are cut further, to leave room for the
+	// index.
 	kept := longestBase - min(room, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

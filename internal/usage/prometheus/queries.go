@@ -17,24 +17,26 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Queries are Go text/template strings that give PromQL; an empty one means the default. What they return must have the labels
-// namespace, pod and container; a label id with the container's cgroup path tells pods of the same name apart.
+// Queries are Go text/template strings that give PromQL; an empty one means the default. What they return must have the
+// labels namespace, pod and container; a label id with the container's cgroup path tells pods of the same name apart.
 //
-// Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and {{.Address}} of a node (and
-// {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}} (a regular expression) of a workload.
-// {{.Step}} is a PromQL duration, without quotes.
+// Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and {{.Address}}
+// of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}} (a regular
+// expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
 type Queries struct {
 	// RSS and WorkingSet are instant queries for the containers of one node, in bytes.
 	RSS, WorkingSet string
-	// Time is the instant query for when those were measured, in Unix seconds. A container without one counts as measured now.
+	// Time is the instant query for when those were measured, in Unix seconds. A container without one counts as measured
+	// now.
 	Time string
-	// PeakRSS, PeakWorkingSet, LowRSS and LowWorkingSet are range queries for the containers of one workload: the highest and lowest
-	// of each step, in bytes.
+	// PeakRSS, PeakWorkingSet, LowRSS and LowWorkingSet are range queries for the containers of one workload: the highest
+	// and lowest of each step, in bytes.
 	PeakRSS, PeakWorkingSet, LowRSS, LowWorkingSet string
 }
 
-// The default queries are for cAdvisor's series as the kubelet exports them. The label that names the node differs between
-// installations: kube-prometheus has node, plain Kubernetes discovery has instance. Both are asked for; equal series count once.
+// The default queries are for cAdvisor's series as the kubelet exports them. The label that names the node differs
+// between installations: kube-prometheus has node, plain Kubernetes discovery has instance. Both are asked for; equal
+// series count once.
 const (
 	rss        = `container_memory_rss`
 	workingSet = `container_memory_working_set_bytes`

@@ -20,9 +20,9 @@ import (
 // Name is "prometheus".
 func (s *Source) Name() string { return "prometheus" }
 
-// Read returns what Prometheus saw last of the containers on node, with the time at which it did. No container at all is an error: every
-// node runs some, so it is the labels that differ, or the node is not scraped. Containers that ended are in it for up to five minutes more,
-// with the time at which they were last seen.
+// Read returns what Prometheus saw last of the containers on node, with the time at which it did. No container at all
+// is an error: every node runs some, so it is the labels that differ, or the node is not scraped. Containers that ended
+// are in it for up to five minutes more, with the time at which they were last seen.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	var (
 		v       = nodeValues(node)
@@ -46,7 +46,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	r := usage.Reading{Source: s.Name(), Samples: at.samples(), WorkingSetOnly: true, Degraded: errors.Join(partial...)}
 	if len(r.Samples) == 0 {
-		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: is it scraped, and under which label is its name? "+
+		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: is it scraped, and under which label is "+
+			"its name? "+
 			"The queries can be overridden", rss, node.Name))
 	}
 	for _, sample := range r.Samples {

@@ -96,13 +96,16 @@ func TestRead(t *testing.T) {
 	}{
 		"RSS, working set and the time of both": {
 			answers: map[string]string{
-				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "4e2"), "timestamp(": at(c1, "990.5"),
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "4e2"),
+				"timestamp(": at(c1, "990.5"),
 			},
 			want: []memory.Sample{{Container: app, Time: time.UnixMilli(990500).UTC(), RSS: 300, HasRSS: true, WorkingSet: 400}},
 		},
 		"no times: measured when asked": {
-			answers: map[string]string{"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400")},
-			want:    []memory.Sample{{Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400}},
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+			},
+			want: []memory.Sample{{Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400}},
 		},
 		"a Prometheus that drops RSS": {
 			answers:  map[string]string{"container_memory_working_set_bytes": at(c1, "400")},
@@ -110,26 +113,31 @@ func TestRead(t *testing.T) {
 			wantOnly: true,
 		},
 		"RSS is no number: unknown, not 0": {
-			answers:  map[string]string{"container_memory_rss": at(c1, "NaN"), "container_memory_working_set_bytes": at(c1, "400")},
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "NaN"), "container_memory_working_set_bytes": at(c1, "400"),
+			},
 			want:     []memory.Sample{{Container: app, Time: sec(1000), WorkingSet: 400}},
 			wantOnly: true,
 		},
 		"right after a restart the newer life counts": {
 			answers: map[string]string{
 				"container_memory_rss":               at(c1, "900") + "," + at(c2, "100"),
-				"container_memory_working_set_bytes": at(c1, "950") + "," + at(c2, "150"), "timestamp(": at(c1, "900") + "," + at(c2, "990"),
+				"container_memory_working_set_bytes": at(c1, "950") + "," + at(c2, "150"),
+				"timestamp(":                         at(c1, "900") + "," + at(c2, "990"),
 			},
 			want: []memory.Sample{{Container: app, Time: sec(990), RSS: 100, HasRSS: true, WorkingSet: 150}},
 		},
 		"no cgroup path, no UID; no container, no sample; zeros are left over from the dead": {
 			answers: map[string]string{
 				"container_memory_rss": strings.Join([]string{
-					at(labels, "300"), at(`"namespace":"shop","pod":"web-0"`, "300"), at(`"namespace":"shop","pod":"web-0","container":"POD"`, "1"),
+					at(labels, "300"), at(`"namespace":"shop","pod":"web-0"`, "300"),
+					at(`"namespace":"shop","pod":"web-0","container":"POD"`, "1"),
 					at(`"namespace":"shop","pod":"gone","container":"app"`, "0"),
 				}, ","),
 			},
 			want: []memory.Sample{{
-				Container: memory.ContainerRef{Namespace: "shop", Pod: app.Pod, Container: "app"}, Time: sec(1000), RSS: 300, HasRSS: true,
+				Container: memory.ContainerRef{Namespace: "shop", Pod: app.Pod, Container: "app"}, Time: sec(1000), RSS: 300,
+				HasRSS: true,
 			}},
 		},
 	} {
@@ -138,7 +146,9 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(usage.Reading{Samples: test.want, Source: "prometheus", WorkingSetOnly: test.wantOnly}, got); diff != "" {
+			if diff := cmp.Diff(
+				usage.Reading{Samples: test.want, Source: "prometheus", WorkingSetOnly: test.wantOnly}, got,
+			); diff != "" {
 				t.Errorf("reading (-want +got):\n%s", diff)
 			}
 		})
@@ -170,7 +180,9 @@ func TestReadSendsCredentials(t *testing.T) {
 	if err := os.WriteFile(token, []byte("the-token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	source := s.source(t, func(o *Options) { o.BearerTokenFile, o.Headers = token, map[string]string{"X-Scope-OrgID": "shop"} })
+	source := s.source(
+		t, func(o *Options) { o.BearerTokenFile, o.Headers = token, map[string]string{"X-Scope-OrgID": "shop"} },
+	)
 	if _, err := source.Read(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +209,10 @@ func TestReadWithOwnQueries(t *testing.T) {
 
 func TestReadSaysWhenTheAnswerIsPartial(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"status":"success","warnings":["store n2 unavailable"],"data":{"resultType":"vector","result":[%s]}}`, at(c1, "300"))
+		_, _ = fmt.Fprintf(
+			w, `{"status":"success","warnings":["store n2 unavailable"],"data":{"resultType":"vector","result":[%s]}}`,
+			at(c1, "300"),
+		)
 	}))
 	defer s.Close()
 	source, err := New(Options{URL: s.URL})
@@ -221,16 +236,25 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"401":         {say(401, "no"), "other credentials"},
-		"403":         {say(403, "no"), "other credentials"},
-		"404":         {say(404, "404 page not found"), "Mimir wants /prometheus"},
-		"bad PromQL":  {say(400, `{"status":"error","errorType":"bad_data","error":"parse error at char 5"}`), "parse error at char 5. The query RSS is container_memory_rss{"},
-		"overloaded":  {say(503, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "slow or overloaded"},
-		"a page":      {say(200, "<html>"), "does not speak the Prometheus HTTP API"},
-		"no JSON":     {say(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric"`), "does not speak the Prometheus HTTP API"},
+		"401": {say(401, "no"), "other credentials"},
+		"403": {say(403, "no"), "other credentials"},
+		"404": {say(404, "404 page not found"), "Mimir wants /prometheus"},
+		"bad PromQL": {
+			say(400, `{"status":"error","errorType":"bad_data","error":"parse error at char 5"}`),
+			"parse error at char 5. The query RSS is container_memory_rss{",
+		},
+		"overloaded": {say(503, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "slow or overloaded"},
+		"a page":     {say(200, "<html>"), "does not speak the Prometheus HTTP API"},
+		"no JSON": {
+			say(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric"`),
+			"does not speak the Prometheus HTTP API",
+		},
 		"a scalar":    {say(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`), "gives no vector"},
 		"without end": {say(200, strings.Repeat(" ", 300<<10)), "longer than 256Ki"},
-		"for ever":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "No answer in time"},
+		"for ever": {
+			func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() },
+			"No answer in time",
+		},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
 		}, "redirects elsewhere"},
@@ -295,8 +319,17 @@ func TestNewRefuses(t *testing.T) {
 // FuzzRead: whatever a server answers, reading it neither panics nor makes up containers.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"status":"success","data":{"resultType":"vector","result":[` + at(c1, "300") + `]}}`))
-	f.Add([]byte(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{` + c1 + `},"values":[[1,"2"],[3,"NaN"]]}]}}`))
-	f.Add([]byte(`{"status":"success","warnings":["x"],"data":{"resultType":"vector","result":[null,{"metric":null,"value":[1e99,"-Inf"]}]}}`))
+	f.Add(
+		[]byte(
+			`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{` + c1 +
+				`},"values":[[1,"2"],[3,"NaN"]]}]}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"status":"success","warnings":["x"],"data":{"resultType":"vector","result":[null,{"metric":null,"value":[1e99,"-Inf"]}]}}`,
+		),
+	)
 	f.Add([]byte(`{"status":"error","errorType":"timeout","error":"x"}`))
 	f.Add([]byte(`{"status":"success","data":{"resultType":"scalar","result":null}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -306,7 +339,8 @@ func FuzzRead(f *testing.F) {
 		}
 		canned(source, in)
 		check := func(s memory.Sample) {
-			if s.Container.Namespace == "" || s.Container.Pod == "" || s.Container.Container == "" || s.RSS < 0 || s.WorkingSet < 0 {
+			if s.Container.Namespace == "" || s.Container.Pod == "" || s.Container.Container == "" || s.RSS < 0 ||
+				s.WorkingSet < 0 {
 				t.Errorf("impossible sample %+v", s)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AppendResult appends what the answer for a pod says after its UID: that the pod is allowed, with a JSON patch unless it is empty, and
-// with warnings.
+// AppendResult appends what the answer for a pod says after its UID: that the pod is allowed, with a JSON patch unless
+// it is empty, and with warnings.
 func AppendResult(out, patch []byte, warnings []string) []byte {
 	const around = 80
 	out = append(slices.Grow(out, around+base64.StdEncoding.EncodedLen(len(patch))), `,"allowed":true`...)

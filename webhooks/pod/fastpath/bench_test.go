@@ -53,8 +53,8 @@ func (s shelf) List(_ context.Context, into client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// BenchmarkPod is one pod from the request's bytes to the answer's, without network and cache: a usual pod of a Deployment with two
-// containers, as an API server sent it.
+// BenchmarkPod is one pod from the request's bytes to the answer's, without network and cache: a usual pod of a
+// Deployment with two containers, as an API server sent it.
 func BenchmarkPod(b *testing.B) {
 	body, err := os.ReadFile("testdata/review.json")
 	if err != nil {
@@ -68,7 +68,9 @@ func BenchmarkPod(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			body, n := bytes.Clone(body), 0
 			h, answer := benchHandler(b, name != "ungoverned"), &sink{header: http.Header{}}
-			request := &http.Request{Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/json"}}, Body: server.NewBody(body)}
+			request := &http.Request{
+				Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/json"}}, Body: server.NewBody(body),
+			}
 			b.ReportAllocs()
 			for b.Loop() {
 				if name == "governed" { // the first pod of its template
@@ -87,28 +89,37 @@ func BenchmarkPod(b *testing.B) {
 func benchHandler(b *testing.B, governed bool) *Handler {
 	b.Helper()
 	const ns = "team-00"
-	profile := build.Profile(ns, "nodejs-00000", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingOnCreate), func(s *v1alpha1.MemoryProfileSpec) {
-		s.Containers = []v1alpha1.ContainerPolicy{{Name: "proxy", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}}
-		s.Tuning.ArenaMax = new(int32(2))
-	})
+	profile := build.Profile(ns, "nodejs-00000", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingOnCreate),
+		func(s *v1alpha1.MemoryProfileSpec) {
+			s.Containers = []v1alpha1.ContainerPolicy{
+				{Name: "proxy", Mode: "Managed", Runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
+			}
+			s.Tuning.ArenaMax = new(int32(2))
+		})
 	profile.UID = "p"
 	deployment := build.Deployment(ns, "web-00000")
 	if governed {
 		deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: profile.Name}
 	}
 	set := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "ReplicaSet"}}
-	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name, UID: "d", Controller: new(true)}}
+	set.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name, UID: "d", Controller: new(true)},
+	}
 	recommendation := &v1alpha1.MemoryRecommendation{}
 	recommendation.OwnerReferences = set.OwnerReferences
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		limit, request := resource.MustParse(c.limit), resource.MustParse(c.request)
-		recommendation.Status.Containers = append(recommendation.Status.Containers, v1alpha1.ContainerRecommendation{Container: c.name, Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}})
+		recommendation.Status.Containers = append(
+			recommendation.Status.Containers,
+			v1alpha1.ContainerRecommendation{Container: c.name, Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}},
+		)
 	}
 	cache := shelf{
 		{Name: "profile"}: profile,
 		{Namespace: ns, Name: "web-00000-5d1c000000"}: set,
 		{Namespace: ns, Name: "web-00000"}: &metav1.PartialObjectMetadata{
-			TypeMeta: metav1.TypeMeta{Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Annotations: deployment.Annotations},
+			TypeMeta:   metav1.TypeMeta{Kind: "Deployment"},
+			ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Annotations: deployment.Annotations},
 		},
 		{Namespace: ns, Name: "deployment-web-00000"}: recommendation,
 		{Name: ns}: &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Namespace"}},
@@ -117,7 +128,12 @@ func benchHandler(b *testing.B, governed bool) *Handler {
 	if err := governor.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return NewHandler(&pod.Injector{Governor: governor, Reader: cache, Constraints: &constraints.Index{}, Metrics: pod.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{}})
+	return NewHandler(
+		&pod.Injector{
+			Governor: governor, Reader: cache, Constraints: &constraints.Index{},
+			Metrics: pod.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+		},
+	)
 }
 
 // sink takes an answer and keeps its size.

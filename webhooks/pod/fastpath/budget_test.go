@@ -21,7 +21,8 @@ import (
 // reviewBudget is what the answer to any review may take, per byte of it.
 var reviewBudget = budget.Budget{Bytes: 1 << 20, PerByte: 64, CPU: time.Second}
 
-// TestHostileReviewsAreBounded: anybody who reaches the port can send these. Both ways of reading answer that the pod is allowed.
+// TestHostileReviewsAreBounded: anybody who reaches the port can send these. Both ways of reading answer that the pod
+// is allowed.
 func TestHostileReviewsAreBounded(t *testing.T) {
 	h, _, profile := golden(t, "../../../internal/inject/testdata/size-on-create.yaml")
 	governed := `{"metadata":{"annotations":{"` + v1alpha1.ProfileAnnotation + `":"` + profile.Name + `"%s}},"spec":{%s}}`
@@ -30,24 +31,66 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 	}
 	const size = 1 << 20
 	for name, c := range map[string]struct{ annotations, spec, why string }{
-		"limit":             {spec: `"containers":[{"name":"app","resources":{"limits":{"memory":"1e-999999999"}}}]`, why: "spec.containers[0].resources.limits.memory"},
-		"limit as a number": {spec: `"containers":[{"name":"app","resources":{"limits":{"memory":1E400}}}]`, why: "exponent 400"},
-		"limit with claims": {spec: `"containers":[{"name":"app","resources":{"limits":{"cpu":"1e-999999999"},"claims":[]}}]`, why: "limits.cpu"},
-		"request":           {spec: `"initContainers":[{"name":"app","resources":{"requests":{"x/y":"1e999999999"}}}],"containers":[]`, why: "spec.initContainers[0].resources.requests.x/y"},
-		"long limit":        {spec: `"containers":[{"name":"app","resources":{"limits":{"memory":"` + strings.Repeat("9", size) + `"}}}]`, why: "characters"},
-		"size of a volume":  {spec: `"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"1e-999999999"}}],"containers":[]`, why: "spec.volumes[0].emptyDir.sizeLimit"},
-		"limit of the pod":  {spec: `"resources":{"limits":{"memory":"1e-999999999"}},"containers":[]`, why: "spec.resources.limits.memory"},
-		"divisor":           {spec: `"containers":[{"name":"app","env":[{"name":"A","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu","divisor":"1e-999999999"}}}]}]`, why: "env[0].valueFrom.resourceFieldRef.divisor"},
-		"overhead, twice":   {spec: `"overhead":{"memory":"1e-999999999"},"containers":[],"containers":[]`, why: "spec.overhead.memory"},
-		"escaped":           {spec: `"containers":[{"name":"app","resources":{"l\u0069mits":{"memory":"1e-999999999"}}}]`, why: "limits.memory"},
-		"containers":        {spec: `"containers":` + many("{}", size), why: "nearly empty"},
-		"ephemeral":         {spec: `"containers":[],"containers":[],"ephemeralContainers":` + many("{}", size), why: "nearly empty"},
-		"variables":         {spec: `"containers":[{"name":"app","env":` + many("{}", size) + `}]`, why: "nearly empty"},
-		"volumes":           {spec: `"containers":[],"volumes":` + many(`{"emptyDir":{"medium":"Memory"}}`, size), why: "nearly empty"},
-		"arguments":         {spec: `"containers":[{"name":"app","args":` + many(`""`, size) + `}]`},
-		"many variables":    {spec: `"containers":[{"name":"app","command":["node"],"resources":{"limits":{"memory":"1Gi"}},"env":` + many(`{"name":"A"}`, size) + `}]`},
-		"record":            {annotations: `,"` + v1alpha1.InjectedAnnotation + `":"{\"v\":1,\"containers\":{\"app\":{\"limit\":\"1e-999999999\"}}}"`, spec: `"containers":[{"name":"app"}]`},
-		"many containers":   {spec: `"containers":` + many(`{"name":"some-container","image":"registry.example/some/image:1.2.3","imagePullPolicy":"IfNotPresent","terminationMessagePath":"/dev/termination-log"}`, size), why: "containers"},
+		"limit": {
+			spec: `"containers":[{"name":"app","resources":{"limits":{"memory":"1e-999999999"}}}]`,
+			why:  "spec.containers[0].resources.limits.memory",
+		},
+		"limit as a number": {
+			spec: `"containers":[{"name":"app","resources":{"limits":{"memory":1E400}}}]`, why: "exponent 400",
+		},
+		"limit with claims": {
+			spec: `"containers":[{"name":"app","resources":{"limits":{"cpu":"1e-999999999"},"claims":[]}}]`, why: "limits.cpu",
+		},
+		"request": {
+			spec: `"initContainers":[{"name":"app","resources":{"requests":{"x/y":"1e999999999"}}}],"containers":[]`,
+			why:  "spec.initContainers[0].resources.requests.x/y",
+		},
+		"long limit": {
+			spec: `"containers":[{"name":"app","resources":{"limits":{"memory":"` + strings.Repeat("9", size) + `"}}}]`,
+			why:  "characters",
+		},
+		"size of a volume": {
+			spec: `"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"1e-999999999"}}],"containers":[]`,
+			why:  "spec.volumes[0].emptyDir.sizeLimit",
+		},
+		"limit of the pod": {
+			spec: `"resources":{"limits":{"memory":"1e-999999999"}},"containers":[]`, why: "spec.resources.limits.memory",
+		},
+		"divisor": {
+			spec: `"containers":[{"name":"app","env":[{"name":"A","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu","divisor":"1e-999999999"}}}]}]`,
+			why:  "env[0].valueFrom.resourceFieldRef.divisor",
+		},
+		"overhead, twice": {
+			spec: `"overhead":{"memory":"1e-999999999"},"containers":[],"containers":[]`, why: "spec.overhead.memory",
+		},
+		"escaped": {
+			spec: `"containers":[{"name":"app","resources":{"l\u0069mits":{"memory":"1e-999999999"}}}]`, why: "limits.memory",
+		},
+		"containers": {spec: `"containers":` + many("{}", size), why: "nearly empty"},
+		"ephemeral": {
+			spec: `"containers":[],"containers":[],"ephemeralContainers":` + many("{}", size), why: "nearly empty",
+		},
+		"variables": {spec: `"containers":[{"name":"app","env":` + many("{}", size) + `}]`, why: "nearly empty"},
+		"volumes": {
+			spec: `"containers":[],"volumes":` + many(`{"emptyDir":{"medium":"Memory"}}`, size), why: "nearly empty",
+		},
+		"arguments": {spec: `"containers":[{"name":"app","args":` + many(`""`, size) + `}]`},
+		"many variables": {
+			spec: `"containers":[{"name":"app","command":["node"],"resources":{"limits":{"memory":"1Gi"}},"env":` +
+				many(`{"name":"A"}`, size) + `}]`,
+		},
+		"record": {
+			annotations: `,"` + v1alpha1.InjectedAnnotation +
+				`":"{\"v\":1,\"containers\":{\"app\":{\"limit\":\"1e-999999999\"}}}"`,
+			spec: `"containers":[{"name":"app"}]`,
+		},
+		"many containers": {
+			spec: `"containers":` + many(
+				`{"name":"some-container","image":"registry.example/some/image:1.2.3","imagePullPolicy":"IfNotPresent","terminationMessagePath":"/dev/termination-log"}`,
+				size,
+			),
+			why: "containers",
+		},
 	} {
 		body := reviewOf(fmt.Appendf(nil, governed, c.annotations, c.spec))
 		for way, handler := range map[string]http.Handler{"quick": h, "usual": h.usual} {
@@ -55,8 +98,13 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 				before := counted(t, h, outOfBounds, "bounds")
 				var answer *admissionv1.AdmissionResponse
 				budget.Check(t, reviewBudget, len(body), func() { answer, _ = asked(t, handler, body) })
-				if !answer.Allowed || c.why != "" && (len(answer.Patch) > 0 || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], c.why) || len(answer.Warnings[0]) > 400) {
-					t.Errorf("allowed %t, patch of %d bytes, warnings %.400q, want one with %q", answer.Allowed, len(answer.Patch), answer.Warnings, c.why)
+				if !answer.Allowed || c.why != "" &&
+					(len(answer.Patch) > 0 || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0],
+						c.why) || len(answer.Warnings[0]) > 400) {
+					t.Errorf(
+						"allowed %t, patch of %d bytes, warnings %.400q, want one with %q", answer.Allowed, len(answer.Patch),
+						answer.Warnings, c.why,
+					)
 				}
 				if refused := counted(t, h, outOfBounds, "bounds") - before; (refused == 1) != (c.why != "") {
 					t.Errorf("counted %v times", refused)
@@ -66,11 +114,13 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnOutcomeIsNotPoisoned: a request of somebody who reaches the port must not decide what the next pod gets. Of a key that comes twice,
-// one reader takes the first and another the last.
+// TestAnOutcomeIsNotPoisoned: a request of somebody who reaches the port must not decide what the next pod gets. Of a
+// key that comes twice, one reader takes the first and another the last.
 func TestAnOutcomeIsNotPoisoned(t *testing.T) {
 	for name, doubled := range map[string][2]string{
-		"volumes":    {`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"100Mi"}}],"volumes":[],`},
+		"volumes": {
+			`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"100Mi"}}],"volumes":[],`,
+		},
 		"containers": {`"spec":{`, `"spec":{"containers":[],`},
 		"a limit":    {`"limits":{`, `"limits":{"memory":"64Mi",`},
 	} {

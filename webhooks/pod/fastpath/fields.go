@@ -16,7 +16,8 @@ var (
 	containerFields = fieldsBelow("spec.containers[].")
 )
 
-// fields are names of members, to be looked up for every member of every pod: by length first, which leaves one or two to compare.
+// fields are names of members, to be looked up for every member of every pod: by length first, which leaves one or two
+// to compare.
 type fields [32][]field
 
 type field struct {

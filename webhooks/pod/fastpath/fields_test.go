@@ -21,14 +21,17 @@ import (
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
-// leafPod has one of each thing that a plan depends on, so that what is below it counts, and a volume that is not in memory.
+// leafPod has one of each thing that a plan depends on, so that what is below it counts, and a volume that is not in
+// memory.
 func leafPod() *corev1.Pod {
 	size := func() *resource.Quantity { return new(resource.MustParse("64Mi")) }
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "example.test/app:1", Command: []string{"node"}, Args: []string{"server.js"},
-			Env:          []corev1.EnvVar{{Name: "A", Value: "1"}},
-			Resources:    corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}},
+			Env: []corev1.EnvVar{{Name: "A", Value: "1"}},
+			Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+			},
 			VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}},
 		}
 	}
@@ -47,11 +50,13 @@ func leafPod() *corev1.Pod {
 
 // governing are fields of the metadata that decide who governs a pod, and what else no template has to tell apart.
 var governing = []string{
-	"metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations", "metadata.ownerReferences",
+	"metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.labels",
+	"metadata.annotations", "metadata.ownerReferences",
 }
 
-// TestOneListOfFields changes every field of a pod, one at a time. A field that is not in [inject.PodFields] changes neither the answer nor the key by
-// which it is shared; one that is in the list changes the key, and is kept in the cache of running pods. Both ways answer the same to all of them.
+// TestOneListOfFields changes every field of a pod, one at a time. A field that is not in [inject.PodFields] changes
+// neither the answer nor the key by which it is shared; one that is in the list changes the key, and is kept in the
+// cache of running pods. Both ways answer the same to all of them.
 func TestOneListOfFields(t *testing.T) {
 	h, _, profile := golden(t, "../../../internal/inject/testdata/size-on-create.yaml")
 	base := leafPod()
@@ -72,7 +77,10 @@ func TestOneListOfFields(t *testing.T) {
 		if !listed(inject.PodFields, path) || strings.HasPrefix(path, "spec.volumes[1]") {
 			outside++
 			if !bytes.Equal(key, baseKey) || patch != basePatch {
-				t.Errorf("%s is not in the list, and changes the key: %t, the patch: %s", path, !bytes.Equal(key, baseKey), cmp.Diff(basePatch, patch))
+				t.Errorf(
+					"%s is not in the list, and changes the key: %t, the patch: %s", path, !bytes.Equal(key, baseKey),
+					cmp.Diff(basePatch, patch),
+				)
 			}
 			return
 		}
@@ -94,7 +102,8 @@ var notCached = []string{
 	// Only memory is kept: other resources matter to a plan only where it sizes a new pod, which may be Guaranteed.
 	"spec.resources.limits.x", "spec.resources.requests.x", "spec.resources.claims",
 	"spec.containers[].resources.limits.x", "spec.containers[].resources.requests.x", "spec.containers[].resources.claims",
-	"spec.initContainers[].resources.limits.x", "spec.initContainers[].resources.requests.x", "spec.initContainers[].resources.claims",
+	"spec.initContainers[].resources.limits.x", "spec.initContainers[].resources.requests.x",
+	"spec.initContainers[].resources.claims",
 }
 
 // listed reports whether a path, or what it is below of, is in a list.
@@ -148,8 +157,8 @@ func slim(t *testing.T, pod *corev1.Pod) any {
 	return kept
 }
 
-// everyLeaf changes a copy of the pod at one field after the other, and tells which by its JSON path. Of a list it changes the items that are
-// there, or else adds one, and of a map it adds the key "x".
+// everyLeaf changes a copy of the pod at one field after the other, and tells which by its JSON path. Of a list it
+// changes the items that are there, or else adds one, and of a map it adds the key "x".
 func everyLeaf(base *corev1.Pod, changed func(path string, pod *corev1.Pod)) {
 	var visit func(t reflect.Type, path string, at func(*corev1.Pod) reflect.Value)
 	leaf := func(path string, at func(*corev1.Pod) reflect.Value, change func(reflect.Value)) {
@@ -229,7 +238,8 @@ func change(v reflect.Value) {
 	}
 }
 
-// TestAPlanReadsNoOtherField: without everything that is not in the list, the pods of the golden pairs get the same answer, both ways.
+// TestAPlanReadsNoOtherField: without everything that is not in the list, the pods of the golden pairs get the same
+// answer, both ways.
 func TestAPlanReadsNoOtherField(t *testing.T) {
 	files, err := goldenpods.Inputs()
 	if err != nil {
@@ -263,7 +273,9 @@ func keepListed(tree map[string]any, prefix string) {
 		if listed(list, path) {
 			continue
 		}
-		within := slices.ContainsFunc(list, func(of string) bool { return strings.HasPrefix(of, path+".") || strings.HasPrefix(of, path+"[].") })
+		within := slices.ContainsFunc(
+			list, func(of string) bool { return strings.HasPrefix(of, path+".") || strings.HasPrefix(of, path+"[].") },
+		)
 		switch value := value.(type) {
 		case map[string]any:
 			keepListed(value, path+".")

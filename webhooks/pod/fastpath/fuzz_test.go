@@ -23,9 +23,10 @@ import (
 	"github.com/memfit/memfit/webhooks/server"
 )
 
-// FuzzBothWays: to any request, the quick way and the framework's give one answer, within the budget, also after other requests whose outcomes
-// are remembered. Where the framework cannot read a request, the quick way admits the pod, or refuses as well, and changes it only where nobody can
-// read it: the API server, which reads pods in the framework's way, sends no such request. Most seeds must be ones that are compared.
+// FuzzBothWays: to any request, the quick way and the framework's give one answer, within the budget, also after other
+// requests whose outcomes are remembered. Where the framework cannot read a request, the quick way admits the pod, or
+// refuses as well, and changes it only where nobody can read it: the API server, which reads pods in the framework's
+// way, sends no such request. Most seeds must be ones that are compared.
 func FuzzBothWays(f *testing.F) {
 	h, pod, _ := golden(f, "../../../internal/inject/testdata/size-on-create.yaml")
 	usual := reviewOf(pod)
@@ -37,19 +38,32 @@ func FuzzBothWays(f *testing.F) {
 		}
 		f.Add(bytes.Replace(usual, []byte(old), []byte(new), 1))
 	}
-	for _, size := range []string{"1E400", "1e-999999999", `"1e-999999999"`, "268435456", "2.5e8", `"256Mi "`, "null", "{}"} {
+	for _, size := range []string{
+		"1E400", "1e-999999999", `"1e-999999999"`, "268435456", "2.5e8", `"256Mi "`, "null", "{}",
+	} {
 		changed(`"memory":"256Mi"`, `"memory":`+size)
 	}
-	for _, kind := range []string{`"kind":"AdmissionReviews"`, `"kind":7`, `"kind":null`, `"Kind":"AdmissionReview"`, `"k\u0069nd":"AdmissionReview"`, `"a":1`} {
+	for _, kind := range []string{
+		`"kind":"AdmissionReviews"`, `"kind":7`, `"kind":null`, `"Kind":"AdmissionReview"`, `"k\u0069nd":"AdmissionReview"`,
+		`"a":1`,
+	} {
 		changed(`"kind":"AdmissionReview"`, kind)
 	}
 	for _, version := range []string{"v1beta1", "v2", "v1\",\"apiVersion\":\"v1beta1"} {
 		changed("admission.k8s.io/v1", "admission.k8s.io/"+version)
 	}
 	changed(`"namespace":"shop",`, ``)
-	changed(`"namespace":"shop",`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"},"subResource":"resize","namespace":"shop",`)
+	changed(
+		`"namespace":"shop",`,
+		`"kind":{"group":"apps","version":"v1","kind":"Deployment"},"subResource":"resize","namespace":"shop",`,
+	)
 	changed(`"oldObject":null`, `"namespace":"other"`)
-	f.Add(bytes.Replace(bytes.Replace(usual, []byte(`"namespace":"shop",`), nil, 1), []byte(`"oldObject":null`), []byte(`"namespace":"shop"`), 1))
+	f.Add(
+		bytes.Replace(
+			bytes.Replace(usual, []byte(`"namespace":"shop",`), nil, 1), []byte(`"oldObject":null`),
+			[]byte(`"namespace":"shop"`), 1,
+		),
+	)
 	changed(`"metadata":{`, `"kind":"Deployment","apiVersion":7,"metadata":{`)
 	changed(`"operation":"CREATE"`, `"operation":"DELETE"`)
 	changed(`"dryRun":false`, `"dryRun":"false"`)
@@ -61,7 +75,8 @@ func FuzzBothWays(f *testing.F) {
 			compared++
 		}
 	})
-	if fuzzing := flag.Lookup("test.fuzz").Value.String() != ""; !fuzzing && compared*3 < seeds*2 { // what a fuzzer makes up is mostly no request
+	// what a fuzzer makes up is mostly no request
+	if fuzzing := flag.Lookup("test.fuzz").Value.String() != ""; !fuzzing && compared*3 < seeds*2 {
 		f.Errorf("%d of %d requests could be compared: the others were read by one way only", compared, seeds)
 	}
 }
@@ -92,7 +107,8 @@ func checkBothWays(t testing.TB, h *testHandler, body []byte) bool {
 	return true
 }
 
-// readable: a request and its pod are beyond a bound, which both ways must keep, or can be read as the API server reads.
+// readable: a request and its pod are beyond a bound, which both ways must keep, or can be read as the API server
+// reads.
 func readable(body []byte) bool {
 	var asked admissionv1.AdmissionReview
 	if boundedjson.Check(body, &asked) != nil {
@@ -102,10 +118,12 @@ func readable(body []byte) bool {
 		return false
 	}
 	var pod corev1.Pod
-	return boundedjson.Check(asked.Request.Object.Raw, &pod) != nil || kjson.UnmarshalCaseSensitivePreserveInts(asked.Request.Object.Raw, &pod) == nil
+	return boundedjson.Check(asked.Request.Object.Raw, &pod) != nil ||
+		kjson.UnmarshalCaseSensitivePreserveInts(asked.Request.Object.Raw, &pod) == nil
 }
 
-// failedOpen: the pod was admitted unchanged because something of it, which the quick way need not have read, could not be read.
+// failedOpen: the pod was admitted unchanged because something of it, which the quick way need not have read, could not
+// be read.
 func failedOpen(r *admissionv1.AdmissionResponse) bool {
 	return len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "admitted unchanged")
 }

@@ -23,16 +23,17 @@ import (
 	"github.com/memfit/memfit/webhooks/server"
 )
 
-// maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay for ever.
+// maxKept is the largest buffer kept for another request. Usual pods have 4 to 20 KB; a rare large one must not stay
+// for ever.
 const maxKept = 64 << 10
 
-// Handler serves [pod.Injector] without the framework's decoding and encoding, which cost more than all the rest together. Whatever
-// is unusual about a request goes to the framework instead, which also knows best how to complain.
+// Handler serves [pod.Injector] without the framework's decoding and encoding, which cost more than all the rest
+// together. Whatever is unusual about a request goes to the framework instead, which also knows best how to complain.
 type Handler struct {
 	injector *pod.Injector
 	usual    http.Handler
-	// used are *encoded to use again, because of what garbage costs here: for every few hundred megabytes of it, the collector
-	// walks the whole cache of a large cluster.
+	// used are *encoded to use again, because of what garbage costs here: for every few hundred megabytes of it, the
+	// collector walks the whole cache of a large cluster.
 	used sync.Pool
 	// known are the outcomes for pods that came before.
 	known patchCache
@@ -79,8 +80,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, e.answer)
 }
 
-// handOver lets the framework answer, within the bounds. All of the request is read again: where a part of it is unusual, for example a second
-// namespace after the pod, what was read of the rest may not be what counts.
+// handOver lets the framework answer, within the bounds. All of the request is read again: where a part of it is
+// unusual, for example a second namespace after the pod, what was read of the rest may not be what counts.
 func (h *Handler) handOver(w http.ResponseWriter, r *http.Request, body []byte) {
 	if err := boundedjson.Check(body, &admissionv1.AdmissionReview{}); err != nil {
 		h.injector.Metrics.OutOfBounds()
@@ -97,8 +98,9 @@ func write(w http.ResponseWriter, answer []byte) {
 	_, _ = w.Write(answer)
 }
 
-// Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and says why to whoever creates it. Without
-// the request's UID the API server takes no answer; it then goes by the webhook's failurePolicy, which says the same.
+// Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and says why to
+// whoever creates it. Without the request's UID the API server takes no answer; it then goes by the webhook's
+// failurePolicy, which says the same.
 func (h *Handler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	uid, ok := UID(beginning)
 	if !ok {
@@ -184,5 +186,7 @@ func (e *encoded) Scratch() []byte {
 }
 
 func (e *encoded) Logger(ctx context.Context) logr.Logger {
-	return logf.FromContext(ctx).WithName("admission").WithValues("namespace", e.review.Namespace, "requestID", e.review.UID)
+	return logf.FromContext(ctx).WithName("admission").WithValues(
+		"namespace", e.review.Namespace, "requestID", e.review.UID,
+	)
 }

@@ -61,7 +61,9 @@ func handlerOf(t testing.TB, objects ...client.Object) *testHandler {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	injector := &pod.Injector{Governor: governor, Reader: reader, Metrics: pod.NewMetrics(registry), Clock: clock.RealClock{}}
+	injector := &pod.Injector{
+		Governor: governor, Reader: reader, Metrics: pod.NewMetrics(registry), Clock: clock.RealClock{},
+	}
 	return &testHandler{NewHandler(injector), registry}
 }
 
@@ -81,8 +83,8 @@ func asked(t testing.TB, h http.Handler, body []byte) (*admissionv1.AdmissionRes
 	return answer.Response, recorder.Body.String()
 }
 
-// TestBothWaysAnswerTheSame: the quick way and the framework's give one answer to every pod of the golden pairs of internal/inject,
-// whether or not the quick one had to give up on the way.
+// TestBothWaysAnswerTheSame: the quick way and the framework's give one answer to every pod of the golden pairs of
+// internal/inject, whether or not the quick one had to give up on the way.
 func TestBothWaysAnswerTheSame(t *testing.T) {
 	files, err := goldenpods.Inputs()
 	if err != nil {
@@ -116,12 +118,15 @@ func TestBothWaysAnswerTheSame(t *testing.T) {
 func TestAPodWithoutRoomForTheRecord(t *testing.T) {
 	h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
 	note := func(size int) []byte {
-		return bytes.Replace(pod, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"note":%q,`, strings.Repeat("x", size)), 1)
+		return bytes.Replace(
+			pod, []byte(`"annotations":{`), fmt.Appendf(nil, `"annotations":{"note":%q,`, strings.Repeat("x", size)), 1,
+		)
 	}
 	if got, _ := asked(t, h, reviewOf(note(200<<10))); len(got.Patch) == 0 {
 		t.Errorf("there is room for the record: %+v", got)
 	}
-	if got, _ := asked(t, h, reviewOf(note(256<<10-10))); len(got.Patch) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "no room") {
+	if got, _ := asked(t, h, reviewOf(note(256<<10-10))); len(got.Patch) > 0 || len(got.Warnings) != 1 ||
+		!strings.Contains(got.Warnings[0], "no room") {
 		t.Errorf("there is no room for the record, and yet %+v", got)
 	}
 }
@@ -177,11 +182,15 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		t.Fatalf("the first pod: remembered %t, patch %s", again, got.Patch)
 	}
 	for name, replica := range map[string][]byte{
-		"the same":              pod,
-		"labels":                changed(`"metadata":{`, `"metadata":{"generateName":"web-","labels":{"pod-template-hash":"x"},`),
+		"the same": pod,
+		"labels": changed(
+			`"metadata":{`, `"metadata":{"generateName":"web-","labels":{"pod-template-hash":"x"},`,
+		),
 		"somebody's annotation": changed(`"annotations":{`, `"annotations":{"example.com/revision":"7",`),
-		"a volume with a token": changed(`"spec":{`, `"spec":{"volumes":[{"name":"kube-api-access-x2b4c","projected":{"sources":[]}}],`),
-		"a node":                changed(`"spec":{`, `"spec":{"nodeName":"a",`),
+		"a volume with a token": changed(
+			`"spec":{`, `"spec":{"volumes":[{"name":"kube-api-access-x2b4c","projected":{"sources":[]}}],`,
+		),
+		"a node": changed(`"spec":{`, `"spec":{"nodeName":"a",`),
 	} {
 		if again, _ := ask(replica); !again {
 			t.Errorf("%s: planned again", name)
@@ -191,8 +200,10 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		"another limit":       changed(`"memory":"256Mi"`, `"memory":"300Mi"`),
 		"another container":   changed(`"name":"app"`, `"name":"other"`),
 		"an annotation of us": changed(`"annotations":{`, `"annotations":{"`+v1alpha1.RuntimeAnnotation+`":"JVM",`),
-		"a volume in memory":  changed(`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"64Mi"}}],`),
-		"never restarts":      changed(`"spec":{`, `"spec":{"restartPolicy":"Never",`),
+		"a volume in memory": changed(
+			`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"64Mi"}}],`,
+		),
+		"never restarts": changed(`"spec":{`, `"spec":{"restartPolicy":"Never",`),
 	} {
 		if again, _ := ask(other); again {
 			t.Errorf("%s: taken for the same", name)
@@ -243,7 +254,8 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	}
 }
 
-// TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode, and although an outcome for the same template is remembered.
+// TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode, and although an outcome for the same template is
+// remembered.
 func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 	h, pod, profile := golden(t, "../../../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
 	writer, ok := h.injector.Reader.(client.Client)
@@ -279,7 +291,8 @@ func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 	profile.Spec.Sizing.Mode = v1alpha1.SizingRecommend
 	profile.Generation++
 	updated(profile)
-	if got := patched(); strings.Contains(got, `"value":"`+capped) || strings.Contains(got, sized) || !strings.Contains(got, reason) {
+	if got := patched(); strings.Contains(got, `"value":"`+capped) || strings.Contains(got, sized) ||
+		!strings.Contains(got, reason) {
 		t.Errorf("without the raise there is no room: %s", got)
 	}
 	rec.Status.Containers[0].Evidence.LiveSet = new(resource.MustParse("300Mi"))
@@ -309,13 +322,16 @@ func TestDryRunsAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestConfigMapKeys: with the right to read ConfigMaps, only the names that are in one are left alone; without it, or without the
-// ConfigMap, all that might be.
+// TestConfigMapKeys: with the right to read ConfigMaps, only the names that are in one are left alone; without it, or
+// without the ConfigMap, all that might be.
 func TestConfigMapKeys(t *testing.T) {
 	file := "../../../internal/inject/testdata/nodejs/node-envfrom-known-keys.yaml"
 	h, pod, _ := golden(t, file)
 	none, _ := asked(t, h, reviewOf(pod))
-	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-env"}, Data: map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""}}
+	settings := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app-env"},
+		Data:       map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""},
+	}
 	reader := fake.NewClientBuilder().WithObjects(settings).Build()
 	h.injector.ConfigMaps = reader
 	known, _ := asked(t, h, reviewOf(pod))
@@ -326,15 +342,20 @@ func TestConfigMapKeys(t *testing.T) {
 	if diff := cmp.Diff(none, gone); diff != "" {
 		t.Errorf("without the ConfigMap: -no right +the right\n%s", diff)
 	}
-	if node := []byte(`"value":"--max-old-space-size=`); bytes.Contains(none.Patch, node) || !bytes.Contains(known.Patch, node) {
-		t.Errorf("NODE_OPTIONS may come from a ConfigMap that is not read, and cannot from one that is:\n%s\n%s", none.Patch, known.Patch)
+	if node := []byte(`"value":"--max-old-space-size=`); bytes.Contains(none.Patch, node) ||
+		!bytes.Contains(known.Patch, node) {
+		t.Errorf(
+			"NODE_OPTIONS may come from a ConfigMap that is not read, and cannot from one that is:\n%s\n%s", none.Patch,
+			known.Patch,
+		)
 	}
 	if want := `MALLOC_ARENA_MAX\":\"it comes from ConfigMap app-env`; !strings.Contains(string(known.Patch), want) {
 		t.Errorf("no %q in %s", want, known.Patch)
 	}
 }
 
-// golden is a handler that knows the profile and the recommendation of a golden pair, the pair's pod as JSON, and the profile.
+// golden is a handler that knows the profile and the recommendation of a golden pair, the pair's pod as JSON, and the
+// profile.
 func golden(t testing.TB, file string) (*testHandler, []byte, *v1alpha1.MemoryProfile) {
 	t.Helper()
 	pair, err := goldenpods.Read(file)
@@ -352,7 +373,9 @@ func TestBuffersAreNotMixedUp(t *testing.T) {
 		t.Fatal("no patch")
 	}
 	for i := range 3 {
-		other := fmt.Appendf(nil, `{"metadata":{"name":"other","labels":{"n":"%s"}},"spec":{"containers":[]}}`, strings.Repeat("x", 3000*i))
+		other := fmt.Appendf(
+			nil, `{"metadata":{"name":"other","labels":{"n":"%s"}},"spec":{"containers":[]}}`, strings.Repeat("x", 3000*i),
+		)
 		if got, _ := asked(t, h, reviewOf(other)); len(got.Patch) > 0 || len(got.Warnings) > 0 {
 			t.Errorf("a pod that nobody governs gets %s, %q", got.Patch, got.Warnings)
 		}
@@ -362,7 +385,8 @@ func TestBuffersAreNotMixedUp(t *testing.T) {
 	}
 }
 
-// TestOutcomesAndWhatBoundsThem: replicas share an answer while LimitRanges and nodes say the same and quotas have room for it.
+// TestOutcomesAndWhatBoundsThem: replicas share an answer while LimitRanges and nodes say the same and quotas have room
+// for it.
 func TestOutcomesAndWhatBoundsThem(t *testing.T) {
 	h, pod, _ := golden(t, "../../../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
 	room := &constraints.Index{}
@@ -376,17 +400,23 @@ func TestOutcomesAndWhatBoundsThem(t *testing.T) {
 		if diff := cmp.Diff(usual, got); diff != "" {
 			t.Errorf("%s: -usual +got\n%s", step, diff)
 		}
-		if capped := strings.Contains(string(got.Patch), `"path":"/spec/containers/0/resources/limits/memory","value":"`+want+`"`); capped == (want == "") || again != shared {
+		if capped := strings.Contains(
+			string(got.Patch), `"path":"/spec/containers/0/resources/limits/memory","value":"`+want+`"`,
+		); capped == (want == "") || again != shared {
 			t.Errorf("%s: want a limit of %q, shared %t (is %t): %s", step, want, shared, again, got.Patch)
 		}
 	}
 	ranges := func(highest string) *corev1.LimitRange {
 		l := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bounds"}}
-		l.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(highest)}}}
+		l.Spec.Limits = []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(highest)}},
+		}
 		return l
 	}
 	quota := func(used string, scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
-		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes}}
+		q := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes},
+		}
 		q.Status.Hard = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse("2Gi")}
 		q.Status.Used = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse(used)}
 		return q
@@ -415,5 +445,9 @@ func TestOutcomesAndWhatBoundsThem(t *testing.T) {
 
 // reviewOf is a request about raw as the API server writes it.
 func reviewOf(raw []byte) []byte {
-	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","namespace":"shop","operation":"CREATE","object":%s,"oldObject":null,"dryRun":false}}`, raw)
+	return fmt.Appendf(
+		nil,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","namespace":"shop","operation":"CREATE","object":%s,"oldObject":null,"dryRun":false}}`,
+		raw,
+	)
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/memfit/memfit/webhooks/pod"
 )
 
-// The replicas of a workload are alike in all that a plan is made from, and they come together: when it is rolled out, scaled up, or moved
-// off a node. A plan is a function of its input, so the first replica's serves the others.
+// The replicas of a workload are alike in all that a plan is made from, and they come together: when it is rolled out,
+// scaled up, or moved off a node. A plan is a function of its input, so the first replica's serves the others.
 const (
 	// maxOutcomes bounds what is remembered: some 10 MB when it is full, of the templates that were used last.
 	maxOutcomes = 2048
 	// maxResult is the longest answer that is remembered. Usual ones have 2 to 4 KB.
 	maxResult = 16 << 10
-	// maxAnnotations is how much a pod may have of them for its outcome to be remembered. The API server takes 256 KiB with memfit's own, so
-	// below this a record that is short enough to be remembered always fits, whatever the others say.
+	// maxAnnotations is how much a pod may have of them for its outcome to be remembered. The API server takes 256 KiB
+	// with memfit's own, so below this a record that is short enough to be remembered always fits, whatever the others
+	// say.
 	maxAnnotations = 64 << 10
 )
 
@@ -51,7 +52,8 @@ func (k *patchCache) get(of cacheKey) *pod.Outcome {
 	return o
 }
 
-// add remembers an outcome, as its result, which it returns: the patch itself stands in memory that is used again. Nil: it is too long.
+// add remembers an outcome, as its result, which it returns: the patch itself stands in memory that is used again. Nil:
+// it is too long.
 func (k *patchCache) add(of cacheKey, o *pod.Outcome) []byte {
 	result := AppendResult(nil, o.Patch, o.Warnings)
 	if len(result) > maxResult {

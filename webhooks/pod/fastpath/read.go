@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/boundedjson"
 )
 
-// Review is an AdmissionReview of version v1 for a new pod. [Read] reads it up to the pod's spec; [Review.Rest] goes on from there.
+// Review is an AdmissionReview of version v1 for a new pod. [Read] reads it up to the pod's spec; [Review.Rest] goes on
+// from there.
 type Review struct {
 	UID       types.UID
 	Namespace string
@@ -22,9 +23,10 @@ type Review struct {
 	spec boundedjson.Scanner // before the pod's spec
 }
 
-// Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an AdmissionReview v1,
-// or written in any way unlike an API server's. What comes after the metadata is not looked at: it could not change the answer for
-// a pod that nobody governs, unless something comes twice, which only somebody writes who asks himself and who gets the answer himself.
+// Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an
+// AdmissionReview v1, or written in any way unlike an API server's. What comes after the metadata is not looked at: it
+// could not change the answer for a pod that nobody governs, unless something comes twice, which only somebody writes
+// who asks himself and who gets the answer himself.
 func Read(body []byte) (r Review, ok bool) {
 	c := boundedjson.NewScanner(body)
 	version, kind := false, false
@@ -56,8 +58,8 @@ func Read(body []byte) (r Review, ok bool) {
 	}
 }
 
-// UID is the UID of a request of which perhaps only the beginning is there, so that even then it can be answered; false when it is not
-// among that.
+// UID is the UID of a request of which perhaps only the beginning is there, so that even then it can be answered; false
+// when it is not among that.
 func UID(beginning []byte) (uid types.UID, ok bool) {
 	c := boundedjson.NewScanner(beginning)
 	for _, name := range []string{"request", "uid"} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRead is the reader alone, over a usual review: the metadata, which is all that most pods need, and with the pod's template, which is all
-// that a replica needs.
+// BenchmarkRead is the reader alone, over a usual review: the metadata, which is all that most pods need, and with the
+// pod's template, which is all that a replica needs.
 func BenchmarkRead(b *testing.B) {
 	body, err := os.ReadFile("testdata/review.json")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/webhooks/pod"
 )
 
-// Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides, and whether the
-// request is a dry run. ok is false when anything of it is unusual.
+// Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides,
+// and whether the request is a dry run. ok is false when anything of it is unusual.
 //
 // The fields are those of [inject.PodFields].
 func (r *Review) Rest(into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
@@ -195,7 +195,8 @@ func variables(c *boundedjson.Scanner) []corev1.EnvVar {
 	return out
 }
 
-// doubled is a list with room for one more item. Left alone, a long list grows by a quarter, and costs five times its size on the way.
+// doubled is a list with room for one more item. Left alone, a long list grows by a quarter, and costs five times its
+// size on the way.
 func doubled[T any](list []T) []T {
 	if len(list) == cap(list) {
 		return slices.Grow(list, len(list)+1)
@@ -227,7 +228,8 @@ func pair(c *boundedjson.Scanner, into *corev1.EnvVar) bool {
 	return !c.Unsupported
 }
 
-// fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it is another.
+// fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it
+// is another.
 func fromField(c *boundedjson.Scanner) *corev1.EnvVarSource {
 	var field corev1.ObjectFieldSelector
 	var seen uint32
@@ -344,5 +346,6 @@ func volumes(c *boundedjson.Scanner) (out []corev1.Volume) {
 
 // mayBeInMemory is false of a volume that certainly is not. A text with escapes may spell anything.
 func mayBeInMemory(volume []byte) bool {
-	return bytes.Contains(volume, []byte(`"emptyDir"`)) && bytes.Contains(volume, []byte(`"`+string(corev1.StorageMediumMemory)+`"`)) || bytes.IndexByte(volume, '\\') >= 0
+	return bytes.Contains(volume, []byte(`"emptyDir"`)) &&
+		bytes.Contains(volume, []byte(`"`+string(corev1.StorageMediumMemory)+`"`)) || bytes.IndexByte(volume, '\\') >= 0
 }

@@ -97,7 +97,10 @@ func needed(p *corev1.Pod) *corev1.Pod {
 }
 
 func neededMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: m.Name, GenerateName: m.GenerateName, Namespace: m.Namespace, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences}
+	return metav1.ObjectMeta{
+		Name: m.Name, GenerateName: m.GenerateName, Namespace: m.Namespace, UID: m.UID, Labels: m.Labels,
+		Annotations: m.Annotations, OwnerReferences: m.OwnerReferences,
+	}
 }
 
 func TestPodIsWhatTheUsualWayGives(t *testing.T) {
@@ -145,7 +148,10 @@ func outlined(t *testing.T, object []byte) pod.Outline {
 		}
 		return all
 	}
-	return pod.Outline{Annotations: tree.Metadata.Annotations != nil, InitContainers: of(tree.Spec.InitContainers), Containers: of(tree.Spec.Containers)}
+	return pod.Outline{
+		Annotations: tree.Metadata.Annotations != nil, InitContainers: of(tree.Spec.InitContainers),
+		Containers: of(tree.Spec.Containers),
+	}
 }
 
 func equal(a, b map[string]string) bool {
@@ -159,8 +165,9 @@ func equal(a, b map[string]string) bool {
 
 // around is a request about object as the API server writes it.
 func around(object []byte) []byte {
-	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},`+
-		`"namespace":"shop","operation":"CREATE","userInfo":{"username":"a\"b"},"object":%s,"oldObject":null,"dryRun":true,"options":{"kind":"CreateOptions"}}}`, object)
+	return fmt.Appendf(nil,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Pod"},`+
+			`"namespace":"shop","operation":"CREATE","userInfo":{"username":"a\"b"},"object":%s,"oldObject":null,"dryRun":true,"options":{"kind":"CreateOptions"}}}`, object)
 }
 
 func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
@@ -185,32 +192,63 @@ func TestRead(t *testing.T) {
 		body     string
 		wantName string // of the pod; empty: unusual
 	}{
-		"as sent":                      {body: string(around([]byte(pod))), wantName: "a"},
-		"with spaces":                  {body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { \"uid\":\"u\",\"namespace\":\"n\",\"object\": { \"metadata\" : {\"name\": \"b\" }, \"spec\" : { } } } } ", wantName: "b"},
-		"braces and quotes in strings": {body: before + `,"x":"}\"{","y":"\\","object":{"a":"}\"{","metadata":{"labels":{"a":"\\\""},"name":"c"},"spec":{"b":"\\"}}}}`, wantName: "c"},
-		"an older version":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`},
-		"no version before":            {body: `{"kind":"AdmissionReview","request":{"uid":"u","namespace":"n","object":` + pod + `},"apiVersion":"admission.k8s.io/v1"}`},
-		"no request":                   {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
-		"no uid":                       {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"namespace":"n","object":` + pod + `}}`},
-		"no object":                    {body: before + `}}`},
-		"object is null":               {body: before + `,"object":null}}`},
-		"no metadata":                  {body: before + `,"object":{"spec":{}}}}`},
-		"no spec":                      {body: before + `,"object":{"metadata":{}}}}`},
-		"spec first":                   {body: before + `,"object":{"spec":{},"metadata":{"name":"a"}}}}`},
-		"an escaped key":               {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","namespace":"n","object":` + pod + `}}`},
-		"a comma too many":             {body: before + `,,"object":` + pod + `}}`},
-		"a comma too few":              {body: before + `"object":` + pod + `}}`},
-		"a comma at the end":           {body: before + `,"object":{"metadata":{"name":"a",},"spec":{}}}}`},
-		"not JSON":                     {body: `kind: AdmissionReview`},
-		"nothing":                      {body: ``},
-		"an escape in uid":             {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","namespace":"n","object":` + pod + `}}`},
-		"no namespace":                 {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod + `}}`},
-		"the namespace comes late":     {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod + `,"namespace":"n"}}`},
-		"two uids":                     {body: before + `,"uid":"v","object":` + pod + `}}`},
-		"two names":                    {body: before + `,"object":{"metadata":{"name":"a","name":"b"},"spec":{}}}}`},
-		"a label twice":                {body: before + `,"object":{"metadata":{"name":"a","labels":{"a":"b","a":"b"}},"spec":{}}}}`},
-		"two kinds":                    {body: `{"kind":"AdmissionReview","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`},
-		"a number for a uid":           {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"namespace":"n","object":` + pod + `}}`},
+		"as sent": {body: string(around([]byte(pod))), wantName: "a"},
+		"with spaces": {
+			body: "{ \"kind\" : \"AdmissionReview\" , \"apiVersion\":\"admission.k8s.io/v1\",\n\t\"request\": { " +
+				"\"uid\":\"u\",\"namespace\":\"n\",\"object\": { \"metadata\" : {\"name\": \"b\" }, \"spec\" : { } } } } ",
+			wantName: "b",
+		},
+		"braces and quotes in strings": {
+			body:     before + `,"x":"}\"{","y":"\\","object":{"a":"}\"{","metadata":{"labels":{"a":"\\\""},"name":"c"},"spec":{"b":"\\"}}}}`,
+			wantName: "c",
+		},
+		"an older version": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`,
+		},
+		"no version before": {
+			body: `{"kind":"AdmissionReview","request":{"uid":"u","namespace":"n","object":` + pod +
+				`},"apiVersion":"admission.k8s.io/v1"}`,
+		},
+		"no request": {body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`},
+		"no uid": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"namespace":"n","object":` + pod +
+				`}}`,
+		},
+		"no object":      {body: before + `}}`},
+		"object is null": {body: before + `,"object":null}}`},
+		"no metadata":    {body: before + `,"object":{"spec":{}}}}`},
+		"no spec":        {body: before + `,"object":{"metadata":{}}}}`},
+		"spec first":     {body: before + `,"object":{"spec":{},"metadata":{"name":"a"}}}}`},
+		"an escaped key": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"u\u0069d":"u","namespace":"n","object":` + pod + `}}`,
+		},
+		"a comma too many":   {body: before + `,,"object":` + pod + `}}`},
+		"a comma too few":    {body: before + `"object":` + pod + `}}`},
+		"a comma at the end": {body: before + `,"object":{"metadata":{"name":"a",},"spec":{}}}}`},
+		"not JSON":           {body: `kind: AdmissionReview`},
+		"nothing":            {body: ``},
+		"an escape in uid": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"\u0041","namespace":"n","object":` + pod + `}}`,
+		},
+		"no namespace": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod + `}}`,
+		},
+		"the namespace comes late": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":` + pod +
+				`,"namespace":"n"}}`,
+		},
+		"two uids":  {body: before + `,"uid":"v","object":` + pod + `}}`},
+		"two names": {body: before + `,"object":{"metadata":{"name":"a","name":"b"},"spec":{}}}}`},
+		"a label twice": {
+			body: before + `,"object":{"metadata":{"name":"a","labels":{"a":"b","a":"b"}},"spec":{}}}}`,
+		},
+		"two kinds": {
+			body: `{"kind":"AdmissionReview","kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":` + pod + `}}`,
+		},
+		"a number for a uid": {
+			body: `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":1,"namespace":"n","object":` +
+				pod + `}}`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -226,8 +264,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestTwiceIsUnusual: what is read and comes twice is left to the usual way, and no outcome for it is shared. Of two volumes lists the
-// last one counts for a decoder, and both would make one template.
+// TestTwiceIsUnusual: what is read and comes twice is left to the usual way, and no outcome for it is shared. Of two
+// volumes lists the last one counts for a decoder, and both would make one template.
 func TestTwiceIsUnusual(t *testing.T) {
 	const container = `{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}`
 	for name, spec := range map[string]string{
@@ -251,8 +289,12 @@ func TestTwiceIsUnusual(t *testing.T) {
 			t.Errorf("%s: read twice and taken for usual (template: %t)", name, template)
 		}
 	}
-	for _, late := range []string{`,"uid":"v"`, `,"namespace":"n"`, `,"object":{}`, `,"dryRun":true,"dryRun":false`, `},"request":{`, `}} {`} {
-		whole := bytes.Replace(around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1)
+	for _, late := range []string{
+		`,"uid":"v"`, `,"namespace":"n"`, `,"object":{}`, `,"dryRun":true,"dryRun":false`, `},"request":{`, `}} {`,
+	} {
+		whole := bytes.Replace(
+			around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1,
+		)
 		r, ok := fastpath.Read(whole)
 		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
 		if _, _, rest := r.Rest(new(corev1.Pod)); !ok || template || rest {
@@ -263,7 +305,11 @@ func TestTwiceIsUnusual(t *testing.T) {
 
 // TestCutOff: wherever a request ends too early, that is noticed, at the latest with the rest.
 func TestCutOff(t *testing.T) {
-	whole := around([]byte(`{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}]}}`))
+	whole := around(
+		[]byte(
+			`{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{"containers":[{"name":"app","env":[{"name":"A","value":"1"}],"resources":{"limits":{"memory":"1Gi"}}}]}}`,
+		),
+	)
 	for end := range whole {
 		var pod corev1.Pod
 		if r, ok := fastpath.Read(whole[:end]); ok {
@@ -280,20 +326,25 @@ func TestCutOff(t *testing.T) {
 
 func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
-	text := fastpath.AppendAnswer(nil, "u-1", fastpath.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}))
+	text := fastpath.AppendAnswer(
+		nil, "u-1", fastpath.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}),
+	)
 	var got admissionv1.AdmissionReview
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) || *r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
+	if r := got.Response; r == nil || r.UID != "u-1" || !r.Allowed || !bytes.Equal(r.Patch, patch) ||
+		*r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
 		t.Errorf("answer %s reads as %+v", text, got.Response)
 	}
-	if err := json.Unmarshal(fastpath.AppendAnswer(nil, "u-2", fastpath.AppendResult(nil, nil, nil)), &got); err != nil || got.Response.UID != "u-2" {
+	if err := json.Unmarshal(fastpath.AppendAnswer(nil, "u-2", fastpath.AppendResult(nil, nil, nil)), &got); err != nil ||
+		got.Response.UID != "u-2" {
 		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
 	}
 }
 
-// TestTemplate: pods with one template read alike. Each golden pod is changed at every place of its spec, one at a time.
+// TestTemplate: pods with one template read alike. Each golden pod is changed at every place of its spec, one at a
+// time.
 func TestTemplate(t *testing.T) {
 	of := func(object []byte) (template string, pod corev1.Pod, outline pod.Outline, usual bool) {
 		r, ok := fastpath.Read(around(object))
@@ -357,7 +408,10 @@ func TestTemplate(t *testing.T) {
 func asCreated(pod map[string]any) {
 	spec, _ := pod["spec"].(map[string]any)
 	volumes, _ := spec["volumes"].([]any)
-	spec["volumes"] = append(volumes, map[string]any{"name": "kube-api-access-x2b4c", "projected": map[string]any{"defaultMode": 420}}, map[string]any{"name": "scratch", "emptyDir": map[string]any{}})
+	spec["volumes"] = append(
+		volumes, map[string]any{"name": "kube-api-access-x2b4c", "projected": map[string]any{"defaultMode": 420}},
+		map[string]any{"name": "scratch", "emptyDir": map[string]any{}},
+	)
 	spec["tolerations"] = []any{map[string]any{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}}
 	spec["serviceAccountName"], spec["priority"] = "web", 0
 	list, _ := spec["containers"].([]any)
@@ -411,14 +465,23 @@ func everyChange(tree map[string]any, ask func()) {
 // readBudget is what reading a review may take, per byte of it, both ways and the template.
 var readBudget = budget.Budget{Bytes: 256 << 10, PerByte: 160, CPU: time.Second}
 
-// FuzzPod: whatever comes, nothing panics or takes too much, and what is accepted of valid JSON is what the usual way gives.
+// FuzzPod: whatever comes, nothing panics or takes too much, and what is accepted of valid JSON is what the usual way
+// gives.
 func FuzzPod(f *testing.F) {
 	for _, object := range pods(f) {
 		f.Add(object)
 		checkPod(f, object) // what is made once per process is no part of the budget
 	}
-	f.Add([]byte(`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`))
-	f.Add([]byte(`{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"memory":1E400}}}],"volumes":[{"emptyDir":{"medium":"Memory","sizeLimit":"1e-999999999"}}]}}`))
+	f.Add(
+		[]byte(
+			`{"metadata":{"labels":{"a":"\u00e9"}},"spec":{"containers":[{"name":"a","env":[{"name":"A","value":"\n"}]}]}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"memory":1E400}}}],"volumes":[{"emptyDir":{"medium":"Memory","sizeLimit":"1e-999999999"}}]}}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, object []byte) {
 		budget.Check(t, readBudget, len(object), func() { checkPod(t, object) })
 	})
@@ -453,11 +516,23 @@ func checkPod(t testing.TB, object []byte) {
 
 // FuzzReview: of a whole request, what is accepted to its end is what the usual way gives.
 func FuzzReview(f *testing.F) {
-	usual := around([]byte(`{"metadata":{"name":"a","labels":{"b":"c"},"ownerReferences":[{"kind":"ReplicaSet","name":"d","controller":true}]},"spec":{"containers":[]}}`))
+	usual := around(
+		[]byte(
+			`{"metadata":{"name":"a","labels":{"b":"c"},"ownerReferences":[{"kind":"ReplicaSet","name":"d","controller":true}]},"spec":{"containers":[]}}`,
+		),
+	)
 	checkReview(f, usual) // what is made once per process is no part of the budget
 	f.Add(usual)
-	f.Add([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{"metadata":{},"spec":{}},"namespace":"n"}}`))
-	f.Add([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":{"metadata":{},"spec":{}},"dryRun":true}} x`))
+	f.Add(
+		[]byte(
+			`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":{"metadata":{},"spec":{}},"namespace":"n"}}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","namespace":"n","object":{"metadata":{},"spec":{}},"dryRun":true}} x`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		budget.Check(t, readBudget, len(body), func() { checkReview(t, body) })
 	})
@@ -490,8 +565,8 @@ func checkReview(t testing.TB, body []byte) {
 	}
 }
 
-// FuzzTemplate: two pods with one template are read alike, both ways. The second pod is the first with a piece put in, cut out or doubled,
-// which is what somebody would do who wants his own pod to be taken for another's.
+// FuzzTemplate: two pods with one template are read alike, both ways. The second pod is the first with a piece put in,
+// cut out or doubled, which is what somebody would do who wants his own pod to be taken for another's.
 func FuzzTemplate(f *testing.F) {
 	add := func(object, piece string, at string) {
 		f.Add([]byte(object), uint16(strings.Index(object, at)), uint16(0), []byte(piece))

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// AppendTemplate appends all that [Review.Rest] reads of the pod's spec, in the request's own bytes and with more around it, and the
-// pod's annotations that begin with prefix, and says whether the request is a dry run. Of two pods with the same template, Rest reads the same
-// spec and the same outline of it; what the API server gives each replica of its own, above all the name of the volume with its token,
-// is not in it. ok is false when anything is unusual.
+// AppendTemplate appends all that [Review.Rest] reads of the pod's spec, in the request's own bytes and with more
+// around it, and the pod's annotations that begin with prefix, and says whether the request is a dry run. Of two pods
+// with the same template, Rest reads the same spec and the same outline of it; what the API server gives each replica
+// of its own, above all the name of the volume with its token, is not in it. ok is false when anything is unusual.
 //
-// Whoever can reach the webhook can send it any bytes, so no text may stand for two templates: pieces are written with their lengths.
+// Whoever can reach the webhook can send it any bytes, so no text may stand for two templates: pieces are written with
+// their lengths.
 func (r *Review) AppendTemplate(out []byte, prefix string) (template []byte, dryRun, ok bool) {
 	c := r.spec
 	s := spec{c: &c, inMemory: true}

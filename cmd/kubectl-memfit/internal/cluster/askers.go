@@ -26,14 +26,16 @@ func asking() (all []schema.GroupVersionResource) {
 	return all
 }
 
-// Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left out: the
-// recommendations are what was asked for.
+// Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left
+// out: the recommendations are what was asked for.
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 	spaces := c.namespaceAnnotations(ctx, namespace)
 	var all []report.Asker
 	for _, resource := range asking() {
 		client := c.client.Resource(resource).Namespace(namespace)
-		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
+		pages := pager.New(
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+		)
 		_ = pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 			if u, ok := object.(*unstructured.Unstructured); ok && metav1.GetControllerOf(u) == nil {
 				all = append(all, asker(u, spaces[u.GetNamespace()]))
@@ -46,7 +48,8 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 
 func asker(u *unstructured.Unstructured, onNamespace map[string]string) report.Asker {
 	a := report.Asker{
-		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: u.GetAnnotations(), NamespaceAnnotations: onNamespace,
+		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: u.GetAnnotations(),
+		NamespaceAnnotations: onNamespace,
 	}
 	if kind, known := workloadkind.Of(u.GetAPIVersion(), u.GetKind()); known {
 		path := append(append([]string{}, kind.Template...), "metadata")

@@ -30,8 +30,9 @@ type Cluster struct {
 	Namespace string
 }
 
-// Reads of `export -A` come one for each workload, and client-go's default of 5 a second would make a large cluster wait. These are the numbers
-// with which kubectl asks for API groups; the API server protects itself (priority and fairness).
+// Reads of `export -A` come one for each workload, and client-go's default of 5 a second would make a large cluster
+// wait. These are the numbers with which kubectl asks for API groups; the API server protects itself (priority and
+// fairness).
 const (
 	queriesPerSecond = 50
 	queriesAtOnce    = 300
@@ -63,7 +64,8 @@ func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1al
 	return list[v1alpha1.MemoryRecommendation](ctx, c, "memoryrecommendations", namespace)
 }
 
-// Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could be read.
+// Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could
+// be read.
 func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", namespace)
 	if err != nil {
@@ -80,17 +82,22 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 	return out, err
 }
 
-func named(kind string, object metav1.Object, spec *v1alpha1.MemoryProfileSpec, status *v1alpha1.MemoryProfileStatus) report.Profile {
+func named(
+	kind string, object metav1.Object, spec *v1alpha1.MemoryProfileSpec, status *v1alpha1.MemoryProfileStatus,
+) report.Profile {
 	return report.Profile{
 		Named: profile.Named{
-			Ref: v1alpha1.ProfileReference{Kind: kind, Name: object.GetName()}, Namespace: object.GetNamespace(), Generation: object.GetGeneration(), Spec: spec,
+			Ref: v1alpha1.ProfileReference{Kind: kind, Name: object.GetName()}, Namespace: object.GetNamespace(),
+			Generation: object.GetGeneration(), Spec: spec,
 		},
 		Status: *status,
 	}
 }
 
 // Workload reads the object a recommendation is about.
-func (c *Cluster) Workload(ctx context.Context, namespace string, ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
+func (c *Cluster) Workload(
+	ctx context.Context, namespace string, ref v1alpha1.WorkloadReference,
+) (*unstructured.Unstructured, error) {
 	mapper, err := c.mapper()
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server which kinds it knows: %w", err)
@@ -109,7 +116,9 @@ func (c *Cluster) Workload(ctx context.Context, namespace string, ref v1alpha1.W
 
 // Names are the namespaces, for completion.
 func (c *Cluster) Names(ctx context.Context) ([]string, error) {
-	spaces, err := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
+	spaces, err := c.client.Resource(
+		schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+	).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
@@ -120,14 +129,19 @@ func (c *Cluster) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// list reads one of memfit's kinds, in pages, so that a cluster with ten thousand workloads is not one answer of 50 MiB.
+// list reads one of memfit's kinds, in pages, so that a cluster with ten thousand workloads is not one answer of 50
+// MiB.
 func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([]T, error) {
 	client := c.client.Resource(v1alpha1.GroupVersion.WithResource(resource)).Namespace(namespace)
 	var out []T
-	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
+	pages := pager.New(
+		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+	)
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		var item T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, &item); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(
+			object.(*unstructured.Unstructured).Object, &item,
+		); err != nil {
 			return err
 		}
 		out = append(out, item)

@@ -25,7 +25,8 @@ func helpful(err error, resource, namespace string) error {
 		return fmt.Errorf("this cluster does not know %s.%s, so memfit is not installed there: "+
 			"kubectl apply --server-side -f dist/install.yaml (docs/install.md), or name another cluster with --context: %w", resource, v1alpha1.Group, err)
 	case apierrors.IsForbidden(err) && (namespace == "" || resource == "clustermemoryprofiles"):
-		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to view or to %s: %w",
+		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to "+
+			"view or to %s: %w",
 			resource, v1alpha1.Group, roles[resource], err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("you may not list %s.%s in namespace %s: ask for the right, "+

@@ -53,22 +53,27 @@ func (f Format) usage() []string {
 	switch f {
 	case JSON6902:
 		return []string{
-			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live template, so each",
-			"patch is right for that template only: it tests the name of the container first, and fails if another one stands there now.",
+			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
+				"template, so each",
+			"patch is right for that template only: it tests the name of the container first, and fails if another one stands " +
+				"there now.",
 			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
 			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
 		}
 	case HelmValues:
 		return []string{
-			"Values for Helm, one YAML document for each workload. The first container's resources stand where helm create puts them (resources),",
-			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent under the name of a",
+			"Values for Helm, one YAML document for each workload. The first container's resources stand where helm create " +
+				"puts them (resources),",
+			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent " +
+				"under the name of a",
 			"subchart. cpu is not here; Helm keeps what your other values say.",
 		}
 	case SSA:
 		return []string{
 			"Manifests for server-side apply; they hold the memory fields and nothing else:",
 			"  kubectl apply --server-side --field-manager=memfit-export -f FILE",
-			"The API server refuses with a conflict what another manager set. If that is your manifests in Git, change them instead, or they will",
+			"The API server refuses with a conflict what another manager set. If that is your manifests in Git, change them " +
+				"instead, or they will",
 			"take the fields back; --force-conflicts hands the fields over to memfit-export.",
 		}
 	default:

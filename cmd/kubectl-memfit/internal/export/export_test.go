@@ -132,7 +132,8 @@ func TestNothingEscapesItsComment(t *testing.T) {
 	}
 }
 
-// builtIn are the live workloads that kustomize patches by name, as a base in Git has them: without namespace when unnamed.
+// builtIn are the live workloads that kustomize patches by name, as a base in Git has them: without namespace when
+// unnamed.
 func builtIn(t *testing.T, unnamed bool) string {
 	t.Helper()
 	var base []string
@@ -154,7 +155,9 @@ func builtIn(t *testing.T, unnamed bool) string {
 
 // TestKustomizeBuilds: kustomize itself applies the patches, to bases with and without a namespace of their own.
 func TestKustomizeBuilds(t *testing.T) {
-	for name, unnamed := range map[string]bool{"a base with namespaces": false, "a base that gets its namespace from the kustomization": true} {
+	for name, unnamed := range map[string]bool{
+		"a base with namespaces": false, "a base that gets its namespace from the kustomization": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			kustomization := "resources: [base.yaml]\npatches: [{path: memory.yaml}]\n"
 			if unnamed {
@@ -175,7 +178,8 @@ func TestKustomizeBuilds(t *testing.T) {
 					t.Errorf("%s has resources %s, want %s", path, got, want)
 				}
 			}
-			if first := slices.Index(built.paths, "Deployment/web/cache"); first < 0 || built.paths[first+1] != "Deployment/web/app" {
+			if first := slices.Index(built.paths, "Deployment/web/cache"); first < 0 ||
+				built.paths[first+1] != "Deployment/web/app" {
 				t.Errorf("containers are %v, want cache to stay before app: the first one is what kubectl logs shows", built.paths)
 			}
 			if len(built.paths) != 6 {
@@ -185,17 +189,20 @@ func TestKustomizeBuilds(t *testing.T) {
 	}
 }
 
-// TestOneWorkloadIsOneDocument: kustomize takes a JSON patch from a file with one document, and so do kubectl patch and helm.
+// TestOneWorkloadIsOneDocument: kustomize takes a JSON patch from a file with one document, and so do kubectl patch and
+// helm.
 func TestOneWorkloadIsOneDocument(t *testing.T) {
 	built := build(t, map[string]string{
-		"kustomization.yaml": "resources: [base.yaml]\npatches: [{target: {kind: Deployment, name: web}, path: memory.yaml}]\n", "base.yaml": builtIn(t, true),
+		"kustomization.yaml": "resources: [base.yaml]\npatches: [{target: {kind: Deployment, name: web}, path: " +
+			"memory.yaml}]\n", "base.yaml": builtIn(t, true),
 		"memory.yaml": string(exported(t, shop(t)[:1], Options{Format: JSON6902}).Text),
 	})
 	if got, want := built.resources["Deployment/web/app"], `{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m","memory":"231Mi"}}`; got != want {
 		t.Errorf("the Deployment has resources %s, want %s", got, want)
 	}
 	var values map[string]any
-	if err := yaml.UnmarshalStrict(exported(t, shop(t)[:1], Options{Format: HelmValues}).Text, &values); err != nil || values["app"] == nil {
+	if err := yaml.UnmarshalStrict(exported(t, shop(t)[:1], Options{Format: HelmValues}).Text, &values); err != nil ||
+		values["app"] == nil {
 		t.Errorf("values are %v, %v; want those of container app", values, err)
 	}
 }
@@ -273,7 +280,9 @@ func operations(t *testing.T) map[string][]byte {
 func TestJSONPatchesApply(t *testing.T) {
 	patches, got := operations(t), found{resources: map[string]string{}}
 	if len(patches) != 4 {
-		t.Errorf("patches for %d workloads, want 4: the Deployment, the StatefulSet, the CronJob and the Rollout", len(patches))
+		t.Errorf(
+			"patches for %d workloads, want 4: the Deployment, the StatefulSet, the CronJob and the Rollout", len(patches),
+		)
 	}
 	for _, s := range shop(t) {
 		if s.Object == nil || s.Object.GetKind() == "DaemonSet" {
@@ -332,7 +341,8 @@ func TestJSONPatchRefusesAnotherTemplate(t *testing.T) {
 }
 
 func TestParseFormat(t *testing.T) {
-	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), "-o yaml is not known: use kustomize, json6902, helm-values, ssa") {
+	if _, err := ParseFormat("yaml"); err == nil ||
+		!strings.Contains(err.Error(), "-o yaml is not known: use kustomize, json6902, helm-values, ssa") {
 		t.Errorf("-o yaml: %v", err)
 	}
 	if f, err := ParseFormat("ssa"); err != nil || f != SSA {

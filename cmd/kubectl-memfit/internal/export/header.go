@@ -20,7 +20,8 @@ import (
 // comment collects lines that YAML does not read.
 type comment struct{ strings.Builder }
 
-// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML, so they become spaces.
+// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML, so they
+// become spaces.
 func (c *comment) say(format string, args ...any) {
 	text := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -34,7 +35,10 @@ func (c *comment) say(format string, args ...any) {
 // header says of a workload what the patch below is made from.
 func (w *workload) header() string {
 	var c comment
-	c.say("%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind, w.rec.Spec.Profile.Name)
+	c.say(
+		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind,
+		w.rec.Spec.Profile.Name,
+	)
 	if at := written(w.rec); !at.IsZero() {
 		c.say("As memfit wrote it at %s.", format.Time(at.Time))
 	}
@@ -68,7 +72,8 @@ func (w *workload) refusal() string {
 	return c.String()
 }
 
-// written is when memfit last wrote the status: from managedFields, where the API server notes it, else the last change of a condition.
+// written is when memfit last wrote the status: from managedFields, where the API server notes it, else the last change
+// of a condition.
 func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
 	var last metav1.Time
 	for i := range rec.ManagedFields {

@@ -30,8 +30,8 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations add the whole block where the template has none of it: what is added replaces what stands there, so the smallest missing
-// piece is added, and cpu stays.
+// operations add the whole block where the template has none of it: what is added replaces what stands there, so the
+// smallest missing piece is added, and cpu stays.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}

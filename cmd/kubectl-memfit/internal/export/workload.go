@@ -66,11 +66,17 @@ func take(s Source, f Format) workload {
 	case known && len(kind.Template) == 0:
 		w.refused = "a " + ref.Kind + " has no pod template; set the size where the pod is made"
 	case !known:
-		w.refused = fmt.Sprintf("memfit does not know where a %s (%s) keeps its pod template; set the size there by hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
+		w.refused = fmt.Sprintf(
+			"memfit does not know where a %s (%s) keeps its pod template; set the size there by hand, from kubectl memfit "+
+				"explain",
+			ref.Kind, ref.APIVersion,
+		)
 	case s.Object == nil:
 		w.refused = s.Missing
 	case f.merges() && !kind.MergedByName:
-		w.refused = fmt.Sprintf("the containers of a %s are not merged by name, so this patch would replace them all; use -o json6902", ref.Kind)
+		w.refused = fmt.Sprintf(
+			"the containers of a %s are not merged by name, so this patch would replace them all; use -o json6902", ref.Kind,
+		)
 	}
 	if w.refused != "" {
 		return w
@@ -111,7 +117,10 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 	w.names = map[string][]string{}
 	look := func(list string, containers []corev1.Container) {
 		for i := range containers {
-			c := container{name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0, resources: containers[i].Resources}
+			c := container{
+				name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0,
+				resources: containers[i].Resources,
+			}
 			w.names[list] = append(w.names[list], c.name)
 			c.rec = w.recommended(c.name)
 			switch {

@@ -20,8 +20,8 @@ func lines(text []byte) []string {
 	return out
 }
 
-// Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit changes and not how
-// YAML can be written.
+// Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit
+// changes and not how YAML can be written.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for i, d := range r.docs {

@@ -21,8 +21,8 @@ import (
 type Options struct {
 	// Namespace is that of objects which name none.
 	Namespace string
-	// Profiles is YAML that holds profiles to use besides those in the manifests. A single one governs every workload that does not opt
-	// out and is not governed by another.
+	// Profiles is YAML that holds profiles to use besides those in the manifests. A single one governs every workload that
+	// does not opt out and is not governed by another.
 	Profiles []byte
 }
 
@@ -100,7 +100,8 @@ func (r *Result) workload(w *workload, world *world) error {
 		return nil
 	}
 	plan := inject.MakePlan(inject.Input{
-		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Live: inject.LiveIn(world.recommended(w)), ConfigMapKeys: world.keys[w.namespace],
+		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Live: inject.LiveIn(world.recommended(w)),
+		ConfigMapKeys: world.keys[w.namespace],
 	})
 	r.note(w, plan)
 	if !plan.Changes() {

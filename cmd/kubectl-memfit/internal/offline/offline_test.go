@@ -58,8 +58,9 @@ spec:
 		"DaemonSet":             "apiVersion: apps/v1\nkind: DaemonSet\nspec:\n  template:" + template("    "),
 		"ReplicaSet":            "apiVersion: apps/v1\nkind: ReplicaSet\nspec:\n  template:" + template("    "),
 		"Job":                   "apiVersion: batch/v1\nkind: Job\nspec:\n  template:" + template("    "),
-		"CronJob":               "apiVersion: batch/v1\nkind: CronJob\nspec:\n  jobTemplate:\n    spec:\n      template:" + template("        "),
-		"Rollout":               "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec:\n  template:" + template("    "),
+		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nspec:\n  jobTemplate:\n    spec:\n      template:" +
+			template("        "),
+		"Rollout": "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec:\n  template:" + template("    "),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			r, out := offline(t, manifest, withProfile())
@@ -72,20 +73,23 @@ spec:
 
 func TestWhatIsNotOursPassesThroughByteForByte(t *testing.T) {
 	for name, manifests := range map[string]string{
-		"nothing":                        "",
-		"only comments":                  "# nothing here\n\n---\n# nor here\n",
-		"an unknown kind, oddly written": "kind:   Widget\napiVersion: example.test/v1\nspec: {a:   [1,2],  b: !!str 3}   # kept\n",
-		"no newline at the end":          "kind: Widget\napiVersion: example.test/v1",
-		"Windows line ends":              "kind: Widget\r\napiVersion: example.test/v1\r\n---\r\nkind: Other\r\n",
-		"markers with comments":          "--- # first\nkind: A\n---\n\n---   \nkind: B\n",
-		"a workload that opts out":       "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {memfit.dev/inject:   \"false\"}\nspec: {containers: [{name: a,  resources: {limits: {memory: 1Gi}}}]}\n",
-		"a kind that only sounds alike":  "apiVersion: serving.example.test/v1\nkind: Deployment\nspec: {template: {spec: {containers: [{name:   a}]}}}\n",
-		"text that looks like a marker":  "kind: Widget\ndata: |\n  ---\n  --- x\n",
-		"text on the marker's line":      "kind: A\n--- {kind: B} # b\n--- !!map\nkind: C\n---\tkind: D\n",
-		"a directive":                    "# x\n%YAML 1.1\n---\nkind: A\n",
-		"an end marker":                  "kind: A\n...\n---\nkind: B\n...\n# bye\n",
-		"no marker":                      "kind: Widget\n---a: b\n",
-		"a JSON object":                  "{\"kind\":   \"Widget\",\n\"n\": 1e3}\n",
+		"nothing":       "",
+		"only comments": "# nothing here\n\n---\n# nor here\n",
+		"an unknown kind, oddly written": "kind:   Widget\napiVersion: example.test/v1\nspec: {a:   [1,2],  b: !!str 3}   " +
+			"# kept\n",
+		"no newline at the end": "kind: Widget\napiVersion: example.test/v1",
+		"Windows line ends":     "kind: Widget\r\napiVersion: example.test/v1\r\n---\r\nkind: Other\r\n",
+		"markers with comments": "--- # first\nkind: A\n---\n\n---   \nkind: B\n",
+		"a workload that opts out": "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {memfit.dev/inject:   " +
+			"\"false\"}\nspec: {containers: [{name: a,  resources: {limits: {memory: 1Gi}}}]}\n",
+		"a kind that only sounds alike": "apiVersion: serving.example.test/v1\nkind: Deployment\nspec: {template: {spec: " +
+			"{containers: [{name:   a}]}}}\n",
+		"text that looks like a marker": "kind: Widget\ndata: |\n  ---\n  --- x\n",
+		"text on the marker's line":     "kind: A\n--- {kind: B} # b\n--- !!map\nkind: C\n---\tkind: D\n",
+		"a directive":                   "# x\n%YAML 1.1\n---\nkind: A\n",
+		"an end marker":                 "kind: A\n...\n---\nkind: B\n...\n# bye\n",
+		"no marker":                     "kind: Widget\n---a: b\n",
+		"a JSON object":                 "{\"kind\":   \"Widget\",\n\"n\": 1e3}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, out := offline(t, manifests, withProfile())
@@ -210,7 +214,9 @@ spec:
 	for i, image := range []string{"nearest", "own"} {
 		c := pod.Spec.Containers[i]
 		if len(c.Env) != 1 || c.Image != image || c.Resources.Limits.Cpu().String() != "1" {
-			t.Errorf("container %s: image %q, want %q; env %v; limits %v\n%s", c.Name, c.Image, image, c.Env, c.Resources.Limits, out)
+			t.Errorf(
+				"container %s: image %q, want %q; env %v; limits %v\n%s", c.Name, c.Image, image, c.Env, c.Resources.Limits, out,
+			)
 		}
 	}
 	if strings.Contains(out, "<<") {
@@ -218,9 +224,11 @@ spec:
 	}
 }
 
-// TestWhatStandsBesideAChangedDocumentIsNotLost: kubectl apply reads what comes out, and an object that is gone is gone.
+// TestWhatStandsBesideAChangedDocumentIsNotLost: kubectl apply reads what comes out, and an object that is gone is
+// gone.
 func TestWhatStandsBesideAChangedDocumentIsNotLost(t *testing.T) {
-	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    resources: {limits: {memory: 512Mi}}\n"
+	const pod = "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    resources: {limits: {memory: " +
+		"512Mi}}\n"
 	for _, in := range []string{
 		pod + "--- {kind: Service}\n",
 		"--- {kind: Service}\n---\n" + pod,
@@ -232,13 +240,20 @@ func TestWhatStandsBesideAChangedDocumentIsNotLost(t *testing.T) {
 			t.Errorf("%q\nbecame\n%s", in, out)
 		}
 	}
-	if _, out := offline(t, strings.ReplaceAll(pod, "\n", "\r\n"), withProfile()); strings.Count(out, "\n") != strings.Count(out, "\r\n") || !strings.Contains(out, "GOMEMLIMIT") {
+	if _, out := offline(
+		t, strings.ReplaceAll(pod, "\n", "\r\n"), withProfile(),
+	); strings.Count(out, "\n") != strings.Count(out, "\r\n") || !strings.Contains(out, "GOMEMLIMIT") {
 		t.Errorf("Windows line ends did not stay: %q", out)
 	}
 }
 
 func TestNothingStaysNothing(t *testing.T) {
-	_, out := offline(t, "apiVersion: v1\nkind: Pod\nspec: {volumes: , containers: [{name: app, Env: 5, resources: {limits: {memory: 512Mi}}}]}\n", withProfile())
+	_, out := offline(
+		t,
+		"apiVersion: v1\nkind: Pod\nspec: {volumes: , containers: [{name: app, Env: 5, resources: {limits: {memory: "+
+			"512Mi}}}]}\n",
+		withProfile(),
+	)
 	if !strings.Contains(out, "volumes: null,") || !strings.Contains(out, "GOMEMLIMIT") {
 		t.Errorf("an empty value became something else, or a misspelt field was read:\n%s", out)
 	}
@@ -251,8 +266,9 @@ func TestDatesStayText(t *testing.T) {
 	}
 }
 
-// injectBudget is what reading manifests, changing them and writing them may take. A value of two bytes is held as a tree, as values, as JSON and
-// as text, some of them twice: 4 KiB in all. Aliases stand for ten times what is written and 10,000 values more.
+// injectBudget is what reading manifests, changing them and writing them may take. A value of two bytes is held as a
+// tree, as values, as JSON and as text, some of them twice: 4 KiB in all. Aliases stand for ten times what is written
+// and 10,000 values more.
 var injectBudget = budget.Budget{Bytes: 64 << 20, PerByte: 24 << 10, CPU: 5 * time.Second}
 
 // written injects and writes, within the budget.
@@ -281,16 +297,22 @@ const aPod = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: app, resourc
 // TestHostileManifestsAreBounded: a pipeline injects what somebody else wrote.
 func TestHostileManifestsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
-		"aliases, some":       {manifest: aPod + bomb(3)},
-		"aliases, a million":  {manifest: aPod + bomb(6), want: "with its aliases it has more than"},
-		"one key, many times": {manifest: aPod + "a: {" + strings.Repeat("a,", 10_000) + "}\n", want: `line 4: "a" stands twice in one mapping, for the first time in line 4`},
-		"many keys":           {manifest: aPod + "a: {" + numbered(10_000) + "}\n"},
-		"many documents":      {manifest: strings.Repeat("---\n", 10_000)},
-		"deep":                {manifest: aPod + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), want: "stand more than 1000 deep"},
+		"aliases, some":      {manifest: aPod + bomb(3)},
+		"aliases, a million": {manifest: aPod + bomb(6), want: "with its aliases it has more than"},
+		"one key, many times": {
+			manifest: aPod + "a: {" + strings.Repeat("a,", 10_000) + "}\n",
+			want:     `line 4: "a" stands twice in one mapping, for the first time in line 4`,
+		},
+		"many keys":      {manifest: aPod + "a: {" + numbered(10_000) + "}\n"},
+		"many documents": {manifest: strings.Repeat("---\n", 10_000)},
+		"deep": {
+			manifest: aPod + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), want: "stand more than 1000 deep",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := written(t, c.manifest)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200) {
 				t.Errorf("error %.300v, want one with %q", err, c.want)
 			}
 		})
@@ -309,9 +331,15 @@ func numbered(n int) string {
 func FuzzInject(f *testing.F) {
 	f.Add(aPod + bomb(4))
 	f.Add(aPod + "a: {a, a}\n")
-	f.Add("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    env: [{name: A}]\n    resources: {limits: {memory: 512Mi}}\n")
+	f.Add(
+		"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: app\n    env: [{name: A}]\n    resources: {limits: " +
+			"{memory: 512Mi}}\n",
+	)
 	f.Add("a: &a {b: [*a]}\n--- # c\n<<: {kind: List}\nitems: [{<<: *a}, 5]\n")
-	f.Add("apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  spec: {template: {spec: {containers: [{name: a}, {name: b, <<: {env: [], resources: {limits: {memory: 1Gi}}}}]}}}\n")
+	f.Add(
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  spec: {template: {spec: " +
+			"{containers: [{name: a}, {name: b, <<: {env: [], resources: {limits: {memory: 1Gi}}}}]}}}\n",
+	)
 	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`)
 	_, _, _ = written(f, aPod) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, manifests string) {
@@ -352,7 +380,8 @@ func TestListsAndJSON(t *testing.T) {
 }
 
 func TestWhichProfileGoverns(t *testing.T) {
-	const pod = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop%s}\nspec: {containers: [{name: app, resources: {limits: {memory: 512Mi}}}]}\n"
+	const pod = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop%s}\nspec: {containers: [{name: " +
+		"app, resources: {limits: {memory: 512Mi}}}]}\n"
 	manifest := func(metadata string) string { return strings.Replace(pod, "%s", metadata, 1) }
 	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {memfit.dev/profile: web}}"
 	for name, tc := range map[string]struct {
@@ -361,15 +390,31 @@ func TestWhichProfileGoverns(t *testing.T) {
 		wantChanged int
 		wantProblem string
 	}{
-		"none":                             {manifests: manifest("")},
-		"the only one of the profile file": {manifests: manifest(""), options: Options{Profiles: []byte(goProfile)}, wantChanged: 1},
-		"of another namespace, asked for":  {manifests: manifest(", annotations: {memfit.dev/profile: web}"), options: Options{Profiles: []byte(strings.Replace(goProfile, ", namespace: shop", ", namespace: other", 1))}, wantChanged: 1},
-		"by annotation, in the manifests":  {manifests: goProfile + manifest(", annotations: {memfit.dev/profile: web}"), wantChanged: 1},
-		"not asked for, in the manifests":  {manifests: goProfile + manifest("")},
-		"by the namespace's annotation":    {manifests: goProfile + "---\n" + namespace + manifest(""), wantChanged: 1},
-		"opted out":                        {manifests: manifest(", annotations: {memfit.dev/inject: \"false\"}"), options: Options{Profiles: []byte(goProfile)}},
-		"a profile that is not there":      {manifests: manifest(", annotations: {memfit.dev/profile: nope}"), wantProblem: `Pod shop/a: annotation memfit.dev/profile on the pod template names "nope"`},
-		"another one than the only one":    {manifests: manifest(", annotations: {memfit.dev/profile: nope}"), options: Options{Profiles: []byte(goProfile)}, wantProblem: `names "nope"`},
+		"none": {manifests: manifest("")},
+		"the only one of the profile file": {
+			manifests: manifest(""), options: Options{Profiles: []byte(goProfile)}, wantChanged: 1,
+		},
+		"of another namespace, asked for": {
+			manifests:   manifest(", annotations: {memfit.dev/profile: web}"),
+			options:     Options{Profiles: []byte(strings.Replace(goProfile, ", namespace: shop", ", namespace: other", 1))},
+			wantChanged: 1,
+		},
+		"by annotation, in the manifests": {
+			manifests: goProfile + manifest(", annotations: {memfit.dev/profile: web}"), wantChanged: 1,
+		},
+		"not asked for, in the manifests": {manifests: goProfile + manifest("")},
+		"by the namespace's annotation":   {manifests: goProfile + "---\n" + namespace + manifest(""), wantChanged: 1},
+		"opted out": {
+			manifests: manifest(", annotations: {memfit.dev/inject: \"false\"}"), options: Options{Profiles: []byte(goProfile)},
+		},
+		"a profile that is not there": {
+			manifests:   manifest(", annotations: {memfit.dev/profile: nope}"),
+			wantProblem: `Pod shop/a: annotation memfit.dev/profile on the pod template names "nope"`,
+		},
+		"another one than the only one": {
+			manifests: manifest(", annotations: {memfit.dev/profile: nope}"), options: Options{Profiles: []byte(goProfile)},
+			wantProblem: `names "nope"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Inject([]byte(tc.manifests), tc.options)
@@ -377,7 +422,8 @@ func TestWhichProfileGoverns(t *testing.T) {
 				t.Fatal(err)
 			}
 			problems := strings.Join(r.Problems, "\n")
-			if r.Changed != tc.wantChanged || !strings.Contains(problems, tc.wantProblem) || (tc.wantProblem == "") != (problems == "") {
+			if r.Changed != tc.wantChanged || !strings.Contains(problems, tc.wantProblem) ||
+				(tc.wantProblem == "") != (problems == "") {
 				t.Errorf("changed %d, problems %q; want %d, %q", r.Changed, problems, tc.wantChanged, tc.wantProblem)
 			}
 		})
@@ -420,18 +466,36 @@ func TestBadInputIsNamed(t *testing.T) {
 		profiles  string
 		want      string
 	}{
-		"no YAML":                {manifests: "kind: A\n---\na: [", want: "document 2: yaml:"},
-		"an alias for itself":    {manifests: "a: &a\n  b: *a\n", want: "document 1:"},
-		"no template":            {manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", want: "document 1: Deployment default/web has no spec.template"},
-		"a wrong type":           {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n", want: "Pod default/web is not a Pod: spec.containers is a number and must be a list"},
-		"a number for text":      {manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, env: [{name: A, value: 5}]}]}\n", want: "spec.containers.env.value is a number and must be text (in quotes)"},
-		"no size":                {manifests: "kind: A\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - resources: {limits: {memory: 512MB}}\n", want: `line 8: "512MB" is no size`},
+		"no YAML":             {manifests: "kind: A\n---\na: [", want: "document 2: yaml:"},
+		"an alias for itself": {manifests: "a: &a\n  b: *a\n", want: "document 1:"},
+		"no template": {
+			manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
+			want:      "document 1: Deployment default/web has no spec.template",
+		},
+		"a wrong type": {
+			manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n",
+			want:      "Pod default/web is not a Pod: spec.containers is a number and must be a list",
+		},
+		"a number for text": {
+			manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, env: [{name: A, " +
+				"value: 5}]}]}\n",
+			want: "spec.containers.env.value is a number and must be text (in quotes)",
+		},
+		"no size": {
+			manifests: "kind: A\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - " +
+				"resources: {limits: {memory: 512MB}}\n",
+			want: `line 8: "512MB" is no size`,
+		},
 		"a place in the file":    {manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2: yaml: line 4:"},
 		"text behind the end":    {manifests: "kind: A\n...\nkind: B\n", want: "document 1: something stands behind its end"},
 		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
-		"a bad profile":          {profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n", want: "profile document 1: MemoryProfile web:"},
+		"a bad profile": {
+			profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n",
+			want:     "profile document 1: MemoryProfile web:",
+		},
 	} {
-		if _, err := Inject([]byte(tc.manifests), Options{Profiles: []byte(tc.profiles)}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := Inject([]byte(tc.manifests), Options{Profiles: []byte(tc.profiles)}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tc.want)
 		}
 	}

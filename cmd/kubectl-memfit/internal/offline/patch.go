@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// patch carries what a plan changed from a typed pod into the tree it was read from, so that comments, order and fields that no
-// Go type knows stay as they are.
+// patch carries what a plan changed from a typed pod into the tree it was read from, so that comments, order and fields
+// that no Go type knows stay as they are.
 func patch(template *yaml.Node, before, after *corev1.Pod) error {
 	if value := after.Annotations[v1alpha1.InjectedAnnotation]; value != before.Annotations[v1alpha1.InjectedAnnotation] {
 		metadata := mapping(template, "metadata")
@@ -145,8 +145,8 @@ func set(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 
-// setScalar sets a string, quoted where any YAML reader would take it for something else ("off", "80"). The comment beside an old
-// value stays.
+// setScalar sets a string, quoted where any YAML reader would take it for something else ("off", "80"). The comment
+// beside an old value stays.
 func setScalar(n *yaml.Node, key, value string, empty bool) error {
 	if empty {
 		remove(n, key)

@@ -24,8 +24,8 @@ type document struct {
 	changed bool
 }
 
-// split cuts a stream at its markers. A line that begins with "---" is one wherever it stands, YAML allows no other meaning, and what
-// stands behind it on the line belongs to the document that it begins.
+// split cuts a stream at its markers. A line that begins with "---" is one wherever it stands, YAML allows no other
+// meaning, and what stands behind it on the line belongs to the document that it begins.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
 	for number := 1; len(data) > 0; number++ {
@@ -77,7 +77,10 @@ func (d *document) parse() error {
 	most := min(nodesMax, aliasFactor*values(root.Content[0])+aliasValues)
 	left := most
 	if root.Content[0] = expand(root.Content[0], &left, depthMax); left < 0 {
-		return fmt.Errorf("with its aliases it has more than %d values, or they stand more than %d deep, as an alias for itself does", most, depthMax)
+		return fmt.Errorf(
+			"with its aliases it has more than %d values, or they stand more than %d deep, as an alias for itself does", most,
+			depthMax,
+		)
 	}
 	move(root.Content[0], d.line-1)
 	d.root = &root
@@ -92,7 +95,8 @@ func move(n *yaml.Node, lines int) {
 	}
 }
 
-// directives reports whether it is only what may stand before the first marker ("%YAML 1.2"), which is passed on as it is.
+// directives reports whether it is only what may stand before the first marker ("%YAML 1.2"), which is passed on as it
+// is.
 func (d *document) directives() bool {
 	found := false
 	for line := range bytes.Lines(d.raw) {
@@ -106,12 +110,14 @@ func (d *document) directives() bool {
 	return found
 }
 
-// goesOn reports whether something stands behind the line "..." that ends a document. The parser stops there, so it would be lost.
+// goesOn reports whether something stands behind the line "..." that ends a document. The parser stops there, so it
+// would be lost.
 func (d *document) goesOn() bool {
 	ended := false
 	for line := range bytes.Lines(d.raw) {
 		text := bytes.TrimSpace(line)
-		switch end := bytes.HasPrefix(line, []byte("...")) && (len(text) == 3 || bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#"))); {
+		switch end := bytes.HasPrefix(line, []byte("...")) &&
+			(len(text) == 3 || bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#"))); {
 		case end:
 			ended = true
 		case ended && len(text) > 0 && text[0] != '#':
@@ -133,11 +139,13 @@ func (d *document) placed(err error) error {
 	return err
 }
 
-// nodesMax bounds a document with its aliases written out. A large List of a thousand Deployments has some 200,000 values.
+// nodesMax bounds a document with its aliases written out. A large List of a thousand Deployments has some 200,000
+// values.
 const nodesMax = 2_000_000
 
-// aliasFactor and aliasValues bound what aliases add to what is written: 400 bytes of them may stand for a million values, which took 4.4 GiB and
-// 5 s. Thirty containers that share a long list of variables make a document four times as large.
+// aliasFactor and aliasValues bound what aliases add to what is written: 400 bytes of them may stand for a million
+// values, which took 4.4 GiB and 5 s. Thirty containers that share a long list of variables make a document four times
+// as large.
 const (
 	aliasFactor = 10
 	aliasValues = 10_000
@@ -155,7 +163,8 @@ func values(n *yaml.Node) int {
 	return count
 }
 
-// expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when left is used up.
+// expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when
+// left is used up.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1

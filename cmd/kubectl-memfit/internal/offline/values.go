@@ -38,8 +38,8 @@ func decode(n *yaml.Node) (any, error) {
 	return value, err
 }
 
-// eachOnce refuses the first key that stands twice in its mapping. The YAML library would report every pair of them: 20 KB that repeat one key ten
-// thousand times took it 26 GB.
+// eachOnce refuses the first key that stands twice in its mapping. The YAML library would report every pair of them: 20
+// KB that repeat one key ten thousand times took it 26 GB.
 func eachOnce(n *yaml.Node) error {
 	type key struct {
 		kind yaml.Kind
@@ -55,7 +55,9 @@ func eachOnce(n *yaml.Node) error {
 		}
 		k := key{child.Kind, child.Value}
 		if line, twice := first[k]; twice {
-			return fmt.Errorf("line %d: %.64q stands twice in one mapping, for the first time in line %d", child.Line, child.Value, line)
+			return fmt.Errorf(
+				"line %d: %.64q stands twice in one mapping, for the first time in line %d", child.Line, child.Value, line,
+			)
 		}
 		first[k] = child.Line
 	}
@@ -111,7 +113,9 @@ func badQuantity(n *yaml.Node) *yaml.Node {
 // jsonWord is what encoding/json calls a value, as people who write YAML call it.
 func jsonWord(value string) string {
 	word, _, _ := strings.Cut(value, " ") // "number 5"
-	if known := map[string]string{"object": "a mapping", "array": "a list", "string": "text", "bool": "true or false"}[word]; known != "" {
+	if known := map[string]string{
+		"object": "a mapping", "array": "a list", "string": "text", "bool": "true or false",
+	}[word]; known != "" {
 		return known
 	}
 	return "a " + word

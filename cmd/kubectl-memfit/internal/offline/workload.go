@@ -53,7 +53,10 @@ func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) 
 	if !ok {
 		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
 	}
-	w := &workload{doc: d, kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"), pod: &corev1.Pod{}}
+	w := &workload{
+		doc: d, kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"),
+		pod: &corev1.Pod{},
+	}
 	if w.namespace == "" {
 		w.namespace = namespace
 	}

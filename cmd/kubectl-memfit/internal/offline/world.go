@@ -32,7 +32,9 @@ type world struct {
 }
 
 func newWorld(o Options) (*world, error) {
-	w := &world{namespace: o.Namespace, namespaces: make(map[string]map[string]string), keys: make(map[string]map[string][]string)}
+	w := &world{
+		namespace: o.Namespace, namespaces: make(map[string]map[string]string), keys: make(map[string]map[string][]string),
+	}
 	if w.namespace == "" {
 		w.namespace = "default"
 	}
@@ -99,8 +101,13 @@ func (w *world) learn(d *document, onlyProfiles bool) error {
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
 func (w *world) add(kind, namespace, name string, generation int64, spec *v1alpha1.MemoryProfileSpec) {
-	n := profile.Named{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Generation: max(generation, 1), Spec: spec}
-	if !slices.ContainsFunc(w.profiles, func(p profile.Named) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace }) {
+	n := profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Generation: max(generation, 1),
+		Spec: spec,
+	}
+	if !slices.ContainsFunc(
+		w.profiles, func(p profile.Named) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
+	) {
 		w.profiles = append(w.profiles, n)
 	}
 }
@@ -124,8 +131,8 @@ func (w *world) complaints() []string {
 	return out
 }
 
-// decide finds the workload's profile as the webhook does, and falls back on the only profile of the profile file, whatever its
-// namespace, unless the workload opts out or names another.
+// decide finds the workload's profile as the webhook does, and falls back on the only profile of the profile file,
+// whatever its namespace, unless the workload opts out or names another.
 func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
 	d := w.index.Decide(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
@@ -136,15 +143,19 @@ func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
 		return d.Profile, d
 	case d.Problem == profile.OptedOut:
 		return nil, profile.Decision{Why: d.Why}
-	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why, fmt.Sprintf("names %q", w.sole.Ref.Name))):
+	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why,
+		fmt.Sprintf("names %q", w.sole.Ref.Name))):
 		return w.sole, d
 	case d.Problem == "":
-		d.Why = fmt.Sprintf("no profile governs it: name one with annotation %s, or pass --profile", v1alpha1.ProfileAnnotation)
+		d.Why = fmt.Sprintf(
+			"no profile governs it: name one with annotation %s, or pass --profile", v1alpha1.ProfileAnnotation,
+		)
 	}
 	return nil, d
 }
 
-// sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new pods.
+// sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
+// pods.
 func (w *world) sizesOf(l *workload, n *profile.Named) map[string]inject.Size {
 	switch n.Spec.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:

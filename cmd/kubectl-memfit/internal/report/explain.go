@@ -71,7 +71,9 @@ func decision(c *v1alpha1.ContainerRecommendation) string {
 	if c.Recommended != nil {
 		now = *c.Recommended
 	}
-	text := fmt.Sprintf("%s: limit %s, request %s", c.Decision, step(c.Current.Limit, now.Limit), step(c.Current.Request, now.Request))
+	text := fmt.Sprintf(
+		"%s: limit %s, request %s", c.Decision, step(c.Current.Limit, now.Limit), step(c.Current.Request, now.Request),
+	)
 	if c.Confidence != "" {
 		text += " (confidence " + c.Confidence + ")"
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Explanation is everything known about one workload. -o json and -o yaml of `kubectl memfit explain` print these fields.
+// Explanation is everything known about one workload. -o json and -o yaml of `kubectl memfit explain` print these
+// fields.
 type Explanation struct {
 	Row `json:",inline"`
 	// Policies are what the profile allows, by container; absent when the profile could not be read.
@@ -92,7 +93,9 @@ func evidence(e *v1alpha1.Evidence) string {
 	if len(parts) == 0 {
 		return "no memory was measured yet"
 	}
-	text := strings.Join(parts, ", ") + fmt.Sprintf("; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"))
+	text := strings.Join(parts, ", ") + fmt.Sprintf(
+		"; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"),
+	)
 	if e.Window != "" {
 		text += " over " + e.Window
 	}
@@ -126,7 +129,10 @@ func covered(c *v1alpha1.Coverage) string {
 	for _, other := range []struct {
 		pods int32
 		are  string
-	}{{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"}, {c.Skipped, "are left alone for a reason (annotation " + v1alpha1.InjectedAnnotation + ")"}} {
+	}{
+		{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"},
+		{c.Skipped, "are left alone for a reason (annotation " + v1alpha1.InjectedAnnotation + ")"},
+	} {
 		if other.pods > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Amount is an amount as people say it; "none" when it is not set. Whole MiB are told as they are written in manifests ("1200Mi", not
-// "1.2Gi"): these numbers are copied.
+// Amount is an amount as people say it; "none" when it is not set. Whole MiB are told as they are written in manifests
+// ("1200Mi", not "1.2Gi"): these numbers are copied.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -43,7 +43,9 @@ func step(from, to *resource.Quantity) string {
 
 // line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
 func line(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return strings.Join(
+		strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ",
+	)
 }
 
 // wrap breaks text into lines of at most width characters, where a word allows it.

@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they name the cause;
-// what is added are the commands.
+// next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they
+// name the cause; what is added are the commands.
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	var steps []string
 	kind, known := workloadkind.Of(rec.Spec.Workload.APIVersion, r.Kind)
@@ -33,7 +33,9 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		steps = append(steps, fmt.Sprintf("Settings and limit are out of step (%s): %s", step.Reason, step.Message))
 	}
 	if c := r.Coverage; c != nil && c.Missed+c.Stale > 0 {
-		step := fmt.Sprintf("%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed)
+		step := fmt.Sprintf(
+			"%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed,
+		)
 		if kind.Restarts {
 			step += fmt.Sprintf(": kubectl -n %s rollout restart %s", r.Namespace, r.typed())
 		}
@@ -43,10 +45,17 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		steps = append(steps, unready(rec))
 	}
 	if r.Stalled {
-		steps = append(steps, "A container stands still: "+finding(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled).Message)
+		steps = append(
+			steps, "A container stands still: "+finding(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled).Message,
+		)
 	}
 	if r.Killed && len(steps) == 0 {
-		steps = append(steps, "The recommended size stands; watch whether kills go on: "+finding(rec.Status.Conditions, v1alpha1.ConditionOOMObserved).Message)
+		steps = append(
+			steps,
+			"The recommended size stands; watch whether kills go on: "+finding(
+				rec.Status.Conditions, v1alpha1.ConditionOOMObserved,
+			).Message,
+		)
 	}
 	return steps
 }

@@ -60,16 +60,24 @@ func shop(t *testing.T) []v1alpha1.MemoryRecommendation {
 
 func web() Profile {
 	limit := resource.MustParse("512Mi")
-	spec := &v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: &limit}, Mode: v1alpha1.SizingRecommend}}
-	return Profile{Named: profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec}}
+	spec := &v1alpha1.MemoryProfileSpec{
+		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: &limit}, Mode: v1alpha1.SizingRecommend},
+	}
+	return Profile{
+		Named: profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec,
+		},
+	}
 }
 
 func TestStatus(t *testing.T) {
 	troubled := web()
 	troubled.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Effective", Message: "governs 3 pods"},
-		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing", Message: "Usage cannot be read from 1 node"},
-		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler", Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
+		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing",
+			Message: "Usage cannot be read from 1 node"},
+		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler",
+			Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
 	}
 	status := NewStatus(shop(t), []Profile{troubled})
 	for name, table := range map[string]Table{
@@ -135,8 +143,9 @@ func TestNothingGoverned(t *testing.T) {
 func TestFind(t *testing.T) {
 	recs := shop(t)
 	for asked, want := range map[string]string{
-		"deployment/web": "deployment-web", "deploy/web": "deployment-web", "deployments.apps/web": "deployment-web", "Rollout/web": "rollout.argoproj.io-web",
-		"orders": "statefulset-orders", "cj/report": "cronjob-report", "statefulset-orders": "statefulset-orders",
+		"deployment/web": "deployment-web", "deploy/web": "deployment-web", "deployments.apps/web": "deployment-web",
+		"Rollout/web": "rollout.argoproj.io-web",
+		"orders":      "statefulset-orders", "cj/report": "cronjob-report", "statefulset-orders": "statefulset-orders",
 	} {
 		rec, err := Find(recs, asked, "namespace shop")
 		if err != nil || rec.Name != want {
@@ -158,7 +167,10 @@ func TestFind(t *testing.T) {
 	}
 	twins := []v1alpha1.MemoryRecommendation{recs[0], *recs[0].DeepCopy()}
 	twins[1].Namespace = "other"
-	if _, err := Find(twins, "web", "all namespaces"); err == nil || !strings.Contains(err.Error(), "other deployment/web, shop deployment/web; name one of them with its kind and namespace (-n)") {
+	if _, err := Find(twins, "web", "all namespaces"); err == nil ||
+		!strings.Contains(
+			err.Error(), "other deployment/web, shop deployment/web; name one of them with its kind and namespace (-n)",
+		) {
 		t.Errorf("twins in two namespaces: %v", err)
 	}
 }
@@ -176,8 +188,12 @@ func TestBound(t *testing.T) {
 		}}
 		return r
 	}
-	spec := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: new(resource.MustParse("128Mi"))}}}
-	named := profile.Named{Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec}
+	spec := v1alpha1.MemoryProfileSpec{
+		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: new(resource.MustParse("128Mi"))}},
+	}
+	named := profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,
+	}
 	recs := []v1alpha1.MemoryRecommendation{rec("shop"), rec("other")}
 	Bound(recs, []Profile{{Named: named}})
 	var text bytes.Buffer
@@ -185,7 +201,10 @@ func TestBound(t *testing.T) {
 	if err := e.Write(&text, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"limit 64Mi -> 128Mi, request none -> 128Mi", "the profile has changed since: clamped from 256Mi to limit.max 128Mi", "Bounds     limit 16Mi to 128Mi"} {
+	for _, want := range []string{
+		"limit 64Mi -> 128Mi, request none -> 128Mi", "the profile has changed since: clamped from 256Mi to limit.max 128Mi",
+		"Bounds     limit 16Mi to 128Mi",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("explain does not say %q:\n%s", want, text.String())
 		}

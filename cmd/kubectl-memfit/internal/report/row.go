@@ -25,7 +25,8 @@ type Row struct {
 	// OOMKills counts all kills so far; Killed is true when one was seen lately (condition OOMObserved).
 	OOMKills int64 `json:"oomKills"`
 	Killed   bool  `json:"oomObserved"`
-	// Stalls counts the times a container stood still just below its limit; Stalled is true while one does (condition MemoryStalled).
+	// Stalls counts the times a container stood still just below its limit; Stalled is true while one does (condition
+	// MemoryStalled).
 	Stalls  int64 `json:"stalls,omitempty"`
 	Stalled bool  `json:"memoryStalled,omitempty"`
 	// Drift and Applied are the conditions DriftDetected and Applied.
@@ -63,8 +64,9 @@ type Finding struct {
 	Message string                 `json:"message,omitempty"`
 }
 
-// Rows are the workloads of recommendations, the one that most needs a person first: stalled now, killed lately, drifting, a size that waits to be
-// applied, no number yet, the rest; among equals the one with more kills, then by name.
+// Rows are the workloads of recommendations, the one that most needs a person first: stalled now, killed lately,
+// drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills, then by
+// name.
 func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
@@ -81,7 +83,8 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 		Profile: rec.Spec.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
-		Drift: finding(s.Conditions, v1alpha1.ConditionDriftDetected), Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
+		Drift:    finding(s.Conditions, v1alpha1.ConditionDriftDetected),
+		Applied:  finding(s.Conditions, v1alpha1.ConditionApplied),
 		Coverage: s.Coverage, Summary: s.Summary,
 	}
 	for i := range s.Containers {
@@ -96,8 +99,9 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 
 func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	out := Container{
-		Name: c.Container, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence, Current: c.Current, Recommended: c.Recommended,
-		Use: c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
+		Name: c.Container, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence, Current: c.Current,
+		Recommended: c.Recommended,
+		Use:         c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
 	}
 	if c.Shape != nil {
 		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit

@@ -20,16 +20,22 @@ func TestAStallComesFirst(t *testing.T) {
 	name := recs[len(recs)-1].Spec.Workload.Name
 	status := &recs[len(recs)-1].Status
 	status.Stalls = 1
-	status.RecentStalls = []v1alpha1.StallRecord{{Container: "app", Pod: "p-1", Limit: resource.MustParse("256Mi"), Summary: "Container app stalls at its limit of 256Mi"}}
+	status.RecentStalls = []v1alpha1.StallRecord{
+		{Container: "app", Pod: "p-1", Limit: resource.MustParse("256Mi"),
+			Summary: "Container app stalls at its limit of 256Mi"},
+	}
 	status.Conditions = append(status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStalled, Message: "Pod p-1: it stalls",
+		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStalled,
+		Message: "Pod p-1: it stalls",
 	})
 	s := NewStatus(recs, nil)
-	if first := s.Workloads[0]; first.Name != name || !first.Stalled || !strings.Contains(strings.Join(first.Next, " "), "Pod p-1: it stalls") {
+	if first := s.Workloads[0]; first.Name != name || !first.Stalled ||
+		!strings.Contains(strings.Join(first.Next, " "), "Pod p-1: it stalls") {
 		t.Errorf("first is %+v, want %s with what to do", first, name)
 	}
 	var out bytes.Buffer
-	if err := s.Write(&out, Table{}); err != nil || !strings.Contains(strings.Split(out.String(), "\n")[1], "stands still") {
+	if err := s.Write(&out, Table{}); err != nil ||
+		!strings.Contains(strings.Split(out.String(), "\n")[1], "stands still") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

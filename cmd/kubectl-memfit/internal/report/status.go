@@ -57,7 +57,8 @@ func (s *Status) Write(w io.Writer, t Table) error {
 	return err
 }
 
-// problems are the conditions of a profile that are not as they should be. Pods without their settings stand with their workload.
+// problems are the conditions of a profile that are not as they should be. Pods without their settings stand with their
+// workload.
 func problems(p *Profile) []string {
 	var texts []string
 	for i := range p.Status.Conditions {
@@ -88,7 +89,8 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 	}
 	fmt.Fprintf(&text, "No workload %s is governed by memfit.\n\n", where)
 	if len(profiles) == 0 {
-		fmt.Fprintf(&text, "There is no profile yet either. Keep one next to your manifests (kubectl explain memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
+		fmt.Fprintf(&text, "There is no profile yet either. Keep one next to your manifests (kubectl explain "+
+			"memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
 			strings.ReplaceAll(fmt.Sprintf(exampleProfile, example), "\n", "\n  "))
 	} else {
 		var names []string
@@ -101,7 +103,10 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 	if len(profiles) > 0 {
 		name = profiles[0].Ref.Name
 	}
-	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag, v1alpha1.ProfileAnnotation, name)
+	fmt.Fprintf(
+		&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
+		v1alpha1.ProfileAnnotation, name,
+	)
 	if namespace != "" {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}

@@ -45,11 +45,16 @@ func unserved(askers []Asker, profiles []Profile) []Unserved {
 			WorkloadAnnotations: a.Annotations, NamespaceAnnotations: a.NamespaceAnnotations,
 		})
 		if d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
-			found = append(found, Unserved{Namespace: a.Namespace, Kind: a.Kind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why})
+			found = append(
+				found,
+				Unserved{Namespace: a.Namespace, Kind: a.Kind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why},
+			)
 		}
 	}
 	slices.SortFunc(found, func(a, b Unserved) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+		)
 	})
 	return found
 }
