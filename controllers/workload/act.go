@@ -78,7 +78,8 @@ func verbOf(a apply.Action) string {
 func outcomeOf(a apply.Action, err error) (workload.Outcome, error) {
 	evicts := a.Evict || a.Restart
 	switch {
-	case err == nil, errors.Is(err, errChanged): // a change of the pod brings the next step, which finds what there is then
+	case err == nil, errors.Is(err, errChanged):
+		// A change of the pod brings the next step, which finds what there is then.
 		return workload.Outcome{}, nil
 	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
@@ -95,7 +96,8 @@ func outcomeOf(a apply.Action, err error) (workload.Outcome, error) {
 			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
 				quote.Line(err.Error()),
 		}, nil
-	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
+	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
 		return workload.Outcome{
 			Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err),
 		}, nil

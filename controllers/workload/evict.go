@@ -27,6 +27,7 @@ func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
 			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
 		}
-		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").Body(eviction).Do(ctx).Error()
+		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+			SubResource("eviction").Body(eviction).Do(ctx).Error()
 	}
 }

@@ -43,12 +43,14 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 			MatchConditions: conditions(n),
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				MatchPolicy: &exact, NamespaceSelector: namespaces(n), ObjectSelector: objects(n),
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{create},
-					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{create},
+						Rule: admissionregistrationv1.Rule{
+							APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+						},
 					},
-				}}},
+				}},
 			},
 		},
 	}

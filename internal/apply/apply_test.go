@@ -370,7 +370,8 @@ func TestAKillOfLastMonthTakesNothingBack(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
 	c.killed(0)
-	c.kills[0].Limit, c.kills[0].Time, c.kills[0].Seen = small.Limit, c.in.Now.Add(-30*24*time.Hour), c.in.Now.Add(-30*24*time.Hour)
+	monthAgo := c.in.Now.Add(-30 * 24 * time.Hour)
+	c.kills[0].Limit, c.kills[0].Time, c.kills[0].Seen = small.Limit, monthAgo, monthAgo
 	c.look()
 	c.passes(5 * time.Second)
 	c.look()

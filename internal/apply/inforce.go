@@ -109,7 +109,8 @@ func (o *observation) notInForce(st *Step, c Container) {
 func (o *observation) whyNotInForce(st *Step, c Container) string {
 	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet "+
 		"while the container "+
-		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)", c.Name, st.To[c.Name].Limit, have(c).Limit)
+		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
+		c.Name, st.To[c.Name].Limit, have(c).Limit)
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
 	}

@@ -347,7 +347,8 @@ func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(recommend.Size{Request: 100 * mib, Limit: 128 * mib}, false)
 	wish := c.in.Desired["app"]
-	wish.Policy.LimitMax, wish.Recommendation.Decision, wish.Recommendation.Evidence = 128*mib, recommend.Hold, recommend.Evidence{}
+	wish.Policy.LimitMax = 128 * mib
+	wish.Recommendation.Decision, wish.Recommendation.Evidence = recommend.Hold, recommend.Evidence{}
 	c.in.Desired["app"] = wish
 	c.look()
 	c.expectLimits("128Mi 256Mi")

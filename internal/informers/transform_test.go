@@ -54,14 +54,15 @@ func TestSlimConfigMap(t *testing.T) {
 // that no plan needs.
 func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
-	whole := &v1alpha1.MemoryRecommendation{Status: v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{{
+	whole := &v1alpha1.MemoryRecommendation{}
+	whole.Status.Containers = []v1alpha1.ContainerRecommendation{{
 		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
 		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
 		Evidence: v1alpha1.Evidence{
 			PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
 			Source: "kubelet",
 		},
-	}}}}
+	}}
 	want := inject.LiveIn(whole.DeepCopy().Status.Containers)
 	made, err := SlimRecommendation(whole.DeepCopy())
 	slim, ok := made.(*v1alpha1.MemoryRecommendation)

@@ -243,7 +243,8 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 		a.TrimInterval = &t.TrimInterval.Duration
 	}
 	if t.Go != nil {
-		a.AutoMemLimit, a.OnlyAtLimit, a.Cgo = t.Go.MemoryLimitBy == "AUTOMEMLIMIT", t.Go.GC == "OnlyAtLimit", t.Go.Cgo == "Used"
+		a.AutoMemLimit = t.Go.MemoryLimitBy == "AUTOMEMLIMIT"
+		a.OnlyAtLimit, a.Cgo = t.Go.GC == "OnlyAtLimit", t.Go.Cgo == "Used"
 	}
 	if t.JVM != nil && t.JVM.G1PeriodicGCInterval != nil {
 		a.G1PeriodicGCInterval = t.JVM.G1PeriodicGCInterval.Duration

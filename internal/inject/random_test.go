@@ -141,7 +141,8 @@ func (c chance) runtime() v1alpha1.RuntimeSpec {
 	return v1alpha1.RuntimeSpec{
 		Type: pick(c, v1alpha1.RuntimeAuto, "", v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM,
 			v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo,
-			v1alpha1.RuntimePython, v1alpha1.RuntimeRuby, v1alpha1.RuntimeDotNet, v1alpha1.RuntimePHP, v1alpha1.RuntimeDeno, v1alpha1.RuntimeNative, "Cobol"),
+			v1alpha1.RuntimePython, v1alpha1.RuntimeRuby, v1alpha1.RuntimeDotNet, v1alpha1.RuntimePHP, v1alpha1.RuntimeDeno,
+			v1alpha1.RuntimeNative, "Cobol"),
 		Version: pick(c, "", "", "6", "8u191", "17.0.9", "20.11", "24", "1.18", "x"),
 		Variant: pick(c, "", "", "", v1alpha1.VariantOpenJ9, v1alpha1.VariantBuildpack, v1alpha1.VariantNativeImage),
 		Libc:    pick(c, "", v1alpha1.LibcAuto, v1alpha1.LibcMusl),

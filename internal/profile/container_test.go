@@ -154,7 +154,8 @@ func TestContainerTuning(t *testing.T) {
 				},
 			).Container("app", nil).Tuning
 			want := base
-			want.Mode, want.ConflictPolicy, want.ResizePolicy = v1alpha1.TuningInject, v1alpha1.KeepUser, v1alpha1.ResizeRestartContainer
+			want.Mode, want.ConflictPolicy = v1alpha1.TuningInject, v1alpha1.KeepUser
+			want.ResizePolicy = v1alpha1.ResizeRestartContainer
 			tc.want(&want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("tuning (-want +got):\n%s", diff)

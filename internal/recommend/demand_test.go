@@ -116,7 +116,9 @@ func TestAContainerStillGrowingIsAheadOfItsUse(t *testing.T) {
 		"a cache that fills": func(since time.Duration) memory.Bytes {
 			return 300*mib - memory.Bytes(210*math.Exp(-since.Hours()/3))*mib
 		},
-		"steps every 3 hours": func(since time.Duration) memory.Bytes { return 40*mib + memory.Bytes(since/(3*time.Hour))*18*mib },
+		"steps every 3 hours": func(since time.Duration) memory.Bytes {
+			return 40*mib + memory.Bytes(since/(3*time.Hour))*18*mib
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if above, limit := hourly(14*time.Hour, use); len(above) > 0 {

@@ -105,7 +105,8 @@ func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
 		t.Errorf("got %s, want the %s of before", got.Summary, before.Size.Limit)
 	}
-	if want := "OOM-killed at 32Mi at 00:01:00Z, when the 224Mi asked for were not effective yet"; !strings.Contains(got.Summary, want) {
+	want := "OOM-killed at 32Mi at 00:01:00Z, when the 224Mi asked for were not effective yet"
+	if !strings.Contains(got.Summary, want) {
 		t.Errorf("summary %q, want %q in it", got.Summary, want)
 	}
 }

@@ -53,7 +53,8 @@ var _ = row(&Runtime{
 		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade",
 			Source: "dotnet/runtime"},
 		{Since: V(3), Before: V(5),
-			Text: ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later", Source: "dotnet/runtime#30337"},
+			Text:   ".NET Core 3 does not see the memory limit on cgroup v2: upgrade to .NET 5 or later",
+			Source: "dotnet/runtime#30337"},
 		{Since: V(9), Before: V(10, 0, 11),
 			Text: ".NET 9.0 to 10.0.10 misread the limit where the container sees its cgroup as the root (host cgroup " +
 				"namespace): upgrade to 10.0.11", Source: "dotnet/runtime#130092"},

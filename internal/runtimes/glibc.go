@@ -89,7 +89,8 @@ func trimThreshold(f Facts) Verdict {
 
 // tryArenas is the suggestion for runtimes where measurements went both ways.
 const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads on a large node arenaMax: 2 took a C " +
-	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. Try it on one replica first"
+	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
+	"Try it on one replica first"
 
 // badPercent says what is wrong with the heapPercent asked for; empty when nothing is.
 func badPercent(p int32) string {

@@ -36,7 +36,8 @@ var _ = row(&Runtime{
 		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go",
 			Source: "Go 1.19 release notes"},
 		{Since: V(1, 12), Before: V(1, 16),
-			Text: "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is", Source: "runtime/extern.go"},
+			Text:   "Go 1.12 to 1.15 give memory back lazily (MADV_FREE), so RSS looks higher than it is",
+			Source: "runtime/extern.go"},
 		{Since: V(1, 25), Text: "Go 1.25 and later set GOMAXPROCS from the CPU limit, which changes how much the collector " +
 			"may run", Source: "doc/godebug.md"},
 	},

@@ -71,7 +71,8 @@ var _ = row(&Runtime{
 	},
 	Advisories: []Advisory{
 		{Since: V(8), Before: V(8, 0, 191),
-			Text: "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later", Source: "kubernetes.io, About cgroup v2"},
+			Text:   "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later",
+			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(8, 0, 191), Before: V(8, 0, 372),
 			Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
 				"cgroup v2"},
@@ -84,10 +85,13 @@ var _ = row(&Runtime{
 			Text: "this JDK does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: 17.0.9, 21.0.1 and later " +
 				"give free native memory back", Source: "JDK-8293114"},
 		{Since: V(21), Before: V(21, 0, 1),
-			Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: upgrade to 21.0.4 or later", Source: "JDK-8293114"},
+			Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: " +
+				"upgrade to 21.0.4 or later",
+			Source: "JDK-8293114"},
 		{Variant: nativeImage,
 			Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection " +
-				"up to twice what is live: size the limit for that, or build with -R:MaxHeapSize", Source: "GraalVM MemoryManagement.md"},
+				"up to twice what is live: size the limit for that, or build with -R:MaxHeapSize",
+			Source: "GraalVM MemoryManagement.md"},
 	},
 })
 

@@ -63,7 +63,8 @@ var _ = row(&Runtime{
 			Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the node (2 to 4 " +
 				"GiB): keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
 		{Since: V(24), Text: "Node.js 24 and later use semi-spaces four times as large (16 MiB at 1Gi, 64 MiB from 3Gi), " +
-			"three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi", Source: "measured"},
+			"three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi",
+			Source: "measured"},
 	},
 })
 

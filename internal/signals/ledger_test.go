@@ -180,7 +180,8 @@ func TestLedgerStories(t *testing.T) {
 				{20, []podMaker{pod(after(running(4, 19), end(3, "Error", 1, 10, 18)))}, seen},
 				{40, []podMaker{pod(running(0, 30))}, seen},
 				{60, []podMaker{pod(crashLoop(0, &corev1.ContainerStateTerminated{
-					ContainerID: "containerd://new", Reason: "OOMKilled", ExitCode: 137, StartedAt: stamp(30), FinishedAt: stamp(59)}))}, seen},
+					ContainerID: "containerd://new", Reason: "OOMKilled", ExitCode: 137, StartedAt: stamp(30),
+					FinishedAt: stamp(59)}))}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:59", "256Mi", "High"}},
 		},

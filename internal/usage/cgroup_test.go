@@ -11,7 +11,8 @@ func TestParseCgroup(t *testing.T) {
 		"cgroupfs, guaranteed": {"/kubepods/pod" + uid + "/" + id, uid, id},
 		"cgroupfs, burstable":  {"/kubepods/burstable/pod" + uid + "/" + id, uid, id},
 		"systemd": {
-			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/cri-containerd-" + id + ".scope", uid, id,
+			"/kubepods.slice/kubepods-burstable.slice/" +
+				"kubepods-burstable-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/cri-containerd-" + id + ".scope", uid, id,
 		},
 		"systemd, CRI-O in kind": {
 			"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/crio-" + id +

@@ -15,8 +15,9 @@ import (
 //   - A reading of a is an answer, also an empty one: b is not asked for a second opinion, and the two are never mixed.
 //   - When b had to answer, the reading says so: its Source and WorkingSetOnly are b's, and Degraded is a's error.
 //   - When neither answers the error has both, a's first. When ctx ends during a's attempt, b is not asked.
-//   - A node where a fails again and again is asked through a less and less often: after n failures in a row the next 2^(n-1)-1 reads
-//     (at most 31) go straight to b. So a cluster whose firewall drops connections to kubelets does not wait for a timeout per node and cycle.
+//   - A node where a fails again and again is asked through a less and less often: after n failures in a row the next
+//     2^(n-1)-1 reads (at most 31) go straight to b. So a cluster whose firewall drops connections to kubelets does not
+//     wait for a timeout per node and cycle.
 //
 // a must give up before ctx does, or there is no time left for b - until it has failed twice and is left out. Fallbacks
 // nest: Fallback(kubelet, Fallback(prometheus, metricsAPI)).

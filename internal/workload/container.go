@@ -215,7 +215,8 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	}
 	a.requeueAfter = rec.NextLook
 	s := &a.status
-	s.Decision, s.Confidence, s.Summary, s.Reasons = string(rec.Decision), string(rec.Confidence), rec.Summary, head(rec.Reasons, 16)
+	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
+	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
 	if rec.Size == (recommend.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.

@@ -72,7 +72,8 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 // Clone shares no list: whoever gets it may drop what is not of his workload.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
-	c.Observations, c.Samples, c.Counters, c.Departed = slices.Clone(e.Observations), slices.Clone(e.Samples), slices.Clone(e.Counters), maps.Clone(e.Departed)
+	c.Observations, c.Samples, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Samples), slices.Clone(e.Counters)
+	c.Departed = maps.Clone(e.Departed)
 	return c
 }
 

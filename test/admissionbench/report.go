@@ -50,7 +50,8 @@ func report(out io.Writer, servers []*server, all []*series) error {
 		r := of.summary()
 		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d "+
 			"client_busy=%.2f\n",
-			r.server, r.name, r.protocol, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20, r.cpuPerRequest.Microseconds(), r.clientPerRequest.Microseconds(), r.clientBusy)
+			r.server, r.name, r.protocol, r.p50.Microseconds(), r.p99.Microseconds(), r.perSecond, r.rss>>20,
+			r.cpuPerRequest.Microseconds(), r.clientPerRequest.Microseconds(), r.clientBusy)
 	}
 	for _, s := range servers {
 		if s.metrics == "" {

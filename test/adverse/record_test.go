@@ -233,7 +233,8 @@ func readUsage(ctx context.Context) (map[types.UID]map[string]memory.Bytes, erro
 	}
 	all := map[types.UID]map[string]memory.Bytes{}
 	for i := range nodes.Items {
-		raw, err := clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[i].Name).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
+		raw, err := clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[i].Name).
+			SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
 		var summary stats.Summary
 		if err != nil {
 			return nil, err

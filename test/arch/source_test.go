@@ -6,6 +6,7 @@ package arch
 import (
 	"bytes"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"maps"
 	"path"
@@ -104,6 +105,45 @@ func TestOneFormatOfTimes(t *testing.T) {
 		}
 		if bytes.Contains(read(t, f), []byte(".UTC().Format(")) {
 			t.Errorf("%s writes a time in a format of its own: internal/format has Time and TimeOfDay", f)
+		}
+	}
+}
+
+// widest is the length of a line of Go: what fits beside another file on a screen, and into a review.
+const widest = 120
+
+// TestLinesFit: Go source is at most 120 columns wide. Left out are what cannot be broken: raw strings, markers for
+// generators, reasons for a linter, and files that are generated.
+func TestLinesFit(t *testing.T) {
+	for _, path := range goFiles(t) {
+		source := string(read(t, path))
+		raw := rawStrings(source)
+		for i, line := range strings.Split(source, "\n") {
+			marker := strings.Contains(line, "// +kubebuilder:") || strings.Contains(line, "//nolint:") ||
+				strings.HasPrefix(line, "//go:")
+			if len(line) > widest && !raw[i] && !marker {
+				t.Errorf("%s:%d has %d columns, at most %d fit", path, i+1, len(line), widest)
+			}
+		}
+	}
+}
+
+// rawStrings are the lines that hold a part of a raw string.
+func rawStrings(source string) map[int]bool {
+	var s scanner.Scanner
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(source))
+	s.Init(file, []byte(source), nil, 0)
+	lines := map[int]bool{}
+	for {
+		pos, kind, literal := s.Scan()
+		if kind == token.EOF {
+			return lines
+		}
+		if kind == token.STRING && literal[0] == '`' {
+			for i := range strings.Count(literal, "\n") + 1 {
+				lines[file.Line(pos)-1+i] = true
+			}
 		}
 	}
 }

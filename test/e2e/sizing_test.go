@@ -155,10 +155,12 @@ var _ = Describe("sizing running pods", func() {
 
 		r := watchReaction(ctx, *namespace, client.ObjectKeyFromObject(&pod), "64Mi")
 		fmt.Fprintf(GinkgoWriter, "reaction kill_to_recommendation_ms=%d kill_to_accepted_ms=%d kill_to_in_force_ms=%d\n",
-			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(), r.inForce.Sub(r.killed).Milliseconds())
+			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(),
+			r.inForce.Sub(r.killed).Milliseconds())
 		AddReportEntry("reaction",
 			fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
-				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond), r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
+				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond),
+				r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 
 		By("waiting until it lives with what it was given")
 		var rec *v1alpha1.MemoryRecommendation
@@ -229,7 +231,8 @@ var _ = Describe("sizing running pods", func() {
 		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 
 		By("letting it need more than it has")
-		_, _ = clientset.CoreV1().RESTClient().Post().Namespace(*namespace).Resource("pods").Name(canary.Name+":8080").SubResource("proxy").
+		_, _ = clientset.CoreV1().RESTClient().Post().Namespace(*namespace).Resource("pods").Name(canary.Name+":8080").
+			SubResource("proxy").
 			Suffix("hold").Param("size", "150Mi").DoRaw(ctx) // the answer never comes: it dies
 		Eventually(func(g Gomega) {
 			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")

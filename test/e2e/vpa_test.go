@@ -220,7 +220,8 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			app.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 			front := app.DeepCopy()
 			front.Name, front.Image, front.Command = "front", nodeImage, []string{"node", "-e", "setInterval(() => {}, 1000)"}
-			front.Resources.Requests[corev1.ResourceMemory], front.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("128Mi"), resource.MustParse("256Mi")
+			front.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("128Mi")
+			front.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("256Mi")
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, *front)
 		}), 256*memory.MiB, 150*memory.MiB)
 		return &readyPods(ctx, *namespace, 1)[0]

@@ -27,7 +27,8 @@ func (c cost) perContainer(n int64) int64 { return n / int64(c.containers) }
 func (c cost) String() string {
 	return fmt.Sprintf("what=%s containers=%d containers_per_workload=%d server=%s pass_ms=%d ns_per_container=%d "+
 		"heap_bytes_per_container=%d checkpoint_bytes_per_container=%d",
-		c.what, c.containers, c.perWorkload, c.server, c.pass.Milliseconds(), c.perContainer(c.pass.Nanoseconds()), c.perContainer(int64(c.heap)), c.perContainer(int64(c.checkpoint)))
+		c.what, c.containers, c.perWorkload, c.server, c.pass.Milliseconds(),
+		c.perContainer(c.pass.Nanoseconds()), c.perContainer(int64(c.heap)), c.perContainer(int64(c.checkpoint)))
 }
 
 // liveHeap is what is reachable now.

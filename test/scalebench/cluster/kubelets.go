@@ -106,7 +106,8 @@ func (n *node) counters(w io.Writer) {
 	for _, pod := range n.pods {
 		fmt.Fprintf(
 			w,
-			"container_oom_events_total{container=\"app\",id=\"/kubepods/pod%s/app\",image=\"app\",name=\"%s\",namespace=\"%s\",pod=\"%s\"} 0\n",
+			"container_oom_events_total{container=\"app\",id=\"/kubepods/pod%s/app\","+
+				"image=\"app\",name=\"%s\",namespace=\"%s\",pod=\"%s\"} 0\n",
 			pod.UID, pod.UID, pod.Namespace, pod.Name,
 		)
 	}

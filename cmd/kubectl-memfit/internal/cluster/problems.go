@@ -23,14 +23,16 @@ func helpful(err error, resource, namespace string) error {
 	switch {
 	case apierrors.IsNotFound(err): // there may be no such object, but a list is always there: the kind is missing
 		return fmt.Errorf("this cluster does not know %s.%s, so memfit is not installed there: "+
-			"kubectl apply --server-side -f dist/install.yaml (docs/install.md), or name another cluster with --context: %w", resource, v1alpha1.Group, err)
+			"kubectl apply --server-side -f dist/install.yaml (docs/install.md), or name another cluster with --context: %w",
+			resource, v1alpha1.Group, err)
 	case apierrors.IsForbidden(err) && (namespace == "" || resource == "clustermemoryprofiles"):
 		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to "+
 			"view or to %s: %w",
 			resource, v1alpha1.Group, roles[resource], err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("you may not list %s.%s in namespace %s: ask for the right, "+
-			"kubectl -n %s create rolebinding memfit-view --clusterrole=%s --user=YOU: %w", resource, v1alpha1.Group, namespace, namespace, roles[resource], err)
+			"kubectl -n %s create rolebinding memfit-view --clusterrole=%s --user=YOU: %w",
+			resource, v1alpha1.Group, namespace, namespace, roles[resource], err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server does not know you; the kubeconfig's credentials may have expired: %w", err)
 	}

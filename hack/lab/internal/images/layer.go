@@ -57,7 +57,8 @@ func (l *layer) skeleton() error {
 	}
 	files := map[string]string{
 		"etc/passwd": fmt.Sprintf(
-			"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\nnonroot:x:%d:%[1]d:nonroot:/home/nonroot:/bin/sh\n",
+			"root:x:0:0:root:/root:/bin/sh\n"+
+				"nobody:x:65534:65534:nobody:/nonexistent:/bin/false\nnonroot:x:%d:%[1]d:nonroot:/home/nonroot:/bin/sh\n",
 			User,
 		),
 		"etc/group":         fmt.Sprintf("root:x:0:\nnogroup:x:65534:\nnonroot:x:%d:\n", User),
