@@ -185,8 +185,9 @@ func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
 	return out
 }
 
-// TestNobodyIsToldToApplyAPlaceholder: the trees name the image "controller", which no registry has. Whoever applies one
-// as it is built waits for a pull that never succeeds, so pages and comments say `make deploy`, which puts the real name in.
+// TestNobodyIsToldToApplyAPlaceholder: the trees name the image "controller", which no registry has. Whoever applies
+// one as it is built waits for a pull that never succeeds, so pages and comments say `make deploy`, which puts the real
+// name in.
 func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml"} {
