@@ -149,9 +149,6 @@ const (
 	// ReasonNodeTooSmall: the request is more than the whole node. A larger node is needed, or limit.max in the
 	// profile.
 	ReasonNodeTooSmall = "NodeTooSmall"
-	// ReasonNodeFull: the node has too little left for the request. Make room; sizing.mode: InPlaceOrEvict moves the
-	// pod.
-	ReasonNodeFull = "NodeFull"
 )
 
 // Reasons of the condition Applied that carrying a size out gives, besides those of the guards.

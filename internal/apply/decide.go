@@ -230,7 +230,7 @@ func (d *decider) change(pod *Pod) {
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
 var barred = []string{
-	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall, v1alpha1.ReasonNodeFull,
+	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
 }
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.

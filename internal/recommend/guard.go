@@ -67,11 +67,10 @@ type Running struct {
 	// FrozenHeap is the heap cap the process was started with and keeps until it restarts; NativeOverhead what it
 	// needs on top.
 	FrozenHeap, NativeOverhead memory.Bytes
-	// QoS is the pod's class; OthersGuaranteed: but for this container's memory the pod would be Guaranteed.
-	QoS              string
-	OthersGuaranteed bool
-	// NodeFree is the request the node can still take; NodeSize is its allocatable memory.
-	NodeFree, NodeSize memory.Bytes
+	// QoS is the pod's class.
+	QoS string
+	// NodeSize is the allocatable memory of the pod's node.
+	NodeSize memory.Bytes
 	// Restarts: applying it here restarts the container (eviction, or resizePolicy RestartContainer).
 	Restarts bool
 	// OwnersBound: the owner's bounds ask for it, whatever the evidence says.
@@ -230,16 +229,15 @@ func (c *change) withinBudget(p Progress) Refusal {
 	return pass()
 }
 
-// keepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take.
+// keepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take. A
+// Burstable pod that would become Guaranteed is left to its refusal: whether every other resource of the pod is
+// guaranteed, CPU among them, memfit does not keep.
 func (c *change) keepsQoS() Refusal {
 	size := c.Recommendation.Size
 	switch {
 	case c.QoS == "Guaranteed" && size.Request != size.Limit:
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", size.Request, size.Limit)
-	case c.QoS == "Burstable" && c.OthersGuaranteed && size.Request == size.Limit:
-		return refuse(v1alpha1.ReasonQoSClass,
-			"the pod is Burstable: request and limit of %s would make it Guaranteed, which a resize may not", size.Limit)
 	case c.QoS == "BestEffort":
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
@@ -328,16 +326,11 @@ func (c *change) heapFits() Refusal {
 	return pass()
 }
 
-// fitsNode refuses a request the node cannot take.
+// fitsNode refuses a request that the node could not take if it were empty. Whether it has room now, its kubelet says.
 func (c *change) fitsNode() Refusal {
-	more := c.Recommendation.Size.Request.Minus(c.Current.Request)
-	switch {
-	case c.NodeSize > 0 && c.Recommendation.Size.Request > c.NodeSize:
+	if c.NodeSize > 0 && c.Recommendation.Size.Request > c.NodeSize {
 		return refuse(v1alpha1.ReasonNodeTooSmall,
 			"request %s is more than the node's %s", c.Recommendation.Size.Request, c.NodeSize)
-	case c.NodeFree > 0 && more > c.NodeFree && !c.Restarts:
-		return refuse(v1alpha1.ReasonNodeFull,
-			"the node has %s left for requests and %s more are needed", c.NodeFree, more)
 	}
 	return pass()
 }

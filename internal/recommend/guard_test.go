@@ -93,11 +93,7 @@ func TestGuards(t *testing.T) {
 		"single replica, allowed": {
 			lower(), func(in *GuardInput) { in.Replicas, in.Restarts, in.SingleReplicaMayRestart = 1, true, true }, "", "",
 		},
-		"guaranteed": {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
-		"would become guaranteed": {
-			lower(), func(in *GuardInput) { in.OthersGuaranteed, in.Recommendation.Size.Request = true, 400*mib }, "QoSClass",
-			"Guaranteed",
-		},
+		"guaranteed":  {lower(), func(in *GuardInput) { in.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
 		"best effort": {raise(true), func(in *GuardInput) { in.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
 		"above the LimitRange": {
 			raise(false), func(in *GuardInput) { in.Range.Max, in.Range.Name = 800*mib, "team" }, "LimitRange",
@@ -137,7 +133,6 @@ func TestGuards(t *testing.T) {
 		"frozen heap, restarts": {
 			lower(), func(in *GuardInput) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", "",
 		},
-		"node full":      {raise(true), func(in *GuardInput) { in.NodeFree = 100 * mib }, "NodeFull", "100Mi left"},
 		"node too small": {raise(true), func(in *GuardInput) { in.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
 	} {
 		t.Run(name, func(t *testing.T) {
