@@ -28,6 +28,10 @@ import (
 func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, error) {
 	ref := s.Owner.Ref
 	e, known := r.states.get(ref)
+	if known { // Flush may be writing it
+		e.mu.Lock()
+		defer e.mu.Unlock()
+	}
 	// deleted and made again: maybe another program
 	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID {
 		r.states.drop(ref)

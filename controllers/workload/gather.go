@@ -88,6 +88,8 @@ func (r *Reconciler) lookBack(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
 	} else if e, known := r.states.get(s.Owner.Ref); known {
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		s.Profile, s.Template = e.state.Last()
 	}
 }
