@@ -305,7 +305,8 @@ var rooms = []room{
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/history", "internal/inject", "internal/memory",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject",
+			"internal/memory",
 			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},
 		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json
