@@ -28,8 +28,8 @@ import (
 // tried, nor given to a new pod.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
-// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The feed starts it, on
-// the leader, before the first pod is read.
+// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The source of pods
+// starts it, on the leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
 	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].

@@ -82,7 +82,7 @@ type Reconciler struct {
 
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
-	// Neighbours say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other
+	// Constraints say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other
 	// things.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)

@@ -57,7 +57,7 @@ func cover(s *Snapshot, live map[string]inject.Live) coverage {
 	return c
 }
 
-// alike: memfit would plan the same for both. Replicas in the cache share their template (see informers.Transform), so
+// alike: memfit would plan the same for both. Replicas in the cache share their template (see internal/informers), so
 // it is enough to see where it lies; those that do not are only compared one by one.
 func alike(a, b *corev1.Pod) bool {
 	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event is one event, built by the functions below and written by tell. The note never is a format.
+// Event is one event, built by the functions below and written by the reconciler. The note never is a format.
 type Event struct {
 	Regarding, Related   runtime.Object
 	Kind, Reason, Action string

@@ -99,7 +99,7 @@ type Snapshot struct {
 	Unmeasured bool
 }
 
-// PodPolicy is who governs one pod: see [snapshot].
+// PodPolicy is who governs one pod: see [Snapshot].
 type PodPolicy struct {
 	Profile *profile.Named
 	Why     string

@@ -381,3 +381,29 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Error("too little happened, or too little was counted")
 	}
 }
+
+// TestWhatWasNotSentIsSentLater: nothing is done to pods while the recommendation that says why cannot be written, and
+// it is done as soon as it can: it stands in the checkpoint as begun, and must not stay there for ever.
+func TestWhatWasNotSentIsSentLater(t *testing.T) {
+	c := newCluster(t, 1)
+	c.need, c.pods = 200*memory.MiB, c.pods[:1]
+	p := c.process()
+	step := func() Effects {
+		c.listed(p)
+		next, effects := Step(p.state, c.snapshot(p), c.now)
+		p.state, p.inbox = next, PendingEvents{}
+		return effects
+	}
+	step()
+	c.lives(c.pods[0]) // is killed at 64Mi
+	c.now = c.now.Add(time.Minute)
+	first := step()
+	if len(first.Actions) != 1 {
+		t.Fatalf("a kill led to %d actions, want 1", len(first.Actions))
+	}
+	p.state.NotDone(first.Actions)
+	c.now = c.now.Add(30 * time.Second)
+	if again := step(); len(again.Actions) != 1 || again.Actions[0].UID != first.Actions[0].UID {
+		t.Errorf("what was not sent led to %+v, want it again: %+v", again.Actions, first.Actions)
+	}
+}
