@@ -6,6 +6,7 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -199,7 +200,13 @@ func TestUnmarshalRefusesWhatItDoesNotKnow(t *testing.T) {
 	before := encoded(t, c)
 	impossible := busy(1, 1, 1)
 	impossible.past.width = 0
+	late, early, last := busy(1, 1, 1), busy(1, 1, 1), busy(1, 1, 1)
+	late.regime.since, early.before.since, last.hour = math.MaxInt32, -1, math.MaxInt32
+	unused := New()
+	unused.before.since = 7
 	for name, data := range map[string][]byte{
+		"a limit from the end of time": encoded(t, late), "a limit before 1970": encoded(t, early),
+		"an hour at the end of its type": encoded(t, last), "a limit without a sample": encoded(t, unused),
 		"spans without a length": encoded(t, impossible),
 		"empty":                  {}, "version 9": append([]byte{9}, good[1:]...), "cut": good[:len(good)/2],
 		"longer": append(bytes.Clone(good), 0),

@@ -189,8 +189,15 @@ func (r *ring) code(w coder) {
 	}
 }
 
+// lastHour is the hour of the newest time that a sample may have, 32 bits of seconds since 1970.
+const lastHour = math.MaxUint32 / 3600
+
 // valid refuses what no writer could have written and later code would trip over.
 func (c *Container) valid() error {
+	// What is counted from hours must not pass the end of their type, and no limit came into force after the newest hour.
+	if c.hour < 0 || c.hour > lastHour || !c.regime.began(c.hour) || !c.before.began(c.hour) {
+		return errors.New("history: hours out of range")
+	}
 	if c.samples == 0 {
 		return nil
 	}
@@ -213,6 +220,8 @@ func (c *Container) valid() error {
 	}
 	return nil
 }
+
+func (r *regime) began(newest int32) bool { return r.since >= 0 && r.since <= newest }
 
 type integer interface {
 	~uint8 | ~uint16 | ~uint32 | ~int32 | ~int64
