@@ -5,6 +5,7 @@ package recommend
 
 import (
 	"math"
+	"time"
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
@@ -25,6 +26,8 @@ const (
 	liveRoomPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
+	// comparableAfter: peaks under two limits are compared when the newer one has seen the load of a day.
+	comparableAfter = 24 * time.Hour
 )
 
 // followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, the limit stays.
@@ -41,6 +44,10 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	}
 	live := now.Low
 	switch {
+	case limit > 0 && followed(now.Peak, before.Peak, now, before) && e.Now.Sub(now.Since) < comparableAfter:
+		e.say("%s sizes its heap from the limit, which went from %s to %s less than a day ago: peaks of %s and %s cannot be "+
+			"compared yet; limit stays at %s", name, before.Limit, now.Limit, before.Peak, now.Peak, limit)
+		return limit
 	case limit > 0 && followed(now.Peak, before.Peak, now, before):
 		e.say("%s follows its limit: peaks went from %s to %s when the limit went from %s to %s; limit stays at %s",
 			name, before.Peak, now.Peak, before.Limit, now.Limit, limit)

@@ -89,6 +89,31 @@ func TestAHeapThatIsNotFilledIsSizedByItsPeak(t *testing.T) {
 	}
 }
 
+// Seen on a node: a Go program whose limit was lowered from 256Mi to 128Mi was said to follow its limit, "from 158Mi to
+// 1.4Mi", by the first sample of a process that had just started.
+func TestPeaksUnderTwoLimitsAreComparedAfterADay(t *testing.T) {
+	h := history.New()
+	now := feed(h, 26*time.Hour, 256*mib, flat(158*mib))
+	evaluate := func() Recommendation {
+		return Evaluate(Input{
+			History: h, Traits: Traits{Name: "Go", FollowsLimit: true, HeapPercent: 90}, Current: Size{64 * mib, 128 * mib},
+			Now: now,
+		})
+	}
+	for elapsed := time.Duration(0); elapsed <= 26*time.Hour; elapsed += 20 * time.Minute {
+		now = now.Add(20 * time.Minute)
+		h.Add(sample("pod-1", now, 2*mib), 128*mib)
+		switch got := evaluate(); {
+		case got.Size.Limit != 128*mib:
+			t.Fatalf("after %s: %s, want the limit to stay at 128Mi", elapsed, got.Summary)
+		case elapsed < 22*time.Hour && !says(got, "from 256Mi to 128Mi less than a day ago"):
+			t.Fatalf("after %s: %s", elapsed, strings.Join(got.Reasons, "\n"))
+		case elapsed > 25*time.Hour && !says(got, "Go follows its limit: peaks went from 158Mi"):
+			t.Fatalf("after %s: %s", elapsed, strings.Join(got.Reasons, "\n"))
+		}
+	}
+}
+
 func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 512*mib, flat(480*mib))

@@ -245,8 +245,12 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			)
 			rec, err := recommendation(ctx, *namespace)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(rec.Status.Containers[0].Recommended).NotTo(BeNil(), "memfit would have a size of its own")
-			Expect(rec.Status.Containers[0].Recommended.Limit.String()).NotTo(BeElementOf("128Mi", "400Mi"))
+			// Until there is a sample under 128Mi, memfit would raise the limit; from then on a Go program's limit stays for a
+			// day. The request is raised either way, and not to what VPA will say.
+			own := rec.Status.Containers[0].Recommended
+			Expect(own).NotTo(BeNil(), "memfit would have a size of its own")
+			Expect(own.Request.String()).NotTo(BeElementOf("64Mi", "200Mi"))
+			Expect(own.Limit.String()).NotTo(Equal("400Mi"))
 
 			By("waiting for VPA's updater to evict the pod, and for the next one to start")
 			recommends(ctx, v, map[string]string{"app": "200Mi", "front": "300Mi"})
