@@ -28,6 +28,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&ClusterMemoryProfile{}, &ClusterMemoryProfileList{},
 		&MemoryRecommendation{}, &MemoryRecommendationList{},
 		&MemoryCheckpoint{}, &MemoryCheckpointList{},
+		&MemorySnapshot{}, &MemorySnapshotList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

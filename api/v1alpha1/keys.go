@@ -17,6 +17,9 @@ const (
 	// PauseAnnotation set to "true" on a workload or Namespace stops every change memfit would make there; it keeps
 	// watching.
 	PauseAnnotation = Group + "/pause"
+	// InspectAnnotation set to "false" on a pod keeps the agent from looking into its processes; what the kernel counts
+	// for its containers is still read.
+	InspectAnnotation = Group + "/inspect"
 )
 
 // Annotations that memfit writes, on pods only.

@@ -243,8 +243,8 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 		for _, rule := range role.Rules {
 			for _, resource := range rule.Resources {
 				writes := slices.ContainsFunc(rule.Verbs, func(v string) bool { return v != "get" && v != "list" && v != "watch" })
-				if strings.HasPrefix(resource, "memorycheckpoints") || strings.HasPrefix(resource, "memoryrecommendations") &&
-					writes {
+				if strings.HasPrefix(resource, "memorycheckpoints") || writes &&
+					(strings.HasPrefix(resource, "memoryrecommendations") || strings.HasPrefix(resource, "memorysnapshots")) {
 					t.Errorf("ClusterRole %s lets people %v %s", role.Name, rule.Verbs, resource)
 				}
 			}
@@ -258,7 +258,7 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 		"edit":  {"memfit-memoryprofile-editor-role"},
 		"view": {
 			"memfit-clustermemoryprofile-viewer-role", "memfit-memoryprofile-viewer-role",
-			"memfit-memoryrecommendation-viewer-role",
+			"memfit-memoryrecommendation-viewer-role", "memfit-memorysnapshot-viewer-role",
 		},
 	}
 	if diff := cmp.Diff(want, aggregated); diff != "" {

@@ -1,0 +1,338 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AgentTier says how far an agent looks into containers.
+// +kubebuilder:validation:Enum=Watch;See
+type AgentTier string
+
+const (
+	// AgentWatch reads the memory files that the kernel keeps for each container, and nothing of a process's memory.
+	AgentWatch AgentTier = "Watch"
+	// AgentSee also reads what processes have mapped, and the headers in it that tell used from free.
+	AgentSee AgentTier = "See"
+)
+
+// Inspection says whether the processes of a container were looked into.
+// +kubebuilder:validation:Enum=Inspected;NotEnabled;Declined;Unreadable
+type Inspection string
+
+const (
+	// InspectionDone means that memory and runtime are what the agent read.
+	InspectionDone Inspection = "Inspected"
+	// InspectionNotEnabled means that the agent runs at tier Watch.
+	InspectionNotEnabled Inspection = "NotEnabled"
+	// InspectionDeclined means that the pod has the annotation memfit.dev/inspect: "false".
+	InspectionDeclined Inspection = "Declined"
+	// InspectionUnreadable means that the processes could not be read; inspectionMessage says why.
+	InspectionUnreadable Inspection = "Unreadable"
+)
+
+// RuntimeFound is the language runtime that a container really runs, as its main process shows it.
+type RuntimeFound struct {
+	// allocator is who hands out memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Allocator string `json:"allocator,omitempty"`
+	// containerAware is No where the runtime sizes itself by the memory of the node instead of the limit.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	ContainerAware string `json:"containerAware,omitempty"`
+	// evidence says how that was found, each in a few words. Example: libjvm.so is mapped.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	Evidence []string `json:"evidence,omitempty"`
+	// flags are the settings for memory in force, as name=value, whoever set them. Example: MaxHeapSize=402653184.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	Flags []string `json:"flags,omitempty"`
+	// libc is the C library and its version. Example: glibc 2.36.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Libc string `json:"libc,omitempty"`
+	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
+	// +kubebuilder:validation:MaxLength=32
+	Type string `json:"type"`
+	// version of the runtime. Example: 20.18.1.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// MemoryPart is a named part of a container's resident memory.
+type MemoryPart struct {
+	// free is how much of it holds nothing: it is resident, and its owner could give it back.
+	// +optional
+	Free *resource.Quantity `json:"free,omitempty"`
+	// name of the part. Example: glibc arenas.
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+	// resident is its memory in RAM.
+	Resident resource.Quantity `json:"resident"`
+}
+
+// PredictedGain is what one action would give back.
+type PredictedGain struct {
+	// action that gives memory back. Example: malloc_trim.
+	// +kubebuilder:validation:MaxLength=64
+	Action string `json:"action"`
+	// gain is how much less would be resident.
+	Gain resource.Quantity `json:"gain"`
+	// method says how gain was computed.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Method string `json:"method,omitempty"`
+}
+
+// MemoryParts is what fills a container: parts that add up to what is resident, with unexplained.
+type MemoryParts struct {
+	// coveragePercent is the share of the bytes looked into that could be read and made sense. Below 95, numbers of free
+	// memory are lower bounds.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	CoveragePercent int32 `json:"coveragePercent,omitempty"`
+	// gains are what could be given back, and by what, the largest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Gains []PredictedGain `json:"gains,omitempty"`
+	// parts of the resident memory, the largest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=24
+	// +optional
+	Parts []MemoryPart `json:"parts,omitempty"`
+	// processes is the number of processes in the container.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Processes int32 `json:"processes,omitempty"`
+	// resident is the resident memory of all processes of the container.
+	Resident resource.Quantity `json:"resident"`
+	// time is when it was read.
+	Time metav1.Time `json:"time"`
+	// unexplained is what is in no part. It is never left out.
+	Unexplained resource.Quantity `json:"unexplained"`
+}
+
+// UsagePoint is one reading before a kill.
+type UsagePoint struct {
+	// millisecondsBefore is how long before the kill was noticed it was read.
+	// +kubebuilder:validation:Minimum=0
+	MillisecondsBefore int32 `json:"millisecondsBefore"`
+	// usage is what the kernel counted against the limit.
+	Usage resource.Quantity `json:"usage"`
+}
+
+// ProcessDied is a process that was gone after a kill.
+type ProcessDied struct {
+	// name of the process, as the kernel shows it. The process chooses it.
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+	// pid in the container's own numbering; 0 where it is not known.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	PID int32 `json:"pid,omitempty"`
+	// resident is its memory when it was last seen.
+	// +optional
+	Resident *resource.Quantity `json:"resident,omitempty"`
+}
+
+// KillSnapshot is what an agent saw of an OOM kill and of the minute before it.
+type KillSnapshot struct {
+	// containerLimit is the limit in force of the container's own cgroup; absent: none.
+	// +optional
+	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
+	// evidence says what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
+	// before the count was read, and the kubelet says OOMKilled).
+	// +kubebuilder:validation:Enum=CounterRose;PodStatus
+	Evidence string `json:"evidence"`
+	// grewFor is how long usage had been growing before the kill, as people say it ("12s").
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	GrewFor string `json:"grewFor,omitempty"`
+	// growthPerSecond is how fast.
+	// +optional
+	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
+	// kind is MainProcess when the container ended with it, and ChildProcess when it went on.
+	// +kubebuilder:validation:Enum=MainProcess;ChildProcess
+	Kind string `json:"kind"`
+	// lastReadBefore is how long before the kill was noticed the memory was read last ("210ms"): what happened in between
+	// nobody saw.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	LastReadBefore string `json:"lastReadBefore,omitempty"`
+	// memory is what filled the container when it was last looked into; its time says when that was.
+	// +optional
+	Memory *MemoryParts `json:"memory,omitempty"`
+	// podLimit is the limit in force of the pod's cgroup, which its containers share; absent: none.
+	// +optional
+	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
+	// processes that were there before the kill and not after it, the largest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +optional
+	Processes []ProcessDied `json:"processes,omitempty"`
+	// series is the last minute, oldest first: up to 40 readings of the last ten seconds as they were read, and before
+	// them the highest of every 2.5 seconds.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=60
+	// +optional
+	Series []UsagePoint `json:"series,omitempty"`
+	// summary says it in a sentence, with the numbers.
+	// +kubebuilder:validation:MaxLength=1024
+	Summary string `json:"summary"`
+	// time is when the agent noticed it.
+	Time metav1.Time `json:"time"`
+	// usage is the last reading before the kill; absent where nothing was read in the minute before.
+	// +optional
+	Usage *resource.Quantity `json:"usage,omitempty"`
+}
+
+// StallSnapshot is a time in which a container stood still at its limit without being killed.
+type StallSnapshot struct {
+	// ended is when it was over; absent while it goes on.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+	// majorFaultsPerSecond is how often in a second a page had to be read back from disk, when the stall became certain.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
+	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
+	// full), where the kernel tells it.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	StalledPercent int32 `json:"stalledPercent,omitempty"`
+	// started is when it began.
+	Started metav1.Time `json:"started"`
+	// summary says it in a sentence, with the numbers.
+	// +kubebuilder:validation:MaxLength=1024
+	Summary string `json:"summary"`
+}
+
+// ContainerSnapshot is what the agent knows of one container. kubectl describe sorts fields by name and prints list
+// items without a separator, so container comes first and summary says it all.
+type ContainerSnapshot struct {
+	// container is the container's name.
+	// +kubebuilder:validation:MaxLength=63
+	Container string `json:"container"`
+	// inspection says whether the processes were looked into: Inspected, NotEnabled (tier Watch), Declined (annotation
+	// memfit.dev/inspect) or Unreadable.
+	Inspection Inspection `json:"inspection"`
+	// inspectionMessage says why processes could not be read.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	InspectionMessage string `json:"inspectionMessage,omitempty"`
+	// lastKill is the last OOM kill that the agent saw in this container.
+	// +optional
+	LastKill *KillSnapshot `json:"lastKill,omitempty"`
+	// lastStall is the last stall that the agent saw in this container.
+	// +optional
+	LastStall *StallSnapshot `json:"lastStall,omitempty"`
+	// limit is the memory limit that the kernel enforces for the container's own cgroup; absent: none. It differs from
+	// the pod's spec while a resize has not arrived.
+	// +optional
+	Limit *resource.Quantity `json:"limit,omitempty"`
+	// memory is what fills the container, at tier See.
+	// +optional
+	Memory *MemoryParts `json:"memory,omitempty"`
+	// oomKills is the number of OOM kills that this agent saw in this container since the agent started.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	OOMKills int32 `json:"oomKills,omitempty"`
+	// peak is the highest usage that the agent read since the container started.
+	// +optional
+	Peak *resource.Quantity `json:"peak,omitempty"`
+	// runtime is what the container really runs, at tier See.
+	// +optional
+	Runtime *RuntimeFound `json:"runtime,omitempty"`
+	// summary says in one line what was found.
+	// +kubebuilder:validation:MaxLength=1024
+	Summary string `json:"summary"`
+	// swap is the memory of the container that was swapped out. It counts against no memory limit in cgroup v2.
+	// +optional
+	Swap *resource.Quantity `json:"swap,omitempty"`
+	// unreclaimable is usage without the page cache: what the kernel cannot drop when the limit is near.
+	// +optional
+	Unreclaimable *resource.Quantity `json:"unreclaimable,omitempty"`
+	// usage is what the kernel counts against the limit, page cache included.
+	// +optional
+	Usage *resource.Quantity `json:"usage,omitempty"`
+}
+
+// MemorySnapshotStatus is what the agent of a node found out about one pod.
+type MemorySnapshotStatus struct {
+	// cgroupVersion of the node: v1 or v2.
+	// +kubebuilder:validation:Enum=v1;v2
+	CgroupVersion string `json:"cgroupVersion"`
+
+	// containers of the pod that ran when it was written.
+	// +listType=map
+	// +listMapKey=container
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Containers []ContainerSnapshot `json:"containers,omitempty"`
+
+	// nodeName is the node whose agent wrote this; an admission policy holds the agent to its own.
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName"`
+
+	// observedTime is when the numbers were read. In quiet times they are written at most six times an hour, and only
+	// when they have changed by an eighth; a kill or a stall is written at once.
+	ObservedTime metav1.Time `json:"observedTime"`
+
+	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
+	// none.
+	// +optional
+	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
+
+	// podUsage is what the kernel counts against podLimit.
+	// +optional
+	PodUsage *resource.Quantity `json:"podUsage,omitempty"`
+
+	// summary says in one line what was found in the container that most deserves a look.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Summary string `json:"summary,omitempty"`
+
+	// tier says how far the agent looks: Watch or See.
+	Tier AgentTier `json:"tier"`
+}
+
+// MemorySnapshot is what the agent on a pod's node (config/agent) knows of the pod's memory: the limits really in
+// force, what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes
+// with it. The agent writes it whole in one request, so status is no subresource.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=memsnap,categories=memory
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Tier",type=string,JSONPath=`.status.tier`,priority=1
+// +kubebuilder:printcolumn:name="Observed",type=date,JSONPath=`.status.observedTime`
+// +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`
+type MemorySnapshot struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// status is what the agent found.
+	// +optional
+	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
+}
+
+// MemorySnapshotList is a list of MemorySnapshot.
+//
+// +kubebuilder:object:root=true
+type MemorySnapshotList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MemorySnapshot `json:"items"`
+}
