@@ -124,8 +124,24 @@ var rooms = []room{
 		never: []string{"sigs.k8s.io/controller-runtime/..."},
 	},
 	{
-		name: "procmem", dir: "internal/procmem/...", noStd: pure, // reads an fs.FS that the caller opened
+		name: "procmem", dir: "internal/procmem", noStd: pure, // reads an fs.FS that the caller opened
 		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "elffile", dir: "internal/procmem/elffile", noStd: pure, // reads programs that somebody else wrote
+		never: slices.Concat(clients, kinds),
+	},
+	{
+		name: "procmem-live", dir: "internal/procmem/live", // reads processes that run, by system calls
+		ours:    []string{"internal/procmem"},
+		outside: []string{"golang.org/x/sys/unix"},
+		never:   slices.Concat(clients, kinds),
+	},
+	{
+		// where the memory of a process is; long reads end with their context
+		name: "attribution", dir: "internal/attribution/...", noStd: []string{"os", "net", "log"},
+		ours:  []string{"internal/memory", "internal/procmem", "internal/procmem/elffile"},
 		never: slices.Concat(clients, kinds),
 	},
 	{

@@ -1,0 +1,226 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Result is where the memory of a process is.
+type Result struct {
+	// Regions are in ascending order and do not overlap; their RSS adds up to the RSS of the mappings.
+	Regions []Region
+	// Usages are what the readers found, in the order in which they were asked.
+	Usages []Usage
+	// Failed are the readers that detected something and could not read it, with why.
+	Failed []Failure
+	// RSS is what the kernel counts, and Unexplained how much of it nobody recognized.
+	RSS, Unexplained memory.Bytes
+}
+
+// Failure is a reader that gave up.
+type Failure struct {
+	Reader string
+	Err    error
+}
+
+// ByKind sums up the resident bytes of each kind.
+func (r *Result) ByKind() map[Kind]memory.Bytes {
+	sums := map[Kind]memory.Bytes{}
+	for _, one := range r.Regions {
+		sums[one.Kind] = sums[one.Kind].Plus(one.RSS)
+	}
+	return sums
+}
+
+// Attribute asks the readers in order, gives what none of them claims to the rules, and measures each region. It fails
+// only where the process is gone; a reader that fails is reported in the result.
+func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, error) {
+	var result Result
+	var claims claims
+	for _, reader := range readers {
+		if err := ctx.Err(); err != nil {
+			return result, err
+		}
+		if !reader.Detect(s) {
+			continue
+		}
+		regions, usage, err := reader.Claim(ctx, s)
+		if err != nil {
+			result.Failed = append(result.Failed, Failure{Reader: reader.Name(), Err: err})
+			continue
+		}
+		usage.Reader = reader.Name()
+		result.Usages = append(result.Usages, vetted(usage))
+		claims.add(s, reader.Name(), regions)
+	}
+	regions := claims.filled(s, rulesFor(s))
+	if err := measure(s, regions); err != nil {
+		return result, err
+	}
+	result.Regions = regions
+	result.sum(s)
+	return result, nil
+}
+
+// vetted drops the amounts of a reader that understood too little.
+func vetted(u Usage) Usage {
+	if u.Coverage >= MinCoverage {
+		return u
+	}
+	return Usage{Reader: u.Reader, Coverage: u.Coverage, Notes: append(u.Notes, TooLittle)}
+}
+
+// TooLittle is the note of a reader whose amounts were dropped.
+const TooLittle = "less than 95 % of the headers could be read: no amount is told"
+
+func (r *Result) sum(s *Snapshot) {
+	for i := range s.Mappings {
+		r.RSS = r.RSS.Plus(s.Mappings[i].RSS)
+	}
+	for _, one := range r.Regions {
+		if one.Kind == Other {
+			r.Unexplained = r.Unexplained.Plus(one.RSS)
+		}
+	}
+}
+
+// maxClaims is how many regions all readers together may claim: as many as there can be mappings.
+const maxClaims = procmem.MaxMappings
+
+// claims are the regions of readers, in ascending order.
+type claims []Region
+
+// add takes the parts of regions that are mapped and that nobody has claimed before.
+func (c *claims) add(s *Snapshot, owner string, regions []Region) {
+	var added []Region
+	for _, r := range regions {
+		if r.End <= r.Start || len(*c)+len(added) >= maxClaims {
+			continue
+		}
+		r.Owner, r.RSS, r.PSS, r.Swap, r.Huge = owner, 0, 0, 0, 0
+		added = append(added, r)
+	}
+	slices.SortStableFunc(added, byStart)
+	*c = merge(*c, added)
+}
+
+func byStart(a, b Region) int { return cmp.Compare(a.Start, b.Start) }
+
+// merge cuts from the second list, which is sorted, what overlaps the first or itself.
+func merge(first, second []Region) []Region {
+	merged := slices.Clone(first)
+	var reached uint64 // end of what was added of the second list
+	for _, r := range second {
+		r.Start = max(r.Start, reached)
+		i, _ := slices.BinarySearchFunc(first, r.Start, func(f Region, start uint64) int {
+			if f.End <= start {
+				return -1
+			}
+			return 1
+		})
+		for ; r.Start < r.End; i++ {
+			part := r
+			if i < len(first) {
+				part.End = min(r.End, first[i].Start)
+			}
+			if part.Start < part.End {
+				merged = append(merged, part)
+				reached = part.End
+			}
+			if i >= len(first) {
+				break
+			}
+			r.Start = max(r.Start, first[i].End)
+		}
+		reached = max(reached, min(r.Start, r.End))
+	}
+	slices.SortFunc(merged, byStart)
+	return merged
+}
+
+// filled cuts the claims at the borders of mappings and gives what is left of each mapping to a rule.
+func (c claims) filled(s *Snapshot, rules *rules) []Region {
+	regions := make([]Region, 0, len(s.Mappings)+len(c))
+	next := 0
+	for i := range s.Mappings {
+		m := &s.Mappings[i]
+		rest := rules.classify(i)
+		at := m.Start
+		for next < len(c) && c[next].End <= at {
+			next++
+		}
+		for j := next; j < len(c) && c[j].Start < m.End; j++ {
+			claimed := c[j]
+			claimed.Start, claimed.End = max(claimed.Start, at), min(claimed.End, m.End)
+			regions = appendRange(regions, rest, at, claimed.Start)
+			regions = append(regions, claimed)
+			at = claimed.End
+		}
+		regions = appendRange(regions, rest, at, m.End)
+	}
+	return regions
+}
+
+func appendRange(regions []Region, like Region, start, end uint64) []Region {
+	if start >= end {
+		return regions
+	}
+	like.Start, like.End = start, end
+	return append(regions, like)
+}
+
+// measure fills in how much of each region is resident. A region that is a whole mapping has the kernel's own figure;
+// the parts of others are counted by pages and share what the mapping has.
+func measure(s *Snapshot, regions []Region) error {
+	for first, i := 0, 0; first < len(regions); i++ {
+		m := &s.Mappings[i]
+		last := first
+		for last < len(regions) && regions[last].End <= m.End {
+			last++
+		}
+		if err := measureMapping(s.Memory, m, regions[first:last]); err != nil {
+			return err
+		}
+		first = last
+	}
+	return nil
+}
+
+func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) error {
+	if len(parts) == 1 {
+		p := &parts[0]
+		p.RSS, p.PSS, p.Swap, p.Huge = m.RSS, m.PSS, m.Swap, m.AnonHugePages
+		return nil
+	}
+	if m.RSS == 0 {
+		return nil
+	}
+	runs, err := mem.Resident(m.Start, m.End)
+	if err != nil {
+		return err
+	}
+	total := memory.Bytes(procmem.ResidentBytes(runs, m.Start, m.End))
+	for i := range parts {
+		share(m, &parts[i], memory.Bytes(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)), total)
+	}
+	return nil
+}
+
+// share gives a part its share of a mapping's amounts. Pages came and went since the mapping was read, so that the sum
+// of the parts is brought to the mapping's own figure.
+func share(m *procmem.Mapping, part *Region, resident, total memory.Bytes) {
+	if total == 0 {
+		return
+	}
+	of := func(amount memory.Bytes) memory.Bytes {
+		return memory.Bytes(float64(amount) * (float64(resident) / float64(total)))
+	}
+	part.RSS, part.PSS, part.Swap, part.Huge = of(m.RSS), of(m.PSS), of(m.Swap), of(m.AnonHugePages)
+}

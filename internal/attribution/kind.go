@@ -1,0 +1,52 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+// Kind says what a region is. Its first part groups kinds for people: "jvm", "glibc", "file".
+type Kind string
+
+// Kinds that the rules of this package give, and those that readers claim.
+const (
+	Kernel      Kind = "kernel"       // pages that the kernel maps into every process
+	Named       Kind = "named"        // anonymous memory with a name that no rule knows
+	MainStack   Kind = "stack.main"   // the stack of the first thread
+	ThreadStack Kind = "stack.thread" // stacks of the others
+	Shmem       Kind = "shmem"        // shared memory and tmpfs
+	HugeTLB     Kind = "hugetlb"      // reserved huge pages, which no RSS counts
+	Text        Kind = "file.text"    // code of files
+	ReadOnly    Kind = "file.ro"      // files that are read
+	Data        Kind = "file.data"    // writable mappings of files
+	BSS         Kind = "file.bss"     // zeroed variables behind a file
+	JIT         Kind = "jit"          // anonymous code
+	BrkHeap     Kind = "brk.heap"     // the [heap] of an allocator that is not known
+	Arena       Kind = "glibc.arena"  // heaps of glibc's arenas but the main one
+	GlibcBrk    Kind = "glibc.brk"    // the main arena, where it grows by brk
+	GlibcMmap   Kind = "glibc.mmap"   // large blocks of glibc, each mapped on its own
+	JVMHeap     Kind = "jvm.heap"
+	JVMCode     Kind = "jvm.codecache"
+	JVMCDS      Kind = "jvm.cds"        // archived classes
+	JVMClass    Kind = "jvm.classspace" // compressed class space
+	JVMOther    Kind = "jvm.other"      // metaspace and side tables of the collector
+	V8Page      Kind = "v8.page"
+	V8Code      Kind = "v8.coderange"
+	GoHeap      Kind = "go.heap"
+	GoMeta      Kind = "go.meta"
+	PyArena     Kind = "py.arena"
+	RubyPage    Kind = "ruby.page"
+	Jemalloc    Kind = "jemalloc"
+	Mimalloc    Kind = "mimalloc"
+	Tcmalloc    Kind = "tcmalloc"
+	Other       Kind = "anon.other" // nobody recognized it
+)
+
+// Confidence says how a region was recognized.
+type Confidence uint8
+
+// From the weakest to the strongest.
+const (
+	Unknown    Confidence = iota
+	Heuristic             // by its shape
+	Structural            // its headers point at each other as only this allocator's do
+	Exact                 // the runtime or the kernel names it
+)

@@ -1,0 +1,186 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// rules classify what no reader claimed. They see mappings and no memory.
+type rules struct {
+	s       *Snapshot
+	threads []uint64 // addresses of thread descriptors, sorted
+	jvm     bool
+	golang  bool
+	library Kind // allocator that is mapped as a library; "" for none
+}
+
+// libraries are allocators that come as a library of their own. Where one is linked into the program, nothing tells.
+var libraries = []struct {
+	prefix string
+	kind   Kind
+}{{"libjemalloc", Jemalloc}, {"libmimalloc", Mimalloc}, {"libtcmalloc", Tcmalloc}}
+
+func rulesFor(s *Snapshot) *rules {
+	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
+	for _, t := range s.Process.Threads {
+		r.threads = append(r.threads, t.RobustList)
+	}
+	slices.Sort(r.threads)
+	for _, l := range libraries {
+		if r.library == "" && s.HasFile(l.prefix) {
+			r.library = l.kind
+		}
+	}
+	r.golang = slices.ContainsFunc(s.Mappings, func(m procmem.Mapping) bool {
+		return strings.HasPrefix(m.Path, "[anon: Go:")
+	})
+	return r
+}
+
+// classify says what a mapping is as a whole; the first rule that matches counts.
+func (r *rules) classify(i int) Region {
+	m := &r.s.Mappings[i]
+	for _, rule := range []func(int, *procmem.Mapping) (Kind, Confidence){
+		kernelOwned, named, sharedMemory, reserved, fileBacked, r.bss, r.stack, heap, r.code, r.left,
+	} {
+		if kind, confidence := rule(i, m); kind != "" {
+			return Region{Kind: kind, Confidence: confidence}
+		}
+	}
+	return Region{Kind: Other}
+}
+
+func kernelOwned(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	switch {
+	case m.Kernel():
+		return Kernel, Exact
+	case m.Path == "[stack]":
+		return MainStack, Exact
+	}
+	return "", Unknown
+}
+
+// names are what runtimes call their anonymous memory, where the kernel can name it (CONFIG_ANON_VMA_NAME). The first
+// prefix that fits counts. Text that no row knows is dropped: whoever runs the process wrote it.
+var names = []struct {
+	prefix string
+	kind   Kind
+}{
+	{"Go: heap]", GoHeap}, // "Go: heap reservation" and others are no heap in use
+	{"Go:", GoMeta},
+	{"glibc: malloc arena", Arena},
+	{"glibc: malloc", GlibcMmap},
+	{"glibc: pthread stack", ThreadStack},
+	{"glibc: loader malloc", GlibcMmap},
+	{"", Named},
+}
+
+func named(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	name, ok := strings.CutPrefix(m.Path, "[anon:")
+	if !ok {
+		return "", Unknown
+	}
+	name = strings.TrimPrefix(name, " ")
+	for _, n := range names {
+		if strings.HasPrefix(name, n.prefix) {
+			return n.kind, Exact
+		}
+	}
+	return "", Unknown
+}
+
+// sharedMemory counts to the container as shmem, whoever maps it, and no allocator gives it back.
+func sharedMemory(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	if !m.Has(procmem.Shared) {
+		return "", Unknown
+	}
+	if strings.HasPrefix(m.Path, "[anon_shmem:") {
+		return Shmem, Exact
+	}
+	for _, prefix := range []string{"/dev/zero", "/SYSV", "/memfd:", "/dev/shm/"} {
+		if strings.HasPrefix(m.Path, prefix) {
+			return Shmem, Exact
+		}
+	}
+	return "", Unknown
+}
+
+func reserved(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	if strings.HasPrefix(m.Path, "/anon_hugepage") || m.HugeTLB > 0 {
+		return HugeTLB, Exact
+	}
+	return "", Unknown
+}
+
+func fileBacked(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	switch {
+	case m.Inode == 0:
+		return "", Unknown
+	case path.Ext(m.Path) == ".jsa":
+		return JVMCDS, Exact
+	case m.Has(procmem.Executable):
+		return Text, Exact
+	case m.Has(procmem.Writable):
+		return Data, Exact
+	}
+	return ReadOnly, Exact
+}
+
+// maxBSS is the largest mapping that is taken for zeroed variables of the file before it.
+const maxBSS = 16 * memory.MiB
+
+func (r *rules) bss(i int, m *procmem.Mapping) (Kind, Confidence) {
+	if i == 0 || m.Path != "" || !m.Has(procmem.Writable) || m.Has(procmem.Shared) {
+		return "", Unknown
+	}
+	before := &r.s.Mappings[i-1]
+	if before.Inode == 0 || before.End != m.Start || memory.Bytes(m.Size()) >= maxBSS {
+		return "", Unknown
+	}
+	return BSS, Structural
+}
+
+// stack: a thread's descriptor lies at the top of its stack. Stacks next to each other may be one mapping (glibc 2.42
+// and newer with guard pages that are no mappings).
+func (r *rules) stack(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	i, _ := slices.BinarySearchFunc(r.threads, m.Start, cmp.Compare)
+	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {
+		return "", Unknown
+	}
+	return ThreadStack, Structural
+}
+
+func heap(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	if m.Path == "[heap]" {
+		return BrkHeap, Exact
+	}
+	return "", Unknown
+}
+
+func (r *rules) code(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	if m.Has(procmem.Executable) && !r.jvm {
+		return JIT, Heuristic
+	}
+	return "", Unknown
+}
+
+// left is what the process as a whole says of memory that nothing else is known of.
+func (r *rules) left(_ int, m *procmem.Mapping) (Kind, Confidence) {
+	switch {
+	case r.jvm:
+		return JVMOther, Heuristic
+	case r.golang:
+		return GoMeta, Heuristic
+	case r.library != "" && m.Has(procmem.Writable):
+		return r.library, Heuristic
+	}
+	return "", Unknown
+}

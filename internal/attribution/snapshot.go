@@ -1,0 +1,132 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Region is a range of addresses with one purpose.
+type Region struct {
+	Start, End uint64
+	Kind       Kind
+	// RSS, PSS, Swap and Huge are filled by [Attribute]; readers leave them empty.
+	RSS, PSS, Swap, Huge memory.Bytes
+	// Owner is the name of the reader that claimed it, or "" for a rule.
+	Owner      string
+	Confidence Confidence
+}
+
+// Usage is what one reader found in its regions. All amounts are resident bytes but Committed.
+type Usage struct {
+	// Reader is its name, filled by [Attribute].
+	Reader string
+	// Committed is what the allocator or runtime says that it holds, resident or not.
+	Committed memory.Bytes
+	// InUse is what it has given to the program, garbage that was not collected yet included.
+	InUse memory.Bytes
+	// FreeResident is free memory in whole pages that are resident.
+	FreeResident memory.Bytes
+	// Returnable is the part of FreeResident that the allocator's own way of giving back (malloc_trim) would give back.
+	Returnable memory.Bytes
+	// FreePartial is free memory on pages that also hold something in use: fragmentation, which no lever gives back.
+	FreePartial memory.Bytes
+	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
+	Coverage float64
+	// CgroupDelayed says that what is given back leaves the cgroup only when the kernel reclaims: it was huge pages.
+	CgroupDelayed bool
+	// Details are further amounts and counts under names that the reader's package documents.
+	Details []Detail
+	// Notes are sentences of the reader, never text of the process.
+	Notes []string
+}
+
+// Detail is one further number of a reader.
+type Detail struct {
+	Name  string
+	Value int64
+}
+
+// Detail returns a further number by its name, or 0.
+func (u *Usage) Detail(name string) int64 {
+	for _, d := range u.Details {
+		if d.Name == name {
+			return d.Value
+		}
+	}
+	return 0
+}
+
+// MinCoverage is what a reader must have understood of its headers for its amounts to be told: with less, all but
+// Coverage and Notes are dropped. It is the figure at which the errors of the research's tables were measured.
+const MinCoverage = 0.95
+
+// Reader knows the memory of one allocator or runtime.
+type Reader interface {
+	// Name is a constant such as "glibc".
+	Name() string
+	// Detect tells cheaply, from names and mappings, whether Claim is worth its reads.
+	Detect(*Snapshot) bool
+	// Claim returns the regions that are its own and what is in them. An error means that nothing is known; what is
+	// only partly understood is Usage.Coverage below 1.
+	Claim(context.Context, *Snapshot) ([]Region, Usage, error)
+}
+
+// Source is a process that can be read; procmem/live has those that run.
+type Source interface {
+	procmem.Memory
+	Process() procmem.Process
+	Mappings() ([]procmem.Mapping, error)
+	// Environ returns the variables of these names.
+	Environ(names []string) (map[string]string, error)
+	// OpenFile opens a path as the process sees it. Whoever runs the process wrote the file.
+	OpenFile(path string) (procmem.File, error)
+}
+
+// Take reads mappings and the variables that readers may look at.
+func Take(from Source) (*Snapshot, error) {
+	mappings, err := from.Mappings()
+	if err != nil {
+		return nil, err
+	}
+	env, err := from.Environ(Variables)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{
+		Process: from.Process(), Mappings: mappings, Memory: from, OpenFile: from.OpenFile, Env: env,
+	}, nil
+}
+
+// Snapshot is a process as it was at one moment, and its memory as it is.
+type Snapshot struct {
+	Process procmem.Process
+	// Mappings are in ascending order and do not overlap.
+	Mappings []procmem.Mapping
+	Memory   procmem.Memory
+	// OpenFile opens a path as the process sees it; where it is nil, no module is found.
+	OpenFile func(path string) (procmem.File, error)
+	// Env are those of [Variables] that the process was started with.
+	Env map[string]string
+
+	modules map[string]*Module
+}
+
+// MappingOf returns the mapping that an address lies in, or nil.
+func (s *Snapshot) MappingOf(addr uint64) *procmem.Mapping {
+	i, _ := slices.BinarySearchFunc(s.Mappings, addr, func(m procmem.Mapping, a uint64) int {
+		if m.End <= a {
+			return -1
+		}
+		return 1
+	})
+	if i < len(s.Mappings) && s.Mappings[i].Contains(addr) {
+		return &s.Mappings[i]
+	}
+	return nil
+}

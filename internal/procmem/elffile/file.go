@@ -1,0 +1,226 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elffile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Errors that tell why there is no answer.
+var (
+	// ErrFormat is returned for what is no little-endian 64-bit ELF file, or one that contradicts itself.
+	ErrFormat = errors.New("not a 64-bit little-endian ELF file")
+	// ErrNotFound is returned where the file has no such symbol or section.
+	ErrNotFound = errors.New("not in the file")
+)
+
+// Bounds of what is read. The largest program at hand, Node.js 26, has 14 segments, 42 sections and 40,000 symbols.
+const (
+	maxSegments = 256
+	maxSections = 4096
+	maxDynamic  = 64 << 10 // bytes of the dynamic section: 4,096 entries
+	maxChain    = 4096     // symbols of one bucket
+	maxName     = 1024     // bytes of a name
+	maxScan     = 32 << 20 // bytes of one section that are searched
+	piece       = 96 << 10 // bytes that are searched at a time; a multiple of 24, the size of a symbol
+)
+
+// File is an ELF file. It keeps its headers; everything else is read when it is asked for.
+type File struct {
+	r        io.ReaderAt
+	segments []Segment
+	dynamic  dynamic
+	sections []Section
+	sectHdr  sectionTable
+	hasSect  bool
+}
+
+// Segment is a part of the file that is loaded, at its address in the file.
+type Segment struct {
+	Offset, Addr, FileSize, MemSize uint64
+	Flags                           uint32
+}
+
+// Flags of a segment.
+const (
+	Executable = 1
+	Writable   = 2
+)
+
+// Symbol is a symbol of the file, at its address in the file.
+type Symbol struct {
+	Value, Size uint64
+}
+
+// Section is a part of the file that has a name.
+type Section struct {
+	Addr, Offset, Size uint64
+
+	name uint32
+	link uint32
+	kind uint32
+}
+
+type sectionTable struct {
+	offset       uint64
+	count, names int
+}
+
+const (
+	typeLoad    = 1
+	typeDynamic = 2
+)
+
+// Open reads the headers.
+func Open(r io.ReaderAt) (*File, error) {
+	var h [64]byte
+	if err := readFull(r, h[:], 0); err != nil {
+		return nil, err
+	}
+	if string(h[:4]) != "\x7fELF" || h[4] != 2 || h[5] != 1 {
+		return nil, ErrFormat
+	}
+	f := &File{r: r}
+	f.sectHdr = sectionTable{
+		offset: le.Uint64(h[0x28:]), count: int(le.Uint16(h[0x3c:])), names: int(le.Uint16(h[0x3e:])),
+	}
+	return f, f.readSegments(le.Uint64(h[0x20:]), int(le.Uint16(h[0x36:])), int(le.Uint16(h[0x38:])))
+}
+
+func (f *File) readSegments(offset uint64, size, count int) error {
+	if count > maxSegments || (count > 0 && size != 56) {
+		return fmt.Errorf("%w: %d segments", ErrFormat, count)
+	}
+	var p [56]byte
+	for i := range count {
+		if err := readFull(f.r, p[:], offset+uint64(i*size)); err != nil {
+			return err
+		}
+		s := Segment{
+			Flags: le.Uint32(p[4:]), Offset: le.Uint64(p[8:]), Addr: le.Uint64(p[16:]),
+			FileSize: le.Uint64(p[32:]), MemSize: le.Uint64(p[40:]),
+		}
+		switch le.Uint32(p[:]) {
+		case typeLoad:
+			f.segments = append(f.segments, s)
+		case typeDynamic:
+			if err := f.readDynamic(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Loads are the parts that are loaded, in the order of the file.
+func (f *File) Loads() []Segment { return f.segments }
+
+// offsetOf is where in the file a loaded address stands.
+func (f *File) offsetOf(addr uint64) (uint64, error) {
+	for _, s := range f.segments {
+		if addr >= s.Addr && addr-s.Addr < s.FileSize {
+			return s.Offset + addr - s.Addr, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: address %#x is not loaded", ErrFormat, addr)
+}
+
+// Section returns a section by its name, for example ".data".
+func (f *File) Section(name string) (Section, error) {
+	if err := f.readSections(); err != nil {
+		return Section{}, err
+	}
+	for _, s := range f.sections {
+		if same, err := f.isName(f.sections[f.sectHdr.names], s.name, name); err != nil || same {
+			return s, err
+		}
+	}
+	return Section{}, fmt.Errorf("%w: section %s", ErrNotFound, name)
+}
+
+func (f *File) readSections() error {
+	if f.hasSect {
+		return nil
+	}
+	t := f.sectHdr
+	if t.count == 0 || t.count > maxSections || t.names >= t.count {
+		return fmt.Errorf("%w: %d sections", ErrNotFound, t.count)
+	}
+	all := make([]Section, 0, t.count)
+	var h [64]byte
+	for i := range t.count {
+		if err := readFull(f.r, h[:], t.offset+uint64(i*len(h))); err != nil {
+			return err
+		}
+		all = append(all, Section{
+			name: le.Uint32(h[:]), kind: le.Uint32(h[4:]), Addr: le.Uint64(h[0x10:]), Offset: le.Uint64(h[0x18:]),
+			Size: le.Uint64(h[0x20:]), link: le.Uint32(h[0x28:]),
+		})
+	}
+	f.sections, f.hasSect = all, true
+	return nil
+}
+
+// isName tells whether a table of names holds this name at an index.
+func (f *File) isName(table Section, index uint32, name string) (bool, error) {
+	if len(name) > maxName || uint64(index)+uint64(len(name)) >= table.Size {
+		return false, nil
+	}
+	buf := make([]byte, len(name)+1)
+	if err := readFull(f.r, buf, table.Offset+uint64(index)); err != nil {
+		return false, err
+	}
+	return string(buf) == name+"\x00", nil
+}
+
+// Search looks for a text in a section and returns so many bytes behind its first occurrence, fewer at the section's
+// end. No more than 32 MiB of the section are looked at.
+func (f *File) Search(s Section, text string, behind int) ([]byte, error) {
+	found := []byte(nil)
+	err := f.scan(s, len(text)+behind, func(_ uint64, b []byte) bool {
+		i := indexOf(b, text)
+		if i < 0 {
+			return true
+		}
+		rest := b[i+len(text):]
+		found = slices.Clone(rest[:min(behind, len(rest))])
+		return false
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("%w: a text", ErrNotFound)
+	}
+	return found, err
+}
+
+// scan goes over a section in pieces that overlap by so many bytes, until f returns false.
+func (f *File) scan(s Section, overlap int, visit func(offset uint64, b []byte) bool) error {
+	size := min(s.Size, maxScan)
+	buf := make([]byte, min(size, piece+uint64(overlap)))
+	for at := uint64(0); at < size; at += piece {
+		b := buf[:min(uint64(len(buf)), size-at)]
+		if err := readFull(f.r, b, s.Offset+at); err != nil {
+			return err
+		}
+		if !visit(at, b) {
+			return nil
+		}
+	}
+	return nil
+}
+
+var le = binary.LittleEndian
+
+func readFull(r io.ReaderAt, p []byte, offset uint64) error {
+	if offset > 1<<62 {
+		return fmt.Errorf("%w: offset %#x", ErrFormat, offset)
+	}
+	if n, err := r.ReadAt(p, int64(offset)); n < len(p) {
+		return fmt.Errorf("%w: %d bytes at %#x: %w", ErrFormat, len(p), offset, err)
+	}
+	return nil
+}

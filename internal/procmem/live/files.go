@@ -1,0 +1,57 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// ErrNotRegular is returned for a mapped path at which something else than a file is found by now.
+var ErrNotRegular = errors.New("not a regular file")
+
+type mappedFile struct {
+	*os.File
+	size int64
+}
+
+func (f *mappedFile) Size() int64 { return f.size }
+
+// OpenFile opens a path as the process sees it: below its own root, out of which no symbolic link leads, and only where
+// a regular file is found. The file is looked at before it is opened for reading, because opening a device or a pipe
+// may have effects.
+func (t *Target) OpenFile(path string) (procmem.File, error) {
+	root, err := unix.Open(t.file("root", t.process.PID), unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("root of process %d: %w", t.process.PID, err)
+	}
+	defer func() { _ = unix.Close(root) }()
+	fd, err := unix.Openat2(root, strings.TrimPrefix(path, "/"), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, ErrNotRegular
+	}
+	f, err := os.Open("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	return &mappedFile{File: f, size: stat.Size}, nil
+}

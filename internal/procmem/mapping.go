@@ -1,0 +1,54 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package procmem
+
+import "github.com/memfit/memfit/internal/memory"
+
+// Perms are the permissions of a mapping.
+type Perms uint8
+
+// Permissions, as the second column of /proc/PID/maps shows them.
+const (
+	Readable Perms = 1 << iota
+	Writable
+	Executable
+	Shared
+)
+
+// Mapping is one line of /proc/PID/maps with what /proc/PID/smaps says of it.
+type Mapping struct {
+	Start, End uint64
+	Perms      Perms
+	Offset     uint64
+	// Dev is the number of the device, major<<20 | minor.
+	Dev   uint32
+	Inode uint64
+	// Path is the last column: a path as seen inside the container, "[heap]", "[anon: NAME]" or "". The process chose it.
+	Path string
+	// RSS, PSS and Swap are how much of it is in memory, its share of that, and how much is swapped out.
+	RSS, PSS, Swap memory.Bytes
+	// AnonHugePages is how much of RSS are huge pages, and HugeTLB what is reserved huge pages, which no RSS counts.
+	AnonHugePages, HugeTLB memory.Bytes
+}
+
+// Size is how much address space it takes.
+func (m *Mapping) Size() uint64 { return m.End - m.Start }
+
+// Contains tells whether an address lies in it.
+func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
+
+// Has tells whether it has all of these permissions.
+func (m *Mapping) Has(p Perms) bool { return m.Perms&p == p }
+
+// Anonymous tells whether it is private memory of the process that no file is behind.
+func (m *Mapping) Anonymous() bool { return m.Inode == 0 && !m.Has(Shared) && !m.Kernel() }
+
+// Kernel tells whether the kernel put it there for its own purposes.
+func (m *Mapping) Kernel() bool {
+	switch m.Path {
+	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]":
+		return true
+	}
+	return false
+}

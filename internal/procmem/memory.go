@@ -1,0 +1,49 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package procmem
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+var le = binary.LittleEndian
+
+// PageSize is the size of a page of the machines that memfit runs on. Kernels with pages of 16 or 64 KiB exist on arm64
+// and are refused where a process is opened.
+const PageSize = 4096
+
+// ErrAbsent is returned for memory that is not mapped, or no longer.
+var ErrAbsent = errors.New("no memory there")
+
+// ErrGone is returned when the process has ended, or its number belongs to another one by now.
+var ErrGone = errors.New("the process is gone")
+
+// Run is a range of pages that are in memory.
+type Run struct {
+	Start, Length uint64
+}
+
+// End is the first address behind the run.
+func (r Run) End() uint64 { return r.Start + r.Length }
+
+// File is a mapped file of a process.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	// Size is how long it is.
+	Size() int64
+}
+
+// Memory is the memory of a process that runs on meanwhile.
+type Memory interface {
+	// ReadAt copies what stands at an address. It never waits for the process. Whoever calls it asks for pages that
+	// [Memory.Resident] named only: reading another page makes the kernel create page tables, or fetch it from swap, on
+	// account of the process that is looked at. [Window] takes care of that.
+	ReadAt(p []byte, addr uint64) (int, error)
+	// Resident returns the ranges between two addresses whose pages are in memory, in ascending order, without pages of
+	// zeroes that are only mapped.
+	Resident(start, end uint64) ([]Run, error)
+}

@@ -1,0 +1,209 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package procmem
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Bounds of what is kept of one process. Linux allows 65,530 mappings unless somebody raised vm.max_map_count, as
+// Elasticsearch asks for (262,144 there, few of which it uses).
+const (
+	MaxMappings = 1 << 17
+	maxPath     = 1 << 10 // bytes of one path; a longer one is dropped
+	maxPaths    = 4 << 20 // bytes of all paths of a process; those beyond are dropped
+	lineBuffer  = 64 << 10
+)
+
+// ErrTooMany is returned for a process with more mappings than are read.
+var ErrTooMany = errors.New("the process has more mappings than are read")
+
+// ErrSyntax is returned for a file that is not as the kernel writes it.
+var ErrSyntax = errors.New("not as the kernel writes it")
+
+// ReadSmaps reads /proc/PID/smaps, or /proc/PID/maps, which has the same lines without the amounts. Mappings come out
+// in ascending order. Apart from the result it allocates one buffer and each different path once.
+func ReadSmaps(r io.Reader) ([]Mapping, error) {
+	p := smapsParser{paths: map[string]string{}}
+	lines := bufio.NewReaderSize(r, lineBuffer)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if len(line) > 0 {
+			if err := p.line(bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+				return nil, err
+			}
+		}
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a line that is too long
+			_, err = lines.ReadSlice('\n')
+		}
+		if errors.Is(err, io.EOF) {
+			return p.mappings, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading mappings: %w", err)
+		}
+	}
+}
+
+type smapsParser struct {
+	mappings  []Mapping
+	paths     map[string]string
+	pathBytes int
+}
+
+func (p *smapsParser) line(line []byte) error {
+	if len(line) == 0 || line[0] < 'A' || line[0] > 'Z' {
+		return p.header(line)
+	}
+	if len(p.mappings) == 0 {
+		return fmt.Errorf("mappings: %w", ErrSyntax)
+	}
+	key, value, ok := bytes.Cut(line, []byte(":"))
+	if !ok {
+		return fmt.Errorf("mappings: %w", ErrSyntax)
+	}
+	p.amount(&p.mappings[len(p.mappings)-1], key, value)
+	return nil
+}
+
+func (p *smapsParser) amount(m *Mapping, key, value []byte) {
+	var into *memory.Bytes
+	switch string(key) {
+	case "Rss":
+		into = &m.RSS
+	case "Pss":
+		into = &m.PSS
+	case "Swap":
+		into = &m.Swap
+	case "AnonHugePages":
+		into = &m.AnonHugePages
+	case "Shared_Hugetlb", "Private_Hugetlb":
+		m.HugeTLB = m.HugeTLB.Plus(kilobytes(value))
+		return
+	default:
+		return
+	}
+	*into = kilobytes(value)
+}
+
+// kilobytes reads "    12 kB".
+func kilobytes(b []byte) memory.Bytes {
+	n, _, ok := number(bytes.TrimLeft(b, " \t"), 10)
+	if !ok || n > uint64(memory.Max/memory.KiB) {
+		return 0
+	}
+	return memory.Bytes(n) * memory.KiB
+}
+
+// header reads "55d0e8a00000-55d0e8a21000 rw-p 00000000 fe:01 1234     /usr/bin/x".
+func (p *smapsParser) header(line []byte) error {
+	if len(p.mappings) >= MaxMappings {
+		return fmt.Errorf("%w: %d", ErrTooMany, MaxMappings)
+	}
+	m, path, ok := parseHeader(line)
+	if n := len(p.mappings); !ok || m.End <= m.Start || n > 0 && m.Start < p.mappings[n-1].End {
+		return fmt.Errorf("mappings, line %d: %w", len(p.mappings)+1, ErrSyntax)
+	}
+	m.Path = p.path(path)
+	p.mappings = append(p.mappings, m)
+	return nil
+}
+
+func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {
+	f := fields{rest: line}
+	m.Start = f.number(16, '-')
+	m.End = f.number(16, ' ')
+	m.Perms = f.perms()
+	m.Offset = f.number(16, ' ')
+	major := f.number(16, ':')
+	minor := f.number(16, ' ')
+	m.Dev = uint32(major)<<20 | uint32(minor)&(1<<20-1)
+	inode, rest, found := number(f.rest, 10)
+	m.Inode = inode
+	return m, bytes.TrimLeft(rest, " "), found && !f.failed
+}
+
+// fields takes a line apart from its beginning.
+type fields struct {
+	rest   []byte
+	failed bool
+}
+
+// number takes a number and the character behind it.
+func (f *fields) number(base uint64, behind byte) uint64 {
+	n, rest, ok := number(f.rest, base)
+	if !ok || len(rest) == 0 || rest[0] != behind {
+		f.failed, f.rest = true, nil
+		return 0
+	}
+	f.rest = rest[1:]
+	return n
+}
+
+func (f *fields) perms() (p Perms) {
+	if len(f.rest) < 5 || f.rest[4] != ' ' {
+		f.failed, f.rest = true, nil
+		return 0
+	}
+	for i, flag := range [...]struct {
+		letter byte
+		perm   Perms
+	}{{'r', Readable}, {'w', Writable}, {'x', Executable}, {'s', Shared}} {
+		if f.rest[i] == flag.letter {
+			p |= flag.perm
+		}
+	}
+	f.rest = f.rest[5:]
+	return p
+}
+
+// number reads digits of base 10 or 16 and returns what follows; more than 64 bits do not fit.
+func number(b []byte, base uint64) (n uint64, rest []byte, ok bool) {
+	i := 0
+	for ; i < len(b); i++ {
+		d := digit(b[i])
+		if d >= base {
+			break
+		}
+		if n > (1<<64-1-d)/base {
+			return 0, nil, false
+		}
+		n = n*base + d
+	}
+	return n, b[i:], i > 0
+}
+
+// digit is the value of a digit; what is none is more than any base.
+func digit(c byte) uint64 {
+	switch {
+	case c >= '0' && c <= '9':
+		return uint64(c - '0')
+	case c >= 'a' && c <= 'f':
+		return uint64(c-'a') + 10
+	}
+	return 1 << 8
+}
+
+// path keeps each path once.
+func (p *smapsParser) path(b []byte) string {
+	if len(b) == 0 || len(b) > maxPath {
+		return ""
+	}
+	if known, ok := p.paths[string(b)]; ok {
+		return known
+	}
+	if p.pathBytes+len(b) > maxPaths {
+		return ""
+	}
+	p.pathBytes += len(b)
+	kept := string(b)
+	p.paths[kept] = kept
+	return kept
+}

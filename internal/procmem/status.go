@@ -1,0 +1,243 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package procmem
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Status is what memfit reads of /proc/PID/status.
+type Status struct {
+	// NSPID is the number in the innermost namespace, the last column of NSpid.
+	NSPID, Threads int
+	Caught         SignalSet
+	RSS, Swap      memory.Bytes
+	RSSAnon        memory.Bytes
+	RSSFile        memory.Bytes
+	RSSShmem       memory.Bytes
+}
+
+// maxStatus is how much of a file of a few lines is read; the longest status seen has 1.6 KiB.
+const maxStatus = 64 << 10
+
+// ReadStatus reads /proc/PID/status. The name of the process, which the process chooses, is passed over.
+func ReadStatus(r io.Reader) (Status, error) {
+	var s Status
+	lines := bufio.NewScanner(io.LimitReader(r, maxStatus))
+	for lines.Scan() {
+		key, value, ok := bytes.Cut(lines.Bytes(), []byte(":"))
+		if ok {
+			s.field(string(key), bytes.TrimSpace(value))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return Status{}, fmt.Errorf("reading status: %w", err)
+	}
+	if s.Threads == 0 {
+		return Status{}, fmt.Errorf("status: %w", ErrSyntax)
+	}
+	return s, nil
+}
+
+func (s *Status) field(key string, value []byte) {
+	switch key {
+	case "NSpid":
+		s.NSPID = count(value[bytes.LastIndexAny(value, "\t ")+1:])
+	case "Threads":
+		s.Threads = count(value)
+	case "SigCgt":
+		n, _, _ := number(value, 16)
+		s.Caught = SignalSet(n)
+	case "VmRSS":
+		s.RSS = kilobytes(value)
+	case "VmSwap":
+		s.Swap = kilobytes(value)
+	case "RssAnon":
+		s.RSSAnon = kilobytes(value)
+	case "RssFile":
+		s.RSSFile = kilobytes(value)
+	case "RssShmem":
+		s.RSSShmem = kilobytes(value)
+	}
+}
+
+// count is a number of processes or threads, of which Linux has at most 2^22.
+func count(b []byte) int {
+	n, rest, ok := number(b, 10)
+	if !ok || len(rest) > 0 || n > 1<<22 {
+		return 0
+	}
+	return int(n)
+}
+
+// ReadStartTime reads the time at which the process started, field 22 of /proc/PID/stat. The name in the second field
+// may hold anything, parentheses too, so fields are counted from the last one.
+func ReadStartTime(r io.Reader) (uint64, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
+	if err != nil {
+		return 0, fmt.Errorf("reading stat: %w", err)
+	}
+	rest := b[bytes.LastIndexByte(b, ')')+1:]
+	const after = 22 - 3 // fields between the name and the time
+	for range after {
+		_, next, ok := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
+		if !ok {
+			return 0, fmt.Errorf("stat: %w", ErrSyntax)
+		}
+		rest = next
+	}
+	n, _, ok := number(rest, 10)
+	if !ok || n == 0 {
+		return 0, fmt.Errorf("stat: %w", ErrSyntax)
+	}
+	return n, nil
+}
+
+// Auxv are the values of /proc/PID/auxv that memfit uses.
+type Auxv struct {
+	PageSize uint64
+	// Base is where the dynamic linker was loaded; 0 in a static program.
+	Base uint64
+	// Entry is where the program begins.
+	Entry uint64
+}
+
+// ReadAuxv reads /proc/PID/auxv.
+func ReadAuxv(r io.Reader) (Auxv, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
+	if err != nil {
+		return Auxv{}, fmt.Errorf("reading auxv: %w", err)
+	}
+	var a Auxv
+	for ; len(b) >= 16; b = b[16:] {
+		switch value := le.Uint64(b[8:]); le.Uint64(b) {
+		case 6:
+			a.PageSize = value
+		case 7:
+			a.Base = value
+		case 9:
+			a.Entry = value
+		}
+	}
+	if a.PageSize == 0 {
+		return Auxv{}, fmt.Errorf("auxv: %w", ErrSyntax)
+	}
+	return a, nil
+}
+
+// Bounds of the environment: Linux gives a process at most 128 KiB for one variable, and 6 MiB for all.
+const (
+	maxVariable = 128 << 10
+	maxEnviron  = 8 << 20
+	maxValue    = 4 << 10 // bytes of a value that are kept
+)
+
+// ReadEnviron reads from /proc/PID/environ the variables of these names and no others: an environment holds passwords.
+// What was read is overwritten.
+func ReadEnviron(r io.Reader, names []string) (map[string]string, error) {
+	kept := map[string]string{}
+	buf := make([]byte, maxVariable)
+	defer clear(buf)
+	variables := bufio.NewScanner(io.LimitReader(r, maxEnviron))
+	variables.Buffer(buf, maxVariable)
+	variables.Split(byZero)
+	for variables.Scan() {
+		name, value, ok := bytes.Cut(variables.Bytes(), []byte("="))
+		i := slices.IndexFunc(names, func(n string) bool { return n == string(name) })
+		if !ok || i < 0 || len(value) > maxValue {
+			continue
+		}
+		if _, twice := kept[names[i]]; !twice { // the first counts, says getenv
+			kept[names[i]] = string(value)
+		}
+	}
+	if err := variables.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("reading the environment: %w", err)
+	}
+	return kept, nil
+}
+
+// byZero splits at bytes of zero.
+func byZero(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// ReadCgroup finds in /proc/PID/cgroup which container a process belongs to: the first path element that ends in 64
+// hexadecimal digits, and the UID of the pod above it. Both are "" outside of containers. Container runtimes put words
+// around them ("cri-containerd-ID.scope", "kubepods-burstable-podUID.slice"). The memory controller's line is
+// preferred, as the unified hierarchy of a hybrid node may have no container in it.
+func ReadCgroup(r io.Reader) (container, pod string, err error) {
+	lines := bufio.NewScanner(io.LimitReader(r, maxStatus))
+	for lines.Scan() {
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			return "", "", fmt.Errorf("cgroup: %w", ErrSyntax)
+		}
+		c, p := containerOf(parts[2])
+		ofMemory := slices.Contains(strings.Split(parts[1], ","), "memory")
+		if c != "" && (container == "" || ofMemory) {
+			container, pod = c, p
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return "", "", fmt.Errorf("reading cgroup: %w", err)
+	}
+	return container, pod, nil
+}
+
+func containerOf(path string) (container, pod string) {
+	for element := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(element, "crio-conmon-") { // its monitor, not the container
+			return "", ""
+		}
+		if id := containerID(element); id != "" {
+			return id, pod
+		}
+		if uid := podUID(element); uid != "" {
+			pod = uid
+		}
+	}
+	return "", ""
+}
+
+func containerID(element string) string {
+	const length = 64
+	element = strings.TrimSuffix(element, ".scope")
+	if len(element) < length {
+		return ""
+	}
+	id := element[len(element)-length:]
+	if before := element[:len(element)-length]; before != "" && !strings.HasSuffix(before, "-") {
+		return ""
+	}
+	if strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return id
+}
+
+// podUID reads "podUID" and "kubepods-burstable-podUID.slice", where a UID has underscores for dashes.
+func podUID(element string) string {
+	_, uid, ok := strings.Cut("-"+strings.TrimSuffix(element, ".slice"), "-pod")
+	uid = strings.ReplaceAll(uid, "_", "-")
+	const most = 36 // a UUID; static pods have 32 digits without dashes
+	if !ok || len(uid) < 32 || len(uid) > most || strings.Trim(uid, "0123456789abcdef-") != "" {
+		return ""
+	}
+	return uid
+}
