@@ -1,0 +1,263 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
+)
+
+const (
+	uid  = "254a8dbd-72d3-46e9-bb4e-d852b1221545"
+	hash = "6f1ed002ab5595859014ebf0951522d9" // of a static pod
+)
+
+var (
+	id    = strings.Repeat("0123456789abcdef", 4)
+	other = strings.Repeat("fedcba9876543210", 4)
+)
+
+func TestParsePath(t *testing.T) {
+	underscores := strings.ReplaceAll(uid, "-", "_")
+	for name, tc := range map[string]struct {
+		path string
+		want Ref
+	}{
+		"cgroupfs":       {"/memfit-lab/kubepods/burstable/pod" + uid + "/" + id, Ref{uid, id}},
+		"guaranteed":     {"/kubepods/pod" + uid + "/" + id, Ref{uid, id}},
+		"static pod":     {"/kubepods/burstable/pod" + hash + "/" + id, Ref{hash, id}},
+		"from elsewhere": {"/../../../burstable/pod" + uid + "/" + id, Ref{uid, id}},
+		"systemd": {
+			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + underscores + ".slice/cri-containerd-" + id +
+				".scope", Ref{uid, id},
+		},
+		"kind": {
+			"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + underscores + ".slice/cri-containerd-" + id +
+				".scope", Ref{uid, id},
+		},
+		"CRI-O": {
+			"/kubepods.slice/kubepods-pod" + underscores + ".slice/crio-" + id + ".scope", Ref{uid, id},
+		},
+		"systemd in it": {
+			"/kubepods/pod" + uid + "/" + id + "/system.slice/docker-" + other + ".scope", Ref{uid, id},
+		},
+		"CRI-O's monitor": {
+			"/kubepods.slice/kubepods-pod" + underscores + ".slice/crio-conmon-" + id + ".scope", Ref{},
+		},
+		"the pod itself":        {"/kubepods/burstable/pod" + uid, Ref{}},
+		"a container of no pod": {"/docker/" + id, Ref{}},
+		"a service":             {"/system.slice/kubelet.service", Ref{}},
+		"an ID of capitals":     {"/kubepods/pod" + uid + "/" + strings.ToUpper(id), Ref{}},
+		"an ID that is short":   {"/kubepods/pod" + uid + "/" + id[1:], Ref{}},
+		"nothing":               {"", Ref{}},
+	} {
+		got, ok := ParsePath(tc.path)
+		if got != tc.want || ok != (tc.want != Ref{}) {
+			t.Errorf("%s: %+v (%t), want %+v", name, got, ok, tc.want)
+		}
+	}
+}
+
+func TestMemoryPath(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text    string
+		want    string
+		version Version
+	}{
+		"v2":                       {"0::/kubepods/x\n", "/kubepods/x", V2},
+		"hybrid":                   {"9:name=systemd:/s\n4:memory:/m\n0::/\n", "/m", V1},
+		"hybrid, in another order": {"0::/u\n4:memory:/m\n", "/m", V1},
+		"with another controller":  {"4:cpu,memory:/m\n", "/m", V1},
+		"a path with colons":       {"0::/a:b:c\n", "/a:b:c", V2},
+		"without memory":           {"3:cpuset:/c\n", "", 0},
+		"nothing":                  {"", "", 0},
+	} {
+		got, version, ok := MemoryPath([]byte(tc.text))
+		if got != tc.want || version != tc.version || ok != (tc.version != 0) {
+			t.Errorf("%s: %q %v %t, want %q %v", name, got, version, ok, tc.want, tc.version)
+		}
+	}
+}
+
+func files(in map[string]string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for name, text := range in {
+		out[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return out
+}
+
+// v1 is a node with both hierarchies, and what a container's files held in the lab.
+func v1() fstest.MapFS {
+	dir := "memory/memfit-lab/kubepods/burstable/pod" + uid + "/" + id
+	return files(map[string]string{
+		"cgroup.procs":                 "",
+		"unified/cgroup.controllers":   "",
+		"memory/memory.stat":           "",
+		dir + "/memory.usage_in_bytes": "104857600\n",
+		dir + "/memory.limit_in_bytes": "134217728\n",
+		dir + "/memory.failcnt":        "17\n",
+		dir + "/memory.oom_control":    "oom_kill_disable 0\nunder_oom 1\noom_kill 2\n",
+		dir + "/memory.stat": "cache 1\nrss 2\ntotal_rss 73400320\ntotal_shmem 1048576\ntotal_pgmajfault 5\n" +
+			"total_inactive_file 10485760\ntotal_active_file 20971520\ntotal_swap 4096\n",
+		dir + "/cgroup.procs": "17\n0\n42\n",
+		"memory/memfit-lab/kubepods/burstable/pod" + uid + "/memory.limit_in_bytes": "9223372036854771712\n",
+		"memory/system.slice/kubelet.service/cgroup.procs":                          "1\n",
+	})
+}
+
+func TestReadV1(t *testing.T) {
+	tree, err := Open(v1())
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, err := tree.Containers()
+	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V1 {
+		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
+	}
+	got, err := tree.Read(containers[0].Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Reading{
+		Usage: 100 * memory.MiB, Limit: 128 * memory.MiB, High: Unlimited, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
+		Shmem: memory.MiB, Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Refused: 17, UnderOOM: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Unreclaimable() != 70*memory.MiB {
+		t.Errorf("unreclaimable is %v", got.Unreclaimable())
+	}
+	if limit, err := tree.Limit(containers[0].PodDir); err != nil || limit != Unlimited {
+		t.Errorf("the pod's limit is %v (%v), want none", limit, err)
+	}
+	if kills, err := tree.Kills(containers[0].Dir); err != nil || kills != 2 {
+		t.Errorf("%d kills (%v), want 2", kills, err)
+	}
+	if pids, err := tree.Processes(containers[0].Dir); err != nil || !slices.Equal(pids, []int{17, 42}) {
+		t.Errorf("processes %v (%v)", pids, err)
+	}
+	if _, err := tree.Read("memory/gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cgroup that has gone is answered with %v", err)
+	}
+}
+
+// v2 is a node with the systemd driver.
+func v2() fstest.MapFS {
+	dir := "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") +
+		".slice/cri-containerd-" + id + ".scope"
+	return files(map[string]string{
+		"cgroup.controllers":    "cpuset cpu io memory pids\n",
+		dir + "/memory.current": "104857600\n",
+		dir + "/memory.max":     "max\n",
+		dir + "/memory.high":    "127506841\n",
+		dir + "/memory.events":  "low 0\nhigh 1003\nmax 9\noom 57811\noom_kill 2\noom_group_kill 1\n",
+		dir + "/memory.stat":    "anon 73400320\nfile 31457280\nshmem 1048576\ninactive_file 31457280\npgmajfault 5\n",
+		dir + "/memory.pressure": "some avg10=16.70 avg60=1.00 avg300=0.00 total=2000000\n" +
+			"full avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n",
+		dir + "/cgroup.procs":     "17\n",
+		"system.slice/x/x/cgroup": "",
+	})
+}
+
+func TestReadV2(t *testing.T) {
+	tree, err := Open(v2())
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, err := tree.Containers()
+	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V2 {
+		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
+	}
+	got, err := tree.Read(containers[0].Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Reading{
+		Usage: 100 * memory.MiB, Limit: Unlimited, High: 127506841, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
+		Shmem: memory.MiB, Faults: 5, Kills: 2, Refused: 9, Pressure: &Pressure{Some: 2 * time.Second, Full: time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if kills, err := tree.Kills(containers[0].Dir); err != nil || kills != 2 {
+		t.Errorf("%d kills (%v), want 2", kills, err)
+	}
+}
+
+func TestOpenWithoutMemory(t *testing.T) {
+	for name, fsys := range map[string]fs.FS{
+		"nothing":                   fstest.MapFS{},
+		"v2 without the controller": files(map[string]string{"cgroup.controllers": "cpu io\n"}),
+	} {
+		if _, err := Open(fsys); !errors.Is(err, ErrNoMemoryController) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzProcCgroup: the path of a process's cgroup. Whoever may make cgroups below a container names them.
+func FuzzProcCgroup(f *testing.F) {
+	f.Add([]byte("9:name=systemd:/s\n4:memory:/kubepods/burstable/pod" + uid + "/" + id + "\n0::/\n"))
+	f.Add([]byte("0::/kubepods.slice/kubepods-pod" + uid + ".slice/crio-conmon-" + id + ".scope/x"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var ref Ref
+		var ok bool
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}, len(text), func() {
+			if path, _, found := MemoryPath(text); found {
+				ref, ok = ParsePath(path)
+			}
+		})
+		if ok && (len(ref.ContainerID) != idLength || !isUID(ref.PodUID) ||
+			!strings.Contains(string(text), ref.ContainerID)) {
+			t.Errorf("%q is container %+v", text, ref)
+		}
+	})
+}
+
+// FuzzRead: every file of a cgroup holds this text, in both versions. What is read is never negative.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("9223372036854771712\n"))
+	f.Add([]byte("total_rss 5\nanon 5\noom_kill 18446744073709551615\nactive_file 18446744073709551615\n"))
+	f.Add([]byte("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\nfull total=9\n"))
+	f.Add([]byte("max\n17\n0\n99999999999999999999999\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		budget.Check(t, budget.Budget{Bytes: 512 << 10, PerByte: 16, CPU: time.Second}, len(text), func() {
+			for _, tree := range []*Tree{
+				{fsys: v1(), version: V1, top: "memory", buffer: make([]byte, fileMost)},
+				{fsys: v2(), version: V2, top: ".", buffer: make([]byte, fileMost)},
+			} {
+				for _, file := range tree.fsys.(fstest.MapFS) {
+					file.Data = text
+				}
+				containers, err := tree.Containers()
+				if err != nil || len(containers) != 1 {
+					t.Fatalf("%d containers (%v)", len(containers), err)
+				}
+				r, _ := tree.Read(containers[0].Dir)
+				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Shmem, r.Swap, r.Unreclaimable()); least < 0 {
+					t.Errorf("%+v of %q", r, text)
+				}
+				if r.Pressure != nil && min(r.Pressure.Some, r.Pressure.Full) < 0 {
+					t.Errorf("%+v of %q", r.Pressure, text)
+				}
+				pids, _ := tree.Processes(containers[0].Dir)
+				if slices.ContainsFunc(pids, func(pid int) bool { return pid <= 0 }) || len(pids) > processesMost {
+					t.Errorf("%d processes %v", len(pids), pids)
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Unlimited is a limit that is none. Version 1 writes the largest number of whole pages, version 2 the word max.
+const Unlimited memory.Bytes = math.MaxInt64
+
+// endless is above every machine's memory: a limit from here on is none. Version 1 writes 2^63 less a page, and a page
+// may be 4 KiB to 64 KiB.
+const endless = 1 << 62
+
+// parseSize reads a file with one number of bytes, or "max".
+func parseSize(text []byte) (memory.Bytes, bool) {
+	text = bytes.TrimSpace(text)
+	if string(text) == "max" {
+		return Unlimited, true
+	}
+	n, ok := parseUint(text)
+	if !ok {
+		return 0, false
+	}
+	return size(n), true
+}
+
+// size is a number of the kernel's as an amount.
+func size(n uint64) memory.Bytes {
+	if n >= endless {
+		return Unlimited
+	}
+	return memory.Bytes(n)
+}
+
+// parseUint reads decimal digits, without allocating.
+func parseUint(text []byte) (uint64, bool) {
+	if len(text) == 0 || len(text) > 20 { // 2^64 has 20 digits
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	return n, err == nil
+}
+
+// parseFlat calls f for each line "name number" of a flat-keyed file: memory.stat, memory.events, memory.oom_control.
+func parseFlat(text []byte, f func(name []byte, value uint64)) {
+	for line := range bytes.Lines(text) {
+		name, value, found := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if n, ok := parseUint(value); found && ok {
+			f(name, n)
+		}
+	}
+}
+
+// Pressure is how long tasks of a cgroup have waited for memory (PSI), in all.
+type Pressure struct {
+	Some time.Duration // at least one task waited
+	Full time.Duration // none could go on
+}
+
+// parsePressure reads memory.pressure: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12" and a line for full. Totals
+// are microseconds.
+func parsePressure(text []byte) (p Pressure, ok bool) {
+	for line := range bytes.Lines(text) {
+		kind, rest, _ := bytes.Cut(line, []byte(" "))
+		_, total, found := bytes.Cut(rest, []byte("total="))
+		n, number := parseUint(bytes.TrimSpace(total))
+		if !found || !number || n > math.MaxInt64/1000 {
+			continue
+		}
+		switch string(kind) {
+		case "some":
+			p.Some, ok = time.Duration(n)*time.Microsecond, true
+		case "full":
+			p.Full, ok = time.Duration(n)*time.Microsecond, true
+		}
+	}
+	return p, ok
+}
+
+// parsePIDs reads cgroup.procs: one process ID a line, at most so many.
+func parsePIDs(text []byte, most int) []int {
+	var pids []int
+	for line := range bytes.Lines(text) {
+		n, ok := parseUint(bytes.TrimSpace(line))
+		if !ok || n == 0 || n > math.MaxInt32 { // 0 is a process outside of the reader's PID namespace
+			continue
+		}
+		if len(pids) == most {
+			break
+		}
+		pids = append(pids, int(n))
+	}
+	return pids
+}

@@ -1,0 +1,108 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Ref names a container by what its cgroup's path says.
+type Ref struct {
+	PodUID      string // as the API server writes it; a static pod has the hash of its manifest instead
+	ContainerID string // without the "containerd://" of a pod's status
+}
+
+// idLength is the length of a container ID: 32 bytes in hexadecimal, in containerd, CRI-O and Docker.
+const idLength = 64
+
+// ParsePath finds the container in the path of a cgroup. It takes the first element that is a container's, so that
+// what a container makes below its own cgroup (systemd in a container) counts as that container, and reads paths
+// relative to another cgroup namespace ("/../../burstable/pod…/…"), too. These are the layouts:
+//
+//	cgroupfs driver   …/kubepods/burstable/pod<uid>/<id>
+//	systemd driver    …/kubepods-burstable.slice/kubepods-burstable-pod<uid, _ for ->.slice/cri-containerd-<id>.scope
+//	CRI-O, Docker     the same with crio-<id>.scope or docker-<id>.scope
+func ParsePath(path string) (Ref, bool) {
+	var ref Ref
+	for element := range strings.SplitSeq(path, "/") {
+		if uid, ok := podUID(element); ok {
+			ref = Ref{PodUID: uid}
+		} else if id, ok := containerID(element); ok && ref.PodUID != "" {
+			ref.ContainerID = id
+			return ref, true
+		}
+	}
+	return Ref{}, false
+}
+
+// podUID reads the name of a pod's cgroup, of either driver.
+func podUID(name string) (string, bool) {
+	if slice, ok := strings.CutSuffix(name, ".slice"); ok {
+		_, uid, found := strings.Cut(slice, "-pod")
+		if !found || !strings.Contains(slice, "kubepods") { // kind has kubelet-kubepods-burstable-pod….slice
+			return "", false
+		}
+		uid = strings.ReplaceAll(uid, "_", "-")
+		return uid, isUID(uid)
+	}
+	uid, ok := strings.CutPrefix(name, "pod")
+	return uid, ok && isUID(uid)
+}
+
+// isUID: a UUID with or without dashes. A static pod's is the 32 digits of a hash.
+func isUID(s string) bool {
+	digits := 0
+	for _, c := range []byte(s) {
+		switch {
+		case isHex(c):
+			digits++
+		case c != '-':
+			return false
+		}
+	}
+	return digits == 32 && len(s) <= 36
+}
+
+// containerID reads the name of a container's cgroup. CRI-O's monitor (crio-conmon-…) is none.
+func containerID(name string) (string, bool) {
+	if scope, ok := strings.CutSuffix(name, ".scope"); ok {
+		if strings.Contains(scope, "conmon") {
+			return "", false
+		}
+		name = scope[strings.LastIndexByte(scope, '-')+1:]
+	}
+	if len(name) != idLength {
+		return "", false
+	}
+	for _, c := range []byte(name) {
+		if !isHex(c) {
+			return "", false
+		}
+	}
+	return name, true
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
+
+// MemoryPath finds a process's cgroup for memory in the text of /proc/PID/cgroup. A node with both versions has a line
+// for the memory controller of version 1 and one of version 2 that counts nothing, so the former comes first.
+func MemoryPath(text []byte) (path string, version Version, ok bool) {
+	for line := range bytes.Lines(text) {
+		hierarchy, rest, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(":"))
+		controllers, where, found := bytes.Cut(rest, []byte(":"))
+		if !found {
+			continue
+		}
+		for controller := range bytes.SplitSeq(controllers, []byte(",")) {
+			if string(controller) == "memory" {
+				return string(where), V1, true
+			}
+		}
+		if string(hierarchy) == "0" && len(controllers) == 0 {
+			path, version, ok = string(where), V2, true
+		}
+	}
+	return path, version, ok
+}

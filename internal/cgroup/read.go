@@ -1,0 +1,197 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Reading is what the kernel counts and enforces for one cgroup and all below it.
+type Reading struct {
+	Usage   memory.Bytes // what counts against Limit, page cache included
+	Limit   memory.Bytes // Unlimited where there is none
+	High    memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited where there is none
+	Anon    memory.Bytes
+	File    memory.Bytes // page cache that can be dropped: files, without shared memory
+	Shmem   memory.Bytes // shared memory and tmpfs, which only swap takes away
+	Swap    memory.Bytes
+	Faults  uint64 // major faults: pages that were read from disk
+	Kills   uint64 // processes that the OOM killer ended; see [Tree.Kills]
+	Refused uint64 // how often the limit was met and the kernel had to reclaim
+	// UnderOOM: tasks wait for memory at this moment, with nothing left to reclaim (v1).
+	UnderOOM bool
+	// Pressure is nil where the kernel does not tell it: version 1, or a kernel without PSI.
+	Pressure *Pressure
+}
+
+// Unreclaimable is what the kernel cannot drop when the limit is near: usage without the page cache.
+func (r *Reading) Unreclaimable() memory.Bytes { return r.Usage.Minus(r.File) }
+
+// Usage reads only what counts against the limit: one file, for those who have much room.
+func (t *Tree) Usage(dir string) (memory.Bytes, error) {
+	return t.size(dir, map[Version]string{V1: "memory.usage_in_bytes", V2: "memory.current"}[t.version])
+}
+
+// Limit reads only the limit in force.
+func (t *Tree) Limit(dir string) (memory.Bytes, error) {
+	return t.size(dir, map[Version]string{V1: "memory.limit_in_bytes", V2: "memory.max"}[t.version])
+}
+
+// Read reads a cgroup. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a file that was
+// open.
+func (t *Tree) Read(dir string) (Reading, error) {
+	if t.version == V2 {
+		return t.readV2(dir)
+	}
+	return t.readV1(dir)
+}
+
+func (t *Tree) readV1(dir string) (r Reading, err error) {
+	if r.Usage, err = t.Usage(dir); err != nil {
+		return r, err
+	}
+	if r.Limit, err = t.Limit(dir); err != nil {
+		return r, err
+	}
+	r.High = Unlimited
+	stat, err := t.read(path.Join(dir, "memory.stat"))
+	if err != nil {
+		return r, err
+	}
+	parseFlat(stat, func(name []byte, value uint64) {
+		switch string(name) {
+		case "total_rss":
+			r.Anon = size(value)
+		case "total_active_file", "total_inactive_file":
+			r.File = r.File.Plus(size(value))
+		case "total_shmem":
+			r.Shmem = size(value)
+		case "total_swap":
+			r.Swap = size(value)
+		case "total_pgmajfault":
+			r.Faults = value
+		}
+	})
+	control, err := t.read(path.Join(dir, "memory.oom_control"))
+	if err != nil {
+		return r, err
+	}
+	parseFlat(control, func(name []byte, value uint64) {
+		switch string(name) {
+		case "oom_kill":
+			r.Kills = value
+		case "under_oom":
+			r.UnderOOM = value != 0
+		}
+	})
+	if failed, err := t.size(dir, "memory.failcnt"); err == nil {
+		r.Refused = uint64(failed)
+	}
+	return r, nil
+}
+
+func (t *Tree) readV2(dir string) (r Reading, err error) {
+	if r.Usage, err = t.Usage(dir); err != nil {
+		return r, err
+	}
+	if r.Limit, err = t.Limit(dir); err != nil {
+		return r, err
+	}
+	if r.High, err = t.size(dir, "memory.high"); err != nil {
+		return r, err
+	}
+	stat, err := t.read(path.Join(dir, "memory.stat"))
+	if err != nil {
+		return r, err
+	}
+	parseFlat(stat, func(name []byte, value uint64) {
+		switch string(name) {
+		case "anon":
+			r.Anon = size(value)
+		case "active_file", "inactive_file":
+			r.File = r.File.Plus(size(value))
+		case "shmem":
+			r.Shmem = size(value)
+		case "pgmajfault":
+			r.Faults = value
+		}
+	})
+	if r.Kills, r.Refused, err = t.events(dir); err != nil {
+		return r, err
+	}
+	if swapped, err := t.size(dir, "memory.swap.current"); err == nil { // absent without swap accounting
+		r.Swap = swapped
+	}
+	if text, err := t.read(path.Join(dir, "memory.pressure")); err == nil { // absent or an error without PSI
+		if p, ok := parsePressure(text); ok {
+			r.Pressure = &p
+		}
+	}
+	return r, nil
+}
+
+// events reads memory.events of version 2. Of processes killed together (memory.oom.group) the kernel counts the victim
+// twice in oom_kill, and the whole once in oom_group_kill, so that the difference is told by nobody; what matters is
+// whether the number rises.
+func (t *Tree) events(dir string) (kills, refused uint64, err error) {
+	text, err := t.read(path.Join(dir, "memory.events"))
+	if err != nil {
+		return 0, 0, err
+	}
+	parseFlat(text, func(name []byte, value uint64) {
+		switch string(name) {
+		case "oom_kill":
+			kills = value
+		case "max":
+			refused = value
+		}
+	})
+	return kills, refused, nil
+}
+
+// Kills reads only the count of kills: processes of this cgroup and, in version 2, of all below it.
+func (t *Tree) Kills(dir string) (uint64, error) {
+	if t.version == V2 {
+		kills, _, err := t.events(dir)
+		return kills, err
+	}
+	text, err := t.read(path.Join(dir, "memory.oom_control"))
+	if err != nil {
+		return 0, err
+	}
+	var kills uint64
+	parseFlat(text, func(name []byte, value uint64) {
+		if string(name) == "oom_kill" {
+			kills = value
+		}
+	})
+	return kills, nil
+}
+
+// processesMost is how many processes of one cgroup are told.
+const processesMost = 4096
+
+// Processes are the IDs of the processes in a cgroup itself, as the reader's PID namespace numbers them.
+func (t *Tree) Processes(dir string) ([]int, error) {
+	text, err := t.read(path.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	return parsePIDs(text, processesMost), nil
+}
+
+func (t *Tree) size(dir, file string) (memory.Bytes, error) {
+	text, err := t.read(path.Join(dir, file))
+	if err != nil {
+		return 0, err
+	}
+	n, ok := parseSize(text)
+	if !ok {
+		return 0, fmt.Errorf("%s/%s is no number", dir, file)
+	}
+	return n, nil
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Version of the cgroup hierarchy that counts memory.
+type Version int
+
+// The versions. A node with both ("hybrid") counts memory in version 1.
+const (
+	V1 Version = 1
+	V2 Version = 2
+)
+
+// String is v1 or v2.
+func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
+
+// Tree is the cgroups of a node, of which it reads.
+type Tree struct {
+	fsys    fs.FS
+	top     string // of the hierarchy that counts memory, in fsys
+	version Version
+	buffer  []byte
+}
+
+// ErrNoMemoryController means that memory is counted nowhere below the root.
+var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
+	"cgroup.controllers with memory (v2) is there")
+
+// fileMost is how much of a file is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80 KiB.
+const fileMost = 128 << 10
+
+// Open finds out which version counts memory. fsys is /sys/fs/cgroup of the node. A Tree is for one goroutine.
+func Open(fsys fs.FS) (*Tree, error) {
+	t := &Tree{fsys: fsys, buffer: make([]byte, fileMost)}
+	if _, err := fs.Stat(fsys, "memory/memory.stat"); err == nil {
+		t.top, t.version = "memory", V1
+		return t, nil
+	}
+	controllers, err := t.read("cgroup.controllers")
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNoMemoryController, err)
+	}
+	for controller := range strings.FieldsSeq(string(controllers)) {
+		if controller == "memory" {
+			t.top, t.version = ".", V2
+			return t, nil
+		}
+	}
+	return nil, ErrNoMemoryController
+}
+
+// Version of the hierarchy that counts memory.
+func (t *Tree) Version() Version { return t.version }
+
+// Container is where a container's memory is counted.
+type Container struct {
+	Ref
+
+	Dir    string // for [Tree.Read]
+	PodDir string // of the pod's cgroup, which all its containers share
+}
+
+const (
+	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). So far everything
+	// is looked into; deeper, only what is called kubepods.
+	searchAll = 2
+	// searchMost: from there, a class of service and the pods themselves.
+	searchMost = searchAll + 2
+	// containersMost is far above the 110 to 250 pods of a node.
+	containersMost = 8192
+)
+
+// Containers lists the containers of pods, by the names of their cgroups.
+func (t *Tree) Containers() ([]Container, error) {
+	var found []Container
+	err := t.search(t.top, 0, &found)
+	return found, err
+}
+
+// search looks for the cgroups of pods in dir, which is so deep below the top, and in what it holds.
+func (t *Tree) search(dir string, depth int, found *[]Container) error {
+	names, err := t.children(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		child := path.Join(dir, name)
+		if uid, ok := podUID(name); ok {
+			err = t.ofPod(child, uid, found)
+		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
+			err = t.search(child, depth+1, found)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
+			return err
+		}
+		if len(*found) >= containersMost {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *Tree) ofPod(dir, uid string, found *[]Container) error {
+	names, err := t.children(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if id, ok := containerID(name); ok {
+			*found = append(*found, Container{Ref: Ref{uid, id}, Dir: path.Join(dir, name), PodDir: dir})
+		}
+	}
+	return nil
+}
+
+// children are the cgroups in dir. It reads the directory unsorted and without looking at what it finds.
+func (t *Tree) children(dir string) ([]string, error) {
+	f, err := t.fsys.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	folder, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, fmt.Errorf("%s is no directory", dir)
+	}
+	entries, err := folder.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// read returns at most fileMost bytes of a file, which are good until the next read.
+func (t *Tree) read(name string) ([]byte, error) {
+	f, err := t.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	n, err := io.ReadFull(f, t.buffer)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return t.buffer[:n], err
+}

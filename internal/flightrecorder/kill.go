@@ -1,0 +1,175 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flightrecorder
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Evidence is what showed a kill.
+type Evidence string
+
+// Kinds of evidence, as the API names them.
+const (
+	CounterRose Evidence = "CounterRose"
+	PodStatus   Evidence = "PodStatus"
+)
+
+// Kind is what a kill ended.
+type Kind string
+
+// Kinds of kills, as the API names them.
+const (
+	MainProcess  Kind = "MainProcess"
+	ChildProcess Kind = "ChildProcess"
+)
+
+// Kill is what was seen of an OOM kill and of the minute before it.
+type Kill struct {
+	Time           time.Time // when it was noticed
+	Kind           Kind
+	Evidence       Evidence
+	ContainerLimit memory.Bytes // in force; cgroup.Unlimited: none
+	PodLimit       memory.Bytes
+	Seen           bool          // something was read in the minute before; otherwise what follows is zero
+	Usage          memory.Bytes  // the last reading before
+	LastRead       time.Duration // how long before the kill was noticed that was
+	Growth         Growth
+	Series         []Point
+	Processes      []Process // that were there before and not after, the largest first
+}
+
+// Point is one reading of a series.
+type Point struct {
+	Before time.Duration // the kill was noticed
+	Usage  memory.Bytes
+}
+
+const (
+	// Within detail of a kill the series has every reading, 40 at the shortest interval; before, the highest of every
+	// bucket. That makes 60 points for a minute.
+	detail = 10 * time.Second
+	bucket = 2500 * time.Millisecond
+	// SeriesMost is the most points of a series.
+	SeriesMost = int(detail/fastest) + int((kept-detail)/bucket)
+	// processesMost are told of a kill: a group kill may end hundreds.
+	processesMost = 4
+)
+
+// record notes a kill that shows in s, whose own usage is of after it.
+func (r *Recorder) record(s Sample, evidence Evidence) {
+	k := &Kill{
+		Time: s.At, Kind: ChildProcess, Evidence: evidence, ContainerLimit: s.Reading.Limit, PodLimit: s.PodLimit,
+	}
+	if points := r.points(s.At); len(points) > 0 {
+		last := points[len(points)-1]
+		k.Seen, k.Usage, k.LastRead = true, last.usage, s.At.Sub(last.at)
+		k.Growth = growth(points)
+		k.Series = series(points, s.At)
+	}
+	if s.Processes != nil {
+		k.Processes = gone(r.processes, s.Processes)
+		k.Processes = k.Processes[:min(len(k.Processes), processesMost)]
+	}
+	if evidence == PodStatus || mainIsGone(r.processes, s.Processes) {
+		k.Kind = MainProcess
+	}
+	r.lastKill = k
+	r.killCount++
+}
+
+// mainIsGone: nobody is left, or the process that the container counts as its first is not there any more. What was not
+// read says nothing.
+func mainIsGone(before, now []Process) bool {
+	if now == nil {
+		return false
+	}
+	for _, p := range gone(before, now) {
+		if p.InnerPID == 1 {
+			return true
+		}
+	}
+	return len(now) == 0
+}
+
+// series is a minute of readings as a bounded list.
+func series(points []point, now time.Time) []Point {
+	var out []Point
+	current := time.Duration(-1) // the bucket that the last point of out stands for
+	for _, p := range points {
+		before := max(now.Sub(p.at), 0)
+		if before < detail {
+			current = -1
+			out = append(out, Point{before, p.usage})
+			continue
+		}
+		switch b := before / bucket; {
+		case b != current:
+			current = b
+			out = append(out, Point{before, p.usage})
+		case p.usage > out[len(out)-1].Usage:
+			out[len(out)-1] = Point{before, p.usage}
+		}
+	}
+	return out[max(len(out)-SeriesMost, 0):]
+}
+
+// Limit is the limit that was met: the smaller of the two, of which the pod's counts what its other containers use,
+// too.
+func (k *Kill) Limit() (limit memory.Bytes, whose string) {
+	if k.PodLimit < k.ContainerLimit {
+		return k.PodLimit, "the pod"
+	}
+	return k.ContainerLimit, "the container"
+}
+
+// Summary is the kill in a sentence.
+func (k *Kill) Summary() string {
+	var b strings.Builder
+	b.WriteString("OOM kill of " + k.victim())
+	if limit, whose := k.Limit(); limit == cgroup.Unlimited {
+		b.WriteString(" without a limit of container or pod: the node ran out of memory")
+	} else {
+		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
+	}
+	if !k.Seen {
+		b.WriteString("; it came before the agent's first look at this container, so nothing is known of the time before")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", inShort(k.LastRead), k.Usage)
+	if limit, _ := k.Limit(); limit != cgroup.Unlimited && k.Usage < limit.Percent(fastKillPercent) {
+		b.WriteString(", so the last part of the way was too fast to be seen")
+	}
+	if g := k.Growth; g.For > 0 {
+		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), inShort(g.For))
+	}
+	return b.String()
+}
+
+// fastKillPercent: below this share of the limit, the last reading does not explain the kill.
+const fastKillPercent = 90
+
+// victim names what died.
+func (k *Kill) victim() string {
+	who := map[Kind]string{MainProcess: "the main process", ChildProcess: "a child process"}[k.Kind]
+	if len(k.Processes) == 0 {
+		return who
+	}
+	p := k.Processes[0]
+	return fmt.Sprintf("%s (%s, %s resident when last seen)", who, p.Name, p.Resident)
+}
+
+// inShort is a duration as a sentence about a second needs it: 250ms, 12s.
+func inShort(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return format.Duration(d.Round(time.Second))
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flightrecorder
+
+import (
+	"math"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// How often a container is read. The kernel answers from counters, so that a reading costs the target nothing; what it
+// costs the agent, the Governor bounds.
+const (
+	// fastest is while a container is near its limit: 40 readings of the last ten seconds before a kill.
+	fastest = 250 * time.Millisecond
+	// wary is while it may come near within a minute.
+	wary = time.Second
+	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
+	quiet = 2 * time.Second
+	// fullEvery is how often more than the usage is read of a container with much room.
+	fullEvery = 10 * time.Second
+)
+
+// Shares of the limit that cannot be reclaimed, from which on a container is read more often.
+const (
+	nearPercent = 85
+	waryPercent = 60
+)
+
+// Times to the limit at the present growth, below which it is the same.
+const (
+	nearTime = 5 * time.Second
+	waryTime = time.Minute
+)
+
+// Urgency is how close to its limit a container is.
+type Urgency int
+
+// From much room to none.
+const (
+	Quiet Urgency = iota
+	Wary
+	Near
+)
+
+// Urgency of the container now: by what it holds, and by how fast that grows.
+func (r *Recorder) Urgency(now time.Time) Urgency {
+	limit := min(r.last.Limit, r.podLimit)
+	if limit == cgroup.Unlimited || limit <= 0 || r.lastFull.IsZero() {
+		return Quiet
+	}
+	held := r.held()
+	left := r.timeLeft(limit.Minus(held), now)
+	switch {
+	case held >= limit.Percent(nearPercent) || left <= nearTime || r.last.UnderOOM:
+		return Near
+	case held >= limit.Percent(waryPercent) || left <= waryTime:
+		return Wary
+	}
+	return Quiet
+}
+
+// held is what the kernel could not drop, as of now: the page cache of the last full reading is taken to be the same.
+func (r *Recorder) held() memory.Bytes {
+	newest := r.ring[(r.next-1+ringSize)%ringSize]
+	return newest.usage.Minus(r.last.File)
+}
+
+// growthWindow is how far back growth is looked for to decide how often to read. Longer, and a start that is over
+// counts.
+const growthWindow = 10 * time.Second
+
+// timeLeft is when the room is used up at the present growth.
+func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
+	points := r.points(now)
+	for len(points) > 0 && now.Sub(points[0].at) > growthWindow {
+		points = points[1:]
+	}
+	g := growth(points)
+	if g.PerSecond <= 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(float64(room) / float64(g.PerSecond) * float64(time.Second))
+}
+
+// Interval is how long after a reading the next one is due.
+func (u Urgency) Interval() time.Duration {
+	return [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u]
+}
+
+// WantsFull tells whether the reading that is due should be a full one. Usage near the limit may be page cache, which
+// only a full one tells.
+func (r *Recorder) WantsFull(usage memory.Bytes, now time.Time) bool {
+	limit := min(r.last.Limit, r.podLimit)
+	return r.lastFull.IsZero() || now.Sub(r.lastFull) >= fullEvery ||
+		limit != cgroup.Unlimited && usage.Minus(r.last.File) >= limit.Percent(waryPercent) || r.Urgency(now) == Near
+}
+
+// Governor stretches intervals so that all readings together stay within a share of one core.
+type Governor struct {
+	stretch float64
+}
+
+const (
+	// corePercent is the share of one core that reading may take.
+	corePercent = 1
+	// stretchMost: a node with hundreds of containers at their limits is still read every two seconds.
+	stretchMost = 8
+	// settle is how much of a new figure counts at once; the rest is history.
+	settle = 0.3
+)
+
+// Spent takes note of the processor time that readings took in an interval.
+func (g *Governor) Spent(spent, elapsed time.Duration) {
+	if elapsed <= 0 {
+		return
+	}
+	// what it would have been without stretching
+	wanted := g.Stretch() * float64(spent) / float64(elapsed) * 100 / corePercent
+	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), stretchMost)
+}
+
+// Stretch is the factor for intervals, 1 or more.
+func (g *Governor) Stretch() float64 { return max(g.stretch, 1) }

@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flightrecorder
+
+import (
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Process is one process of a container.
+type Process struct {
+	PID      int    // as the node numbers it
+	InnerPID int    // as the container numbers it; its main process is 1, unless the pod shares one PID namespace
+	Name     string // as the kernel shows it, which the process chooses; already fit to be printed
+	Resident memory.Bytes
+}
+
+// Sample is one reading of a container.
+type Sample struct {
+	At time.Time
+	// Reading of the container. Where only Usage was read, Partial is set.
+	Reading cgroup.Reading
+	Partial bool
+	// PodLimit in force; Unlimited where there is none. Of a Partial sample it is not looked at.
+	PodLimit memory.Bytes
+	// Processes of the container, where they were read; nil otherwise.
+	Processes []Process
+}
+
+// point is what the ring keeps of a sample.
+type point struct {
+	at    time.Time
+	usage memory.Bytes
+}
+
+const (
+	// kept is how far back a record goes.
+	kept = time.Minute
+	// ringSize holds a minute at the shortest interval.
+	ringSize = int(kept/fastest) + 1
+)
+
+// Recorder is what is known of one container instance. Its zero value is not ready; use [New].
+type Recorder struct {
+	ring  [ringSize]point
+	next  int // where the next point goes
+	count int
+
+	last      cgroup.Reading // of the last sample that was not partial
+	lastFull  time.Time
+	podLimit  memory.Bytes
+	peak      memory.Bytes
+	processes []Process
+	kills     uint64
+	counted   bool // kills is what the kernel counted, and not a guess
+
+	killCount int
+	lastKill  *Kill
+	stall     stallWatch
+}
+
+// New returns the recorder of a container. Of one that is new on the node every kill is counted, also one before its
+// first sample; of one that ran before the agent started, only what comes after its first sample.
+func New(isNew bool) *Recorder {
+	return &Recorder{counted: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited}}
+}
+
+// Add takes a sample, not older than the one before. It says whether there is something that should be told at once: a
+// kill, or a stall that began or ended.
+func (r *Recorder) Add(s Sample) bool {
+	trigger := false
+	if !s.Partial {
+		r.podLimit = s.PodLimit
+		if r.killed(s) {
+			r.record(s, CounterRose)
+			trigger = true
+		}
+		trigger = r.stall.add(s) || trigger
+		r.last, r.lastFull = s.Reading, s.At
+	}
+	r.push(point{s.At, s.Reading.Usage})
+	if s.Processes != nil {
+		r.processes = s.Processes
+	}
+	return trigger
+}
+
+// killed tells whether the kernel's count rose, and takes note of it.
+func (r *Recorder) killed(s Sample) bool {
+	rose := r.counted && s.Reading.Kills > r.kills
+	r.kills, r.counted = s.Reading.Kills, true
+	return rose
+}
+
+func (r *Recorder) push(p point) {
+	r.ring[r.next] = p
+	r.next = (r.next + 1) % ringSize
+	r.count = min(r.count+1, ringSize)
+	r.peak = max(r.peak, p.usage)
+}
+
+// points are the last minute before now, oldest first.
+func (r *Recorder) points(now time.Time) []point {
+	out := make([]point, 0, r.count)
+	for i := range r.count {
+		p := r.ring[(r.next-r.count+i+ringSize)%ringSize]
+		if now.Sub(p.at) <= kept {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Terminated is what the kubelet says about the end of this container: it was OOM-killed at that time. It says whether
+// that is news. It is none where the count of kills rose just before.
+func (r *Recorder) Terminated(at, now time.Time) bool {
+	if k := r.lastKill; k != nil && at.Sub(k.Time).Abs() <= sameKill {
+		news := k.Kind != MainProcess
+		k.Kind = MainProcess
+		return news
+	}
+	if now.Sub(at) > kept {
+		return false // of before this agent looked
+	}
+	r.record(Sample{At: at, Reading: r.last, PodLimit: r.podLimit, Processes: []Process{}}, PodStatus)
+	return true
+}
+
+// sameKill: the kubelet's time of an end has whole seconds, and comes after containerd's notice of it.
+const sameKill = 5 * time.Second
+
+// Kills is how many times a kill was seen.
+func (r *Recorder) Kills() int { return r.killCount }
+
+// LastKill is the last of them; nil: none.
+func (r *Recorder) LastKill() *Kill { return r.lastKill }
+
+// LastStall is the last stall; nil: none.
+func (r *Recorder) LastStall() *Stall { return r.stall.last }
+
+// Peak is the highest usage of all samples.
+func (r *Recorder) Peak() memory.Bytes { return r.peak }
+
+// Last is the last reading that was not partial, with its time and the pod's limit; a zero time means that there is
+// none.
+func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at time.Time) {
+	return r.last, r.podLimit, r.lastFull
+}
+
+// gone are the processes that were there before and are not there now, the largest first.
+func gone(before, now []Process) []Process {
+	out := slices.Clone(before)
+	out = slices.DeleteFunc(out, func(p Process) bool {
+		return slices.ContainsFunc(now, func(q Process) bool { return q.PID == p.PID })
+	})
+	slices.SortStableFunc(out, func(a, b Process) int { return int(b.Resident - a.Resident) })
+	return out
+}

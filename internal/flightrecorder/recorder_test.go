@@ -1,0 +1,347 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flightrecorder
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var start = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+
+// full is a reading of a container with 512Mi that holds so much anonymous memory.
+func full(at time.Duration, anon memory.Bytes) Sample {
+	return Sample{
+		At: start.Add(at), PodLimit: cgroup.Unlimited,
+		Reading: cgroup.Reading{Usage: anon, Anon: anon, Limit: 512 * memory.MiB, High: cgroup.Unlimited},
+	}
+}
+
+// ramp reads a container every 250 ms that is flat at 200Mi for 40 s and then grows 9Mi/s for so long.
+func ramp(r *Recorder, climb time.Duration) (end time.Duration, usage memory.Bytes) {
+	const flat = 40 * time.Second
+	for at := time.Duration(0); at <= flat+climb; at += fastest {
+		usage = 200*memory.MiB + memory.Bytes(at%time.Second/fastest)*4*memory.KiB // noise
+		if at > flat {
+			usage = 200*memory.MiB + memory.Bytes(float64(9*memory.MiB)*(at-flat).Seconds())
+		}
+		r.Add(full(at, usage))
+		end = at
+	}
+	return end, usage
+}
+
+func TestKillAfterARamp(t *testing.T) {
+	r := New(true)
+	end, usage := ramp(r, 30*time.Second)
+	node := Process{PID: 70, InnerPID: 1, Name: "node", Resident: 460 * memory.MiB}
+	last := full(end+50*time.Millisecond, usage)
+	last.Processes = []Process{{PID: 71, InnerPID: 9, Name: "sh", Resident: memory.MiB}, node}
+	r.Add(last)
+	after := full(end+250*time.Millisecond, 2*memory.MiB)
+	after.Reading.Kills, after.Processes = 1, []Process{}
+	if !r.Add(after) {
+		t.Fatal("the kill is no trigger")
+	}
+	k := r.LastKill()
+	if k == nil || k.Kind != MainProcess || k.Evidence != CounterRose || k.Usage != usage || r.Kills() != 1 {
+		t.Fatalf("%+v", k)
+	}
+	if k.LastRead != 200*time.Millisecond || len(k.Processes) != 2 || k.Processes[0] != node {
+		t.Errorf("read %s before, processes %+v", k.LastRead, k.Processes)
+	}
+	if mib := memory.Bytes(k.Growth.PerSecond); mib < 9*memory.MiB-64*memory.KiB || mib > 9*memory.MiB+64*memory.KiB ||
+		(k.Growth.For-30*time.Second).Abs() > time.Second {
+		t.Errorf("grew by %s/s for %s, want 9Mi/s for 30s", mib, k.Growth.For)
+	}
+	if len(k.Series) > SeriesMost || len(k.Series) < SeriesMost-5 || k.Series[0].Before > kept {
+		t.Errorf("%d points from %s on, want about %d", len(k.Series), k.Series[0].Before, SeriesMost)
+	}
+	for i := 1; i < len(k.Series); i++ {
+		if k.Series[i].Before >= k.Series[i-1].Before {
+			t.Errorf("point %d is %s before, the one before it %s", i, k.Series[i].Before, k.Series[i-1].Before)
+		}
+	}
+	want := "OOM kill of the main process (node, 460Mi resident when last seen) at the limit of 512Mi of the container; " +
+		"200ms before it was noticed, usage was 470Mi; it had grown by 9Mi/s for 30s"
+	if k.Summary() != want {
+		t.Errorf("%s\nwant\n%s", k.Summary(), want)
+	}
+}
+
+func TestKills(t *testing.T) {
+	kill := func(at time.Duration, kills uint64, processes []Process) Sample {
+		s := full(at, 100*memory.MiB)
+		s.Reading.Kills, s.Processes = kills, processes
+		return s
+	}
+	both := []Process{{PID: 1, InnerPID: 1, Name: "sh"}, {PID: 2, InnerPID: 7, Name: "stress", Resident: memory.MiB}}
+	t.Run("of before the agent started", func(t *testing.T) {
+		r := New(false)
+		if r.Add(kill(0, 3, both)) || r.Kills() != 0 {
+			t.Errorf("%+v", r.LastKill())
+		}
+		if !r.Add(kill(time.Second, 4, both)) || r.Kills() != 1 {
+			t.Error("the one after is not seen")
+		}
+	})
+	t.Run("of a new container, before it was read once", func(t *testing.T) {
+		r := New(true)
+		if !r.Add(kill(0, 1, both)) {
+			t.Fatal("not seen")
+		}
+		if k := r.LastKill(); k.Seen || !strings.Contains(k.Summary(), "nothing is known of the time before") {
+			t.Errorf("%+v %s", k, k.Summary())
+		}
+	})
+	t.Run("of a child", func(t *testing.T) {
+		r := New(true)
+		r.Add(kill(0, 0, both))
+		r.Add(kill(time.Second, 1, both[:1]))
+		k := r.LastKill()
+		if k == nil || k.Kind != ChildProcess || len(k.Processes) != 1 || k.Processes[0].Name != "stress" {
+			t.Fatalf("%+v", k)
+		}
+		if !strings.Contains(k.Summary(), "so the last part of the way was too fast to be seen") {
+			t.Error(k.Summary())
+		}
+	})
+	t.Run("the kubelet says the same a moment later", func(t *testing.T) {
+		r := New(true)
+		r.Add(kill(0, 0, both))
+		r.Add(kill(time.Second, 1, nil))
+		if r.LastKill().Kind != ChildProcess {
+			t.Fatal("processes that were not read say nothing")
+		}
+		if !r.Terminated(start.Add(2*time.Second), start.Add(3*time.Second)) || r.Kills() != 1 ||
+			r.LastKill().Kind != MainProcess {
+			t.Errorf("%d kills, %+v", r.Kills(), r.LastKill())
+		}
+		if r.Terminated(start.Add(2*time.Second), start.Add(4*time.Second)) {
+			t.Error("the same once more is news")
+		}
+	})
+	t.Run("only the kubelet saw it", func(t *testing.T) {
+		r := New(true)
+		r.Add(kill(0, 0, both))
+		if !r.Terminated(start.Add(time.Second), start.Add(2*time.Second)) {
+			t.Fatal("not told")
+		}
+		if k := r.LastKill(); k.Evidence != PodStatus || k.Kind != MainProcess || len(k.Processes) != 2 {
+			t.Errorf("%+v", k)
+		}
+		if New(true).Terminated(start, start.Add(time.Hour)) {
+			t.Error("a kill of an hour ago is told as if it had been watched")
+		}
+	})
+	t.Run("at the limit of the pod", func(t *testing.T) {
+		r := New(true)
+		r.Add(kill(0, 0, both))
+		s := kill(time.Second, 1, both[:1])
+		s.PodLimit = 128 * memory.MiB
+		r.Add(s)
+		if text := r.LastKill().Summary(); !strings.Contains(text, "at the limit of 128Mi of the pod") {
+			t.Error(text)
+		}
+	})
+}
+
+func TestGrowth(t *testing.T) {
+	at := func(step time.Duration, mib ...memory.Bytes) []point {
+		var out []point
+		for i, m := range mib {
+			out = append(out, point{start.Add(time.Duration(i) * step), m * memory.MiB})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		points []point
+		perSec memory.Bytes
+		lasts  time.Duration
+	}{
+		"nothing":                 {nil, 0, 0},
+		"flat":                    {at(time.Second, 100, 100, 100), 0, 0},
+		"falling":                 {at(time.Second, 300, 200, 100), 0, 0},
+		"all the way":             {at(time.Second, 100, 110, 120), 10 * memory.MiB, 2 * time.Second},
+		"flat, then up":           {at(time.Second, 100, 100, 100, 110, 120), 10 * memory.MiB, 2 * time.Second},
+		"the last tooth":          {at(time.Second, 100, 200, 300, 100, 200, 300), 100 * memory.MiB, 2 * time.Second},
+		"with a small dip":        {at(time.Second, 100, 140, 135, 180), 80 * memory.MiB / 3, 3 * time.Second},
+		"in steps":                {at(time.Second, 100, 110, 110, 110, 120, 120, 130), 5 * memory.MiB, 6 * time.Second},
+		"less than a word":        {at(time.Minute, 100, 100), 0, 0},
+		"up, and down at the end": {at(time.Second, 100, 200, 150), 0, 0},
+	} {
+		got := growth(tc.points)
+		if got.For != tc.lasts || (memory.Bytes(got.PerSecond)-tc.perSec) > 1 || (tc.perSec-memory.Bytes(got.PerSecond)) > 1 {
+			t.Errorf("%s: %s/s for %s, want %s/s for %s", name, memory.Bytes(got.PerSecond), got.For, tc.perSec, tc.lasts)
+		}
+	}
+}
+
+func TestUrgency(t *testing.T) {
+	cache := full(0, 100*memory.MiB)
+	cache.Reading.Usage, cache.Reading.File = 511*memory.MiB, 411*memory.MiB
+	pod := full(0, 100*memory.MiB)
+	pod.PodLimit = 110 * memory.MiB
+	none := full(0, 100*memory.GiB)
+	none.Reading.Limit = cgroup.Unlimited
+	for name, tc := range map[string]struct {
+		samples []Sample
+		want    Urgency
+	}{
+		"much room":              {[]Sample{full(0, 100*memory.MiB)}, Quiet},
+		"a limit full of files":  {[]Sample{cache}, Quiet},
+		"no limit":               {[]Sample{none}, Quiet},
+		"two thirds":             {[]Sample{full(0, 340*memory.MiB)}, Wary},
+		"nine tenths":            {[]Sample{full(0, 460*memory.MiB)}, Near},
+		"near the pod's limit":   {[]Sample{pod}, Near},
+		"room, and a fast climb": {[]Sample{full(0, 50*memory.MiB), full(time.Second, 200*memory.MiB)}, Near},
+		"room, and a climb":      {[]Sample{full(0, 50*memory.MiB), full(time.Second, 60*memory.MiB)}, Wary},
+	} {
+		r := New(true)
+		for _, s := range tc.samples {
+			r.Add(s)
+		}
+		if got := r.Urgency(start.Add(time.Second)); got != tc.want {
+			t.Errorf("%s: urgency %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestPartialReadings: usage alone moves the urgency, and asks for a full reading when it comes near.
+func TestPartialReadings(t *testing.T) {
+	r := New(true)
+	if !r.WantsFull(0, start) {
+		t.Error("the first reading should be a full one")
+	}
+	r.Add(full(0, 100*memory.MiB))
+	if r.WantsFull(101*memory.MiB, start.Add(time.Second)) {
+		t.Error("a quiet container is read in full every time")
+	}
+	if !r.WantsFull(400*memory.MiB, start.Add(time.Second)) || !r.WantsFull(memory.MiB, start.Add(fullEvery)) {
+		t.Error("neither nearness nor time asks for a full reading")
+	}
+	partial := full(2*time.Second, 500*memory.MiB)
+	partial.Partial, partial.Reading = true, cgroup.Reading{Usage: 500 * memory.MiB}
+	if r.Add(partial) || r.Urgency(partial.At) != Near || r.Peak() != 500*memory.MiB {
+		t.Errorf("urgency %d, peak %s", r.Urgency(partial.At), r.Peak())
+	}
+	if last, _, at := r.Last(); last.Limit != 512*memory.MiB || !at.Equal(start) {
+		t.Errorf("a partial reading replaced the full one: %+v", last)
+	}
+}
+
+// stalled is a sample of a container at its limit that reads so many pages a second back.
+func stalled(at time.Duration, faults uint64) Sample {
+	s := full(at, 480*memory.MiB)
+	s.Reading.Usage, s.Reading.Faults = 510*memory.MiB, faults
+	return s
+}
+
+func TestStall(t *testing.T) {
+	r := New(true)
+	at, faults, began := time.Duration(0), uint64(0), time.Duration(0)
+	run := func(rate uint64, until time.Duration) {
+		for ; at <= until; at += time.Second {
+			if r.Add(stalled(at, faults)) && began == 0 {
+				began = at
+			}
+			faults += rate
+		}
+	}
+	run(0, time.Minute)
+	if r.LastStall() != nil {
+		t.Fatalf("at its limit and well: %+v", r.LastStall())
+	}
+	run(40, 3*time.Minute)
+	s := r.LastStall()
+	if s == nil || !s.Ended.IsZero() || s.FaultsPerSec != 40 || began < 2*time.Minute ||
+		began > 2*time.Minute+stallWindow {
+		t.Fatalf("%+v, noticed after %s", s, began)
+	}
+	if !strings.HasPrefix(s.Summary(), "stands still at its limit of 512Mi without being killed: 480Mi of it is ") {
+		t.Error(s.Summary())
+	}
+	run(0, 5*time.Minute)
+	if ended := r.LastStall(); ended.Ended.IsZero() || !s.Ended.IsZero() {
+		t.Errorf("%+v (was %+v)", ended, s)
+	}
+}
+
+func TestStallByPressure(t *testing.T) {
+	r, told := New(true), false
+	for at := time.Duration(0); at <= 2*time.Minute; at += time.Second {
+		s := stalled(at, 0)
+		s.Reading.Pressure = &cgroup.Pressure{Full: at / 4}
+		told = r.Add(s) || told
+	}
+	if s := r.LastStall(); !told || s == nil || s.StalledPercent != 25 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestGovernor(t *testing.T) {
+	var g Governor
+	if g.Stretch() != 1 {
+		t.Error("a new governor stretches")
+	}
+	for range 50 { // four times what is allowed, and it falls with the stretch
+		g.Spent(time.Duration(float64(40*time.Millisecond)/g.Stretch()), time.Second)
+	}
+	if s := g.Stretch(); s < 3.9 || s > 4.1 {
+		t.Errorf("stretches %.2f times, want 4", s)
+	}
+	for range 50 {
+		g.Spent(time.Millisecond, time.Second)
+	}
+	if g.Stretch() != 1 {
+		t.Errorf("does not come back: %.2f", g.Stretch())
+	}
+	for range 50 {
+		g.Spent(time.Second, time.Second)
+	}
+	if g.Stretch() > stretchMost {
+		t.Errorf("stretches %.2f times", g.Stretch())
+	}
+}
+
+// TestWrites: whatever happens within a day, a pod's object is written within its budget.
+func TestWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trigger, changed bool
+		least, most      int
+	}{
+		"nothing happens":        {false, false, 8, 9},
+		"numbers change all day": {false, true, 6 * 24, 6*24 + 1},
+		"it is killed all day":   {true, true, 24 * 60, 24*60 + burstMost},
+	} {
+		var w Writes
+		writes, last := 0, time.Time{}
+		for at := start; at.Before(start.Add(24 * time.Hour)); at = at.Add(time.Second) {
+			if !w.Due(at, tc.trigger, tc.changed) {
+				continue
+			}
+			if !last.IsZero() && at.Sub(last) < floor {
+				t.Fatalf("%s: two writes within %s", name, at.Sub(last))
+			}
+			w.Wrote(at, tc.trigger)
+			writes, last = writes+1, at
+		}
+		if writes < tc.least || writes > tc.most {
+			t.Errorf("%s: %d writes in a day, want %d to %d", name, writes, tc.least, tc.most)
+		}
+	}
+	w := NewWrites(start, 0.5)
+	if w.Due(start.Add(firstAfter), false, true) || !w.Due(start, true, true) ||
+		!w.Due(start.Add(time.Minute), false, false) {
+		t.Error("the first write is not after a minute, or at once where something happened")
+	}
+	w.Wrote(start, false)
+	if w.Due(start.Add(floor-1), true, true) || !w.Due(start.Add(floor), true, true) {
+		t.Error("a kill is not told at once, or below the floor")
+	}
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flightrecorder
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Stall is a time in which a container stood still just below its limit without being killed.
+type Stall struct {
+	Started, Ended time.Time // Ended is zero while it goes on
+	Limit, Anon    memory.Bytes
+	FaultsPerSec   int
+	StalledPercent int // PSI memory full; 0 where it is not told
+}
+
+// What a stall is, in the numbers of internal/signals, which argues each with recordings: anonymous memory leaves no
+// room for the program's own files, which are read back from disk over and over.
+const (
+	stallAnonPercent  = 85
+	stallUsagePercent = 95
+	stallFaults       = 3
+	stallPressure     = 10
+	// stallWindow is what is compared; stallWindows of them, a minute, make a stall, and as many without it end it.
+	stallWindow  = 10 * time.Second
+	stallWindows = 6
+)
+
+// stallWatch compares readings ten seconds apart.
+type stallWatch struct {
+	from      cgroup.Reading
+	fromAt    time.Time
+	began     time.Time // of the windows that show it in a row
+	in, out   int       // windows in a row that show it, or do not
+	last      *Stall
+	going     bool
+	faults    int
+	stalledPc int
+}
+
+// add says whether a stall began or ended.
+func (w *stallWatch) add(s Sample) bool {
+	took := s.At.Sub(w.fromAt)
+	if w.fromAt.IsZero() || took < 0 || took > 3*stallWindow { // a gap says nothing about the time in it
+		w.from, w.fromAt, w.in = s.Reading, s.At, 0
+		return false
+	}
+	if took < stallWindow {
+		return false
+	}
+	if w.shows(s, took) {
+		if w.in == 0 {
+			w.began = w.fromAt
+		}
+		w.in, w.out = w.in+1, 0
+	} else {
+		w.in, w.out = 0, w.out+1
+	}
+	w.from, w.fromAt = s.Reading, s.At
+	return w.judge(s)
+}
+
+// shows: the time between both readings looks like a stall.
+func (w *stallWatch) shows(s Sample, took time.Duration) bool {
+	limit := min(s.Reading.Limit, s.PodLimit)
+	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
+		s.Reading.Anon < limit.Percent(stallAnonPercent) || s.Reading.Faults < w.from.Faults {
+		return false
+	}
+	w.faults = int(float64(s.Reading.Faults-w.from.Faults) / took.Seconds())
+	w.stalledPc = 0
+	if now, before := s.Reading.Pressure, w.from.Pressure; now != nil && before != nil {
+		w.stalledPc = int(min(max(100*(now.Full-before.Full)/took, 0), 100))
+	}
+	return w.faults >= stallFaults || w.stalledPc >= stallPressure
+}
+
+func (w *stallWatch) judge(s Sample) bool {
+	switch {
+	case !w.going && w.in >= stallWindows:
+		w.going = true
+		w.last = &Stall{
+			Started: w.began, Limit: min(s.Reading.Limit, s.PodLimit), Anon: s.Reading.Anon, FaultsPerSec: w.faults,
+			StalledPercent: w.stalledPc,
+		}
+		return true
+	case w.going && w.out >= stallWindows:
+		w.going = false
+		ended := *w.last // what was told before stays as it was
+		ended.Ended = s.At
+		w.last = &ended
+		return true
+	}
+	return false
+}
+
+// Summary is the stall in a sentence.
+func (s *Stall) Summary() string {
+	text := fmt.Sprintf("stands still at its limit of %s without being killed: %s of it is anonymous memory, and %d "+
+		"times a second a page of its program or files is read back from disk", s.Limit, s.Anon, s.FaultsPerSec)
+	if s.StalledPercent > 0 {
+		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
+	}
+	return text
+}
