@@ -13,14 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/workload"
 )
 
 // act does to running pods what the step decided, which the checkpoint says already.
 func (r *Reconciler) act(
-	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []apply.Action, now time.Time,
+	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
 	var failed error
 	for _, a := range actions {
@@ -32,7 +32,7 @@ func (r *Reconciler) act(
 }
 
 // carryOut does one thing to one pod.
-func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a apply.Action) (workload.Outcome, error) {
+func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollout.Action) (workload.Outcome, error) {
 	pod := s.Pod(a.UID)
 	if pod == nil || !a.Evict && !a.Restart && r.Resize == nil || (a.Evict || a.Restart) && r.Evict == nil {
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
@@ -56,7 +56,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a apply
 }
 
 // changed tells that the API server took a change.
-func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a apply.Action) {
+func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
 		r.Metrics.restarted(s.Owner.Ref)
 		r.recordEvent(workload.RestartedPod(s.Owner, pod, a.Why))
@@ -67,7 +67,7 @@ func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a apply.Acti
 	r.recordEvent(workload.ChangedPod(s.Owner, pod, a))
 }
 
-func verbOf(a apply.Action) string {
+func verbOf(a rollout.Action) string {
 	if a.Evict || a.Restart {
 		return "evicting"
 	}
@@ -75,7 +75,7 @@ func verbOf(a apply.Action) string {
 }
 
 // outcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
-func outcomeOf(a apply.Action, err error) (workload.Outcome, error) {
+func outcomeOf(a rollout.Action, err error) (workload.Outcome, error) {
 	evicts := a.Evict || a.Restart
 	switch {
 	case err == nil, errors.Is(err, errChanged):
@@ -106,7 +106,7 @@ func outcomeOf(a apply.Action, err error) (workload.Outcome, error) {
 }
 
 // granted says which part of the installation holds the right that is missing; empty when none is.
-func granted(a apply.Action, err error) string {
+func granted(a rollout.Action, err error) string {
 	switch {
 	case !apierrors.IsForbidden(err):
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
@@ -70,7 +70,7 @@ func (m *Metrics) applied(w memory.WorkloadRef, what string) {
 	m.changes.WithLabelValues(w.Namespace, label(w), what).Inc()
 }
 
-func actionName(a apply.Action) string {
+func actionName(a rollout.Action) string {
 	switch {
 	case a.Undo:
 		return "TakeBack"

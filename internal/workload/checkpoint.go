@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/signals"
@@ -117,7 +117,7 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 			return nil, fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
-	var sizing apply.State
+	var sizing rollout.State
 	if len(c.Status.Sizing) > 0 {
 		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
 			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)

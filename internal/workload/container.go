@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -22,10 +22,10 @@ import (
 )
 
 // desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
-func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) apply.Desired {
+func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
 	size := map[string]neighbours.Size{q.container.Name: neighbours.Size(rec.Size)}
-	return apply.Desired{
+	return rollout.Desired{
 		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.sizePolicy()},
 		Surroundings: recommend.Surroundings{
 			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
@@ -147,7 +147,7 @@ type containerInput struct {
 	urgent    []signals.Instance
 	standing  v1alpha1.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
-	reverted *apply.Revert
+	reverted *rollout.Revert
 	before   shapeCache
 	now      time.Time
 	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/inject"
@@ -39,8 +39,8 @@ type result struct {
 	// restart is the pod to evict for its memory, if the profile says so.
 	restart drift.Decision
 	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
-	findings []apply.Finding
-	apply    apply.Decision
+	findings []rollout.Finding
+	apply    rollout.Decision
 	// replicas are what running pods use, by container.
 	replicas     map[string][]signals.Replica
 	requeueAfter time.Duration
@@ -63,8 +63,8 @@ type decider struct {
 	st  *State
 	now time.Time
 	v   result
-	// rollout is what internal/apply decides on.
-	rollout apply.Input
+	// rollout is what internal/rollout decides on.
+	rollout rollout.Input
 }
 
 // decide says what happened to a workload means.
@@ -76,7 +76,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
 	}
 	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing), now)
-	d.rollout.State, d.v.findings = apply.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
+	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
 	}
@@ -150,14 +150,14 @@ func (d *decider) take(in *containerInput, r containerResult) {
 }
 
 // disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and
-// internal/apply decides, within one budget for that and for sizes.
+// internal/rollout decides, within one budget for that and for sizes.
 func (d *decider) disturb() {
 	v := &d.v
 	v.restart = restartOf(d.s, d.st, v.shapes, d.now)
 	if v.restart.Pod != "" {
-		d.rollout.Restart = &apply.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
+		d.rollout.Restart = &rollout.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
 	}
-	v.apply = apply.Decide(d.rollout)
+	v.apply = rollout.Decide(d.rollout)
 	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
 		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -164,7 +164,7 @@ func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
 }
 
 // ChangedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
-func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
+func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	e := Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
 		Reason: v1alpha1.EventResizing, Action: "Resized", Note: "Resizing in place: " + a.Why,
@@ -180,7 +180,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a apply.Action) Event {
 }
 
 // RefusedPod is told on the workload when the API server does not allow a change of a pod.
-func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) Event {
+func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning,
 		Reason: v1alpha1.EventResizeRefused, Action: "Resized",
@@ -189,16 +189,16 @@ func RefusedPod(o memory.Workload, pod *corev1.Pod, a apply.Action, why string) 
 }
 
 // foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
-func foundOnWorkload(o memory.Workload, f apply.Finding) Event {
+func foundOnWorkload(o memory.Workload, f rollout.Finding) Event {
 	e := foundOnPod(o, f)
 	e.Regarding, e.Related = e.Related, e.Regarding
 	e.Note = "Pod " + f.Pod + ": " + f.Message
 	return e
 }
 
-func foundOnPod(o memory.Workload, f apply.Finding) Event {
+func foundOnPod(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
-	if f.Kind == apply.Resized || f.Kind == apply.Replaced {
+	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced {
 		kind = corev1.EventTypeNormal
 	}
 	return Event{

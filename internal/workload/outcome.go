@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 )
 
 // Outcome is what became of an action.
@@ -35,7 +35,7 @@ const (
 // Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed
 // otherwise is tried again by the next step, because the state says that it is to be done; but for an eviction for
 // memory that climbs: of that nobody knows whether it happened, and it counts as done.
-func (st *State) Note(a apply.Action, o Outcome, now time.Time) {
+func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 	if a.Restart && o.Kind != outcomeUnknown {
 		st.restarts.Undo(a.UID)
 	}
@@ -56,7 +56,7 @@ func (st *State) Note(a apply.Action, o Outcome, now time.Time) {
 
 const budgetRefusal = "a PodDisruptionBudget does not allow it now"
 
-func (st *State) refuse(a apply.Action, reason, why string, until, now time.Time) {
+func (st *State) refuse(a rollout.Action, reason, why string, until, now time.Time) {
 	if !a.Restart {
 		st.rollout.Refused(a, reason, why, now)
 		return
@@ -67,7 +67,7 @@ func (st *State) refuse(a apply.Action, reason, why string, until, now time.Time
 
 // NotDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind
 // their backs.
-func (st *State) NotDone(actions []apply.Action) {
+func (st *State) NotDone(actions []rollout.Action) {
 	for _, a := range actions {
 		st.Note(a, Outcome{Kind: outcomeNotAttempted}, time.Time{})
 	}

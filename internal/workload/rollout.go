@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -28,10 +28,10 @@ func resizes(mode v1alpha1.SizingMode) bool {
 }
 
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) apply.Input {
-	in := apply.Input{
+func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
+	in := rollout.Input{
 		Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
-		Desired: map[string]apply.Desired{},
+		Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
@@ -47,9 +47,9 @@ func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Ti
 	return in
 }
 
-func applyPolicy(s *Snapshot) apply.Policy {
+func applyPolicy(s *Snapshot) rollout.Policy {
 	sizing := s.Profile.Spec.Sizing
-	p := apply.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
+	p := rollout.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
 		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
@@ -69,8 +69,8 @@ func applyPolicy(s *Snapshot) apply.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) apply.Pod {
-	p := apply.Pod{
+func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) rollout.Pod {
+	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod),
 		Leaving: pod.DeletionTimestamp != nil,
 		QoS:     string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
@@ -80,7 +80,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 	}
 	for _, c := range Managed(s.Profile, pod) {
 		spec, status := containerOf(pod, c.Name)
-		running := apply.Container{
+		running := rollout.Container{
 			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec),
 		}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
@@ -106,7 +106,7 @@ const briefLife = 3 * time.Second
 
 // lifeOf fills in what the status says of the instance that runs, or ran last.
 func lifeOf(
-	c *apply.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
+	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
 	c.Restarts = status.RestartCount
 	last := status.LastTerminationState.Terminated
@@ -148,8 +148,8 @@ func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *
 }
 
 // resizeOf reads the pod's conditions about a resize.
-func resizeOf(pod *corev1.Pod) apply.Resize {
-	var r apply.Resize
+func resizeOf(pod *corev1.Pod) rollout.Resize {
+	var r rollout.Resize
 	for _, c := range pod.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue

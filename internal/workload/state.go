@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
@@ -45,7 +45,7 @@ type State struct {
 	restarts       drift.State
 	restartRefused refusal
 	// rollout is what was begun to do to running pods.
-	rollout apply.State
+	rollout rollout.State
 	told    told
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -59,7 +59,7 @@ type Effects struct {
 	told              told
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing.
-	Actions []apply.Action
+	Actions []rollout.Action
 	// RequeueAfter is when the next step is due without news, and Rest is how long samples alone need none.
 	RequeueAfter, Rest time.Duration
 
@@ -68,7 +68,7 @@ type Effects struct {
 	Kills     []memory.OOMKill
 	NewStalls []memory.Stall
 	Stalls    []memory.Stall
-	Findings  []apply.Finding
+	Findings  []rollout.Finding
 	Shapes    map[string]signals.Shape
 }
 

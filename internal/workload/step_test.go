@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/apply"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
@@ -290,7 +290,7 @@ func (c *cluster) pure(
 	}
 }
 
-func (c *cluster) act(p *process, a apply.Action) {
+func (c *cluster) act(p *process, a rollout.Action) {
 	i := slices.IndexFunc(c.pods, func(r *replica) bool { return r.uid == a.UID })
 	if i < 0 {
 		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.now)

@@ -19,7 +19,7 @@ const reasonsFile = "api/v1alpha1/reasons.go"
 // giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in
 // internal/inject (why a setting was left alone), in sentences for people.
 var giveReasons = []string{
-	"controllers/", "internal/apply", "internal/conditions", "internal/recommend", "internal/workload",
+	"controllers/", "internal/rollout", "internal/conditions", "internal/recommend", "internal/workload",
 }
 
 // TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a

@@ -83,7 +83,7 @@ var rooms = []room{
 	},
 	{
 		// what is done next to running pods that have another size than they should
-		name: "apply", dir: "internal/apply/...", noStd: pure,
+		name: "apply", dir: "internal/rollout/...", noStd: pure,
 		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/recommend"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
@@ -184,7 +184,7 @@ var rooms = []room{
 	{
 		name: "workload", dir: "internal/workload/...", noStd: pure, // decides about one workload
 		ours: []string{
-			"api/v1alpha1", "internal/apply", "internal/conditions", "internal/drift", "internal/format", "internal/history",
+			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject",
 			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend",
 			"internal/records", "internal/signals",
@@ -215,7 +215,7 @@ var rooms = []room{
 	{
 		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/sweeper", "internal/apply", "internal/conditions",
+			"api/v1alpha1", "controllers/sweeper", "internal/rollout", "internal/conditions",
 			"internal/format", "internal/govern", "internal/history", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners",
 			"internal/profile", "internal/quote",

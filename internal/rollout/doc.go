@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply decides how running pods get the size that is recommended for them: which pod is resized or evicted
+// Package rollout decides how running pods get the size that is recommended for them: which pod is resized or evicted
 // next, when a change counts as done, and when it is rolled back. It is a state machine over values: what pods show and
 // what is remembered go in, the next actions and the state to remember come out. It reads no clock and performs no I/O.
 //
@@ -12,4 +12,4 @@
 // A decrease is an experiment: one pod first (the canary), which is watched; then the rest, some at a time; and an OOM
 // kill or a restart storm at the new size rolls it back from every pod and holds it for a week. An increase needs no
 // watching.
-package apply
+package rollout
