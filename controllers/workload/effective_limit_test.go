@@ -89,8 +89,8 @@ func (k *kubelet) starts(i int) {
 	})
 }
 
-// inForce is what holds the container.
-func (k *kubelet) inForce(i int) memory.Bytes {
+// effective is what holds the container.
+func (k *kubelet) effective(i int) memory.Bytes {
 	spec, cgroup := resource.MustParse(k.limitOf(i)), k.cgroup[k.pods[i].Name]
 	if spec.Cmp(cgroup) < 0 {
 		return memory.FromQuantity(spec)
@@ -145,7 +145,7 @@ var _ = Describe("A limit that is not in force", func() {
 	) {
 		GinkgoHelper()
 		for range rounds {
-			if k.inForce(0) < 305*memory.MiB {
+			if k.effective(0) < 305*memory.MiB {
 				k.dies(0, life)
 				k.passes(2 * time.Second)
 				k.looks()
@@ -170,7 +170,7 @@ var _ = Describe("A limit that is not in force", func() {
 			Expect(k.reconcile(k.ref)).To(Succeed())
 			highest, rec := crashLoop(k, 20*time.Second, 20)
 			Expect(highest).To(BeNumerically("<=", 3*305*memory.MiB), highest.String())
-			Expect(k.inForce(0)).To(BeNumerically(">=", 305*memory.MiB), "%s: %v", k.inForce(0), rec.Status.Conditions)
+			Expect(k.effective(0)).To(BeNumerically(">=", 305*memory.MiB), "%s: %v", k.effective(0), rec.Status.Conditions)
 			Expect(rec.Status.Conditions).To(
 				expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionTrue, "UpToDate", Not(BeEmpty())),
 			)
@@ -226,7 +226,7 @@ var _ = Describe("A limit that is not in force", func() {
 			Expect(k.reconcile(k.ref)).To(Succeed())
 			for range 6 {
 				for i := range k.pods {
-					if k.inForce(i) < 80*memory.MiB {
+					if k.effective(i) < 80*memory.MiB {
 						k.dies(i, 20*time.Second)
 						k.looks()
 						k.passes(10 * time.Second)
@@ -238,7 +238,7 @@ var _ = Describe("A limit that is not in force", func() {
 			}
 			rec := k.looks()
 			for i := range k.pods {
-				Expect(k.inForce(i)).To(BeNumerically(">=", 80*memory.MiB), "pod %d: %v", i, rec.Status.Conditions)
+				Expect(k.effective(i)).To(BeNumerically(">=", 80*memory.MiB), "pod %d: %v", i, rec.Status.Conditions)
 			}
 			Expect(conditionOf(rec, v1alpha1.ConditionApplied).Reason).To(Equal("UpToDate"), "%v", rec.Status.Conditions)
 		})

@@ -87,7 +87,7 @@ func TestAgainstTheWebhook(t *testing.T) {
 			}
 		}
 	}
-	waitUntilInForce(ctx, t, c, slices.Collect(maps.Keys(profiles()))...)
+	waitUntilEffective(ctx, t, c, slices.Collect(maps.Keys(profiles()))...)
 
 	pods := 0
 	for name, spec := range profiles() {
@@ -147,7 +147,7 @@ func TestNamespacesHaveASay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitUntilInForce(ctx, t, c, "everywhere")
+	waitUntilEffective(ctx, t, c, "everywhere")
 	for namespace, want := range map[string]int{"plain": 1, "quiet": 0, "elsewhere": 0, "here": 1} {
 		pod := newPod("everywhere", "1Gi")
 		pod.Namespace = namespace
@@ -308,9 +308,9 @@ func environment(p *corev1.Pod) map[string]string {
 	return all
 }
 
-// waitUntilInForce creates dry pods until every policy has acted: API servers notice new policies within a second or
+// waitUntilEffective creates dry pods until every policy has acted: API servers notice new policies within a second or
 // so.
-func waitUntilInForce(ctx context.Context, t *testing.T, c client.Client, names ...string) {
+func waitUntilEffective(ctx context.Context, t *testing.T, c client.Client, names ...string) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -25,8 +25,8 @@ const (
 	soonPercent = 50
 	// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
 	freshest = 2 * time.Minute
-	// lookAgain is when to look again while something holds the restart up.
-	lookAgain = 30 * time.Second
+	// recheckAfter is when to look again while something holds the restart up.
+	recheckAfter = 30 * time.Second
 )
 
 // Pod is one running pod of a workload.
@@ -80,8 +80,8 @@ type Decision struct {
 	Why string
 	// Held says why it is not evicted although it is in danger; empty otherwise.
 	Held string
-	// NextLook is when the answer may differ without news; 0: only with news.
-	NextLook time.Duration
+	// RequeueAfter is when the answer may differ without news; 0: only with news.
+	RequeueAfter time.Duration
 }
 
 // danger is a pod that grows towards its limit.
@@ -105,7 +105,7 @@ func Decide(in Input) Decision {
 	}
 	for _, guard := range guards {
 		if refusal := guard(in, d); refusal != "" {
-			return Decision{Why: d.why, Held: refusal, NextLook: lookAgain}
+			return Decision{Why: d.why, Held: refusal, RequeueAfter: recheckAfter}
 		}
 	}
 	return Decision{Pod: d.Pod.Name, UID: d.UID, Why: d.why}

@@ -167,7 +167,7 @@ func TestDecide(t *testing.T) {
 			if (got == Decision{}) != tc.wantNothingInSight {
 				t.Errorf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
 			}
-			if got.Pod != "" && got.Held != "" || got.Pod == "" && got.Why != "" && (got.Held == "" || got.NextLook == 0) {
+			if got.Pod != "" && got.Held != "" || got.Pod == "" && got.Why != "" && (got.Held == "" || got.RequeueAfter == 0) {
 				t.Errorf("%+v: a pod in danger is evicted, or it is said what holds that up and when to look again", got)
 			}
 		})

@@ -14,15 +14,15 @@ import (
 )
 
 // crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
-// ever seen. inForce is the limit that the kernel holds it to when asked is what its status says. It returns the limits
+// ever seen. effective is the limit that the kernel holds it to when asked is what its status says. It returns the limits
 // recommended, and the last recommendation.
 func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
-	inForce func(asked memory.Bytes) memory.Bytes,
+	effective func(asked memory.Bytes) memory.Bytes,
 ) (limits []memory.Bytes, last Recommendation) {
 	h, now, asked := history.New(), start, first
 	var kills []memory.OOMKill
 	for range rounds {
-		if inForce(asked) >= need {
+		if effective(asked) >= need {
 			return limits, last
 		}
 		k := kill(now, asked)
@@ -89,8 +89,8 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 	}
 }
 
-// TestAKillBesideALimitNotInForceIsNoNewStep: what was only asked for is neither doubled nor kept quiet about.
-func TestAKillBesideALimitNotInForceIsNoNewStep(t *testing.T) {
+// TestAKillBesideALimitNotEffectiveIsNoNewStep: what was only asked for is neither doubled nor kept quiet about.
+func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	first := kill(start, 32*mib)
 	before := Evaluate(
 		Input{Kills: []memory.OOMKill{first}, Current: Size{32 * mib, 32 * mib}, Now: start.Add(time.Second)},

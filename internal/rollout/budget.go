@@ -149,7 +149,7 @@ func (d *decider) restart() {
 		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now)}
 		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}
-	d.lookIn(lookAgain)
+	d.lookIn(recheckAfter)
 }
 
 // evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// lookAgain is when to look again while something is under way that sends no event, or something holds a change up.
-const lookAgain = 30 * time.Second
+// recheckAfter is when to look again while something is under way that sends no event, or something holds a change up.
+const recheckAfter = 30 * time.Second
 
 // Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are
 // not done yet come again; they are the same, and doing them twice is doing them once.
@@ -39,7 +39,7 @@ type decider struct {
 	// reason and message are of the first refusal.
 	reason, message string
 	restartHeld     string
-	nextLook        time.Duration
+	requeueAfter    time.Duration
 }
 
 // refused keeps the first refusal: it is the one people read.
@@ -50,8 +50,8 @@ func (d *decider) refused(reason, message string) {
 }
 
 func (d *decider) lookIn(t time.Duration) {
-	if t > 0 && (d.nextLook == 0 || t < d.nextLook) {
-		d.nextLook = t
+	if t > 0 && (d.requeueAfter == 0 || t < d.requeueAfter) {
+		d.requeueAfter = t
 	}
 }
 
@@ -129,7 +129,7 @@ func (d *decider) again() {
 		case d.stopped():
 			// Nothing that was not done yet is begun; taking back is not beginning.
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
-			d.lookIn(lookAgain) // others have gone down since it was written down
+			d.lookIn(recheckAfter) // others have gone down since it was written down
 		case st.Evict:
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
@@ -264,7 +264,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		if sizes == nil {
 			sizes = map[string]recommend.Size{}
 		}
-		if c.InForce > 0 && to.Limit == c.Spec.Limit {
+		if c.Effective > 0 && to.Limit == c.Spec.Limit {
 			to = d.another(c.Name, to) // the spec says so already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
@@ -538,7 +538,7 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	)
 	d.State.LastChange = stamp(d.Now)
 	if _, down := pod.down(to); down && !evict {
-		d.lookIn(lookAgain)
+		d.lookIn(recheckAfter)
 		return // it is written down, and sent as soon as the container runs
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
@@ -552,9 +552,9 @@ func (d *decider) conclude() Decision {
 	out := Decision{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
 	if d.State.Rollout != nil || d.reason != "" {
-		d.lookIn(lookAgain)
+		d.lookIn(recheckAfter)
 	}
-	out.NextLook = d.nextLook
+	out.RequeueAfter = d.requeueAfter
 	return out
 }
 

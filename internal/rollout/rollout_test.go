@@ -49,8 +49,8 @@ type cluster struct {
 	born  int
 }
 
-// inForce is the truth.
-func (c *cluster) inForce(i int) memory.Bytes {
+// effective is the truth.
+func (c *cluster) effective(i int) memory.Bytes {
 	limit := c.in.Pods[i].Containers[0].Actual.Limit
 	if cgroup, held := c.cgroup[c.in.Pods[i].Name]; held {
 		return min(cgroup, limit)
@@ -61,7 +61,7 @@ func (c *cluster) inForce(i int) memory.Bytes {
 // actuates is a kubelet that gets a resize.
 func (c *cluster) actuates(pod *Pod) {
 	i := slices.IndexFunc(c.in.Pods, func(p Pod) bool { return p.UID == pod.UID })
-	before := c.inForce(i)
+	before := c.effective(i)
 	if c.late != nil && c.late(i) {
 		c.dies(i, time.Minute)
 	}
@@ -79,8 +79,8 @@ func (c *cluster) actuates(pod *Pod) {
 	if c.cgroup[pod.Name] = app.Spec.Limit; app.Started.IsZero() {
 		c.cgroup[pod.Name] = before
 	}
-	if app.InForce = 0; c.cgroup[pod.Name] < app.Actual.Limit {
-		app.InForce = c.cgroup[pod.Name]
+	if app.Effective = 0; c.cgroup[pod.Name] < app.Actual.Limit {
+		app.Effective = c.cgroup[pod.Name]
 	}
 }
 

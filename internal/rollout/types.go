@@ -47,10 +47,10 @@ type Container struct {
 	Name string
 	// Spec is what the pod asks for, Actual what the kubelet has put in force.
 	Spec, Actual recommend.Size
-	// InForce is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in
+	// Effective is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in
 	// force.
-	InForce  memory.Bytes
-	Restarts int32
+	Effective memory.Bytes
+	Restarts  int32
 	// Started is when the running instance began; zero: none runs.
 	Started time.Time
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
@@ -130,8 +130,8 @@ type Decision struct {
 	// UpToDate: every pod has what is recommended. Reason and Message are those of the Applied condition.
 	UpToDate        bool
 	Reason, Message string
-	// NextLook is when the answer may differ without news; 0: only with news.
-	NextLook time.Duration
+	// RequeueAfter is when the answer may differ without news; 0: only with news.
+	RequeueAfter time.Duration
 }
 
 // Finding is something that turned out since the last look, for an event.

@@ -187,9 +187,9 @@ func TestLedgerStories(t *testing.T) {
 		},
 		"the limit is the one it died under, not the one of the answer": {
 			looks: []look{
-				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
+				{0, []podMaker{pod(effective(running(0, 0), "256Mi"))}, seen},
 				{20, []podMaker{
-					edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "384Mi"))),
+					edited(makePod("web-1", "u1").container("app", "384Mi", effective(after(running(1, 19), oom(0, 0, 18)), "384Mi"))),
 				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
@@ -197,11 +197,11 @@ func TestLedgerStories(t *testing.T) {
 		"the same for a pod born after memfit came": {
 			looks: []look{
 				{0, nil, nil},
-				{6, []podMaker{pod(inForce(running(0, 5), "256Mi")).created(5)}, seen},
+				{6, []podMaker{pod(effective(running(0, 5), "256Mi")).created(5)}, seen},
 				{20, []podMaker{
 					edited(
 						makePod("web-1", "u1").created(5).container(
-							"app", "384Mi", inForce(after(running(1, 19), oom(0, 5, 18)), "384Mi"),
+							"app", "384Mi", effective(after(running(1, 19), oom(0, 5, 18)), "384Mi"),
 						),
 					),
 				}, seen},
@@ -210,28 +210,28 @@ func TestLedgerStories(t *testing.T) {
 		},
 		"resized twice, killed after the first": {
 			looks: []look{
-				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
-				{5, []podMaker{edited(makePod("web-1", "u1").container("app", "320Mi", inForce(running(0, 0), "320Mi")))}, seen},
+				{0, []podMaker{pod(effective(running(0, 0), "256Mi"))}, seen},
+				{5, []podMaker{edited(makePod("web-1", "u1").container("app", "320Mi", effective(running(0, 0), "320Mi")))}, seen},
 				{20, []podMaker{
-					edited(makePod("web-1", "u1").container("app", "512Mi", inForce(after(running(1, 19), oom(0, 0, 18)), "512Mi"))),
+					edited(makePod("web-1", "u1").container("app", "512Mi", effective(after(running(1, 19), oom(0, 0, 18)), "512Mi"))),
 				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "320Mi", "High"}},
 		},
 		"a resize pending in the spec is not in force": {
 			looks: []look{
-				{0, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", inForce(running(0, 0), "256Mi")))}, seen},
+				{0, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", effective(running(0, 0), "256Mi")))}, seen},
 				{20, []podMaker{
-					edited(makePod("web-1", "u1").container("app", "1Gi", inForce(crashLoop(0, oom(0, 0, 18)), "256Mi"))),
+					edited(makePod("web-1", "u1").container("app", "1Gi", effective(crashLoop(0, oom(0, 0, 18)), "256Mi"))),
 				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
 		"a restart made to resize, then a kill: one, and nobody saw the new limit in force": {
 			looks: []look{
-				{0, []podMaker{pod(inForce(running(0, 0), "256Mi"))}, seen},
+				{0, []podMaker{pod(effective(running(0, 0), "256Mi"))}, seen},
 				{20, []podMaker{
-					edited(makePod("web-1", "u1").container("app", "384Mi", inForce(after(running(2, 19), oom(1, 10, 18)), "384Mi"))),
+					edited(makePod("web-1", "u1").container("app", "384Mi", effective(after(running(2, 19), oom(1, 10, 18)), "384Mi"))),
 				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},

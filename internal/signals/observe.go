@@ -50,7 +50,7 @@ type Observation struct {
 	// Ended are the terminations status still shows, oldest first: lastState, then state. Zero to two.
 	Ended []Termination
 	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec);
-	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.InForce]).
+	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.Effective]).
 	Limit memory.Bytes
 	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one
 	// before. Observe leaves it 0.

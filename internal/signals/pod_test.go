@@ -72,8 +72,8 @@ func memoryLimit(limit string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
 }
 
-// inForce is a status with the limit the kubelet enforces.
-func inForce(cs corev1.ContainerStatus, limit string) corev1.ContainerStatus {
+// effective is a status with the limit the kubelet enforces.
+func effective(cs corev1.ContainerStatus, limit string) corev1.ContainerStatus {
 	r := memoryLimit(limit)
 	cs.Resources = &r
 	return cs

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -98,7 +98,7 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Named) {
-			m := managedContainer{Name: c.Name, policy: policy, current: sizeInForce(c, statuses)}
+			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statuses)}
 			m.podLimit, m.podRequest = neighbours.PodLeaves(pod, c.Name)
 			all = append(all, m)
 		}
@@ -118,8 +118,8 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 	return all
 }
 
-// sizeInForce is what the kubelet says the container has, else what the pod asks for.
-func sizeInForce(c *corev1.Container, statuses []corev1.ContainerStatus) recommend.Size {
+// sizeEffective is what the kubelet says the container has, else what the pod asks for.
+func sizeEffective(c *corev1.Container, statuses []corev1.ContainerStatus) recommend.Size {
 	size := sizeOf(c.Resources)
 	for i := range statuses {
 		if r := statuses[i].Resources; statuses[i].Name == c.Name && r != nil {
@@ -213,7 +213,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	if q.reverted != nil {
 		rec = q.reverted.Override(rec, q.container.current)
 	}
-	a.requeueAfter = rec.NextLook
+	a.requeueAfter = rec.RequeueAfter
 	s := &a.status
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -161,12 +161,12 @@ func (d *decider) disturb() {
 	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
 		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
 	}
-	if v.apply.NextLook > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.apply.NextLook)
+	if v.apply.RequeueAfter > 0 {
+		v.requeueAfter = min(v.requeueAfter, v.apply.RequeueAfter)
 	}
 	v.requeueAfter = max(v.requeueAfter, minRequeue)
-	if v.restart.NextLook > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.restart.NextLook)
+	if v.restart.RequeueAfter > 0 {
+		v.requeueAfter = min(v.requeueAfter, v.restart.RequeueAfter)
 	}
 }
 

@@ -86,8 +86,8 @@ func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]sig
 			continue
 		}
 		limit := c.current.Limit
-		if inForce, asked, known := st.ledger.InForce(ref); known && asked > 0 {
-			limit = inForce // the pod lets it have no more
+		if effective, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 {
+			limit = effective // the pod lets it have no more
 		}
 		p.Containers = append(p.Containers, drift.Container{
 			Name: c.Name, Use: in.recent.now(), Limit: limit, At: in.recent.last, WorkingSetOnly: in.recent.workingSetOnly,

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -87,8 +87,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
 		}
-		if limit, asked, known := st.ledger.InForce(ref); known && asked > 0 {
-			running.InForce = limit
+		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 {
+			running.Effective = limit
 		}
 		if in, found := st.instances[ref]; found {
 			running.RSS = in.recent.now()

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 

@@ -52,7 +52,7 @@ func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
 		running := pod.Status.ContainerStatuses[0].State.Running
 		g.Expect(running).NotTo(BeNil(), "%s: %+v", pod.Name, pod.Status.ContainerStatuses[0].State)
 		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", lived))
-		g.Expect(inForce(pod)).To(Equal(limitOf(pod)))
+		g.Expect(effective(pod)).To(Equal(limitOf(pod)))
 		if r := pod.Status.Resources; r != nil { // Kubernetes 1.36 and later
 			g.Expect(r.Limits.Memory().String()).To(Equal(limitOf(pod)), "what holds the pod")
 		}

@@ -83,8 +83,8 @@ func switched(ctx context.Context, namespace string, mode v1alpha1.SizingMode) {
 	Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// inForce is the limit that the kubelet reports.
-func inForce(pod *corev1.Pod) string {
+// effective is the limit that the kubelet reports.
+func effective(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Resources != nil {
 			return s.Resources.Limits.Memory().String()
@@ -111,7 +111,7 @@ func eventuallyApplied(ctx context.Context, namespace, reason string) metav1.Con
 }
 
 // reaction is when things were seen for the first time after a kill.
-type reaction struct{ killed, recommended, accepted, inForce time.Time }
+type reaction struct{ killed, recommended, accepted, effective time.Time }
 
 // watchReaction looks at the pod and its recommendation every few milliseconds until the resize is in force.
 func watchReaction(ctx context.Context, namespace string, pod types.NamespacedName, limit string) reaction {
@@ -131,8 +131,8 @@ func watchReaction(ctx context.Context, namespace string, pod types.NamespacedNa
 			first(&r.recommended, rec.Status.Containers[0].Recommended != nil)
 		}
 		first(&r.accepted, limitOf(&p) != limit)
-		first(&r.inForce, inForce(&p) != limit && inForce(&p) != "")
-		g.Expect(r.inForce).NotTo(BeZero())
+		first(&r.effective, effective(&p) != limit && effective(&p) != "")
+		g.Expect(r.effective).NotTo(BeZero())
 	}).WithContext(ctx).WithTimeout(later).WithPolling(20 * time.Millisecond).Should(Succeed())
 	return r
 }
@@ -156,11 +156,11 @@ var _ = Describe("sizing running pods", func() {
 		r := watchReaction(ctx, *namespace, client.ObjectKeyFromObject(&pod), "64Mi")
 		fmt.Fprintf(GinkgoWriter, "reaction kill_to_recommendation_ms=%d kill_to_accepted_ms=%d kill_to_in_force_ms=%d\n",
 			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(),
-			r.inForce.Sub(r.killed).Milliseconds())
+			r.effective.Sub(r.killed).Milliseconds())
 		AddReportEntry("reaction",
 			fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
 				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond),
-				r.inForce.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
+				r.effective.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 
 		By("waiting until it lives with what it was given")
 		var rec *v1alpha1.MemoryRecommendation
@@ -172,7 +172,7 @@ var _ = Describe("sizing running pods", func() {
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
 			g.Expect(live[0].UID).To(Equal(pod.UID), "the same pod")
-			g.Expect(inForce(&live[0])).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
+			g.Expect(effective(&live[0])).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
 			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill, none was the resize")
 			g.Expect(live[0].Status.ContainerStatuses[0].State.Running).NotTo(BeNil())
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
@@ -197,7 +197,7 @@ var _ = Describe("sizing running pods", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
 			for _, pod := range pods(ctx, *namespace) {
-				g.Expect(inForce(&pod)).To(Equal(limitOf(&pod)))
+				g.Expect(effective(&pod)).To(Equal(limitOf(&pod)))
 				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("128Mi"))).To(Equal(-1))
 			}
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
@@ -246,7 +246,7 @@ var _ = Describe("sizing running pods", func() {
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
 			g.Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
 			for _, pod := range pods(ctx, *namespace) {
-				g.Expect(inForce(&pod)).To(Equal("256Mi"))
+				g.Expect(effective(&pod)).To(Equal("256Mi"))
 				if pod.UID != canary.UID {
 					g.Expect(pod.Generation).To(BeEquivalentTo(1), "the others were never changed")
 				}

@@ -96,7 +96,7 @@ var _ = Describe("a stall", func() {
 
 		By("raising the limit of the same process")
 		Eventually(func(g Gomega) {
-			limit := resource.MustParse(inForce(runningPod(ctx, *namespace)))
+			limit := resource.MustParse(effective(runningPod(ctx, *namespace)))
 			g.Expect(limit.Cmp(resource.MustParse("128Mi"))).To(Equal(1))
 		}).WithContext(ctx).Should(Succeed())
 		now := runningPod(ctx, *namespace)

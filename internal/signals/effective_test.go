@@ -24,11 +24,11 @@ func (m podMaker) podHas(limit string) podMaker {
 }
 
 func resizedTo(limit string, cs corev1.ContainerStatus) podMaker {
-	return makePod("web-1", "u1").container("app", limit, inForce(cs, limit)).
+	return makePod("web-1", "u1").container("app", limit, effective(cs, limit)).
 		edit(func(p *corev1.Pod) { p.Generation = 2 })
 }
 
-func TestLimitInForce(t *testing.T) {
+func TestLimitEffective(t *testing.T) {
 	type look struct {
 		pod  podMaker
 		peak memory.Bytes
@@ -41,7 +41,7 @@ func TestLimitInForce(t *testing.T) {
 		killed, wanted string // limit and asked-for of the last kill
 	}
 	born := func(limit string, cs corev1.ContainerStatus) podMaker {
-		return makePod("web-1", "u1").container("app", limit, inForce(cs, limit))
+		return makePod("web-1", "u1").container("app", limit, effective(cs, limit))
 	}
 	restartsOnResize := func(m podMaker) podMaker {
 		return m.edit(func(p *corev1.Pod) {
@@ -50,7 +50,7 @@ func TestLimitInForce(t *testing.T) {
 		})
 	}
 	beside := func(m podMaker, limit string) podMaker {
-		return m.container("mesh", limit, inForce(running(0, 0), limit))
+		return m.container("mesh", limit, effective(running(0, 0), limit))
 	}
 	fresh := born("32Mi", running(0, 0))
 	alive := born("32Mi", after(running(1, 1), oom(0, 0, 1)))
@@ -110,7 +110,7 @@ func TestLimitInForce(t *testing.T) {
 				l.Update(Observe(lk.pod.pod), uses(lk.peak), at(float64(i)+5))
 				l = reborn(t, l)
 			}
-			limit, asked, known := l.InForce(
+			limit, asked, known := l.EffectiveLimit(
 				memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: container},
 			)
 			if known == tc.unknown || known && (limit != size(tc.limit) || asked != size(tc.asked)) {
@@ -179,7 +179,7 @@ func (n *node) shown() []Observation {
 	if !n.runs {
 		cs = crashLoop(n.restarts, n.last)
 	}
-	m := makePod("web-1", "u1").container("app", n.spec.String(), inForce(cs, n.spec.String())).
+	m := makePod("web-1", "u1").container("app", n.spec.String(), effective(cs, n.spec.String())).
 		edit(func(p *corev1.Pod) { p.Generation = n.generation })
 	if n.tells {
 		m = m.podHas(n.cgroup.String())
@@ -189,7 +189,7 @@ func (n *node) shown() []Observation {
 
 // Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that
 // was not in force.
-func TestNoKillCountsWithALimitThatWasNotInForce(t *testing.T) {
+func TestNoKillCountsWithALimitThatWasNotEffective(t *testing.T) {
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		first := 32 * memory.MiB

@@ -32,8 +32,8 @@ const (
 // have is the size in force: what the spec asks for, with the limit that its pod really lets it have.
 func have(c Container) recommend.Size {
 	size := c.Spec
-	if c.InForce > 0 && (size.Limit == 0 || c.InForce < size.Limit) {
-		size.Limit = c.InForce
+	if c.Effective > 0 && (size.Limit == 0 || c.Effective < size.Limit) {
+		size.Limit = c.Effective
 	}
 	return size
 }
@@ -41,7 +41,7 @@ func have(c Container) recommend.Size {
 // held is a container that is to have more than its pod lets it have.
 func (p *Pod) held(to map[string]recommend.Size) (Container, bool) {
 	for _, c := range p.Containers {
-		if size, asked := to[c.Name]; asked && c.InForce > 0 && c.InForce < size.Limit {
+		if size, asked := to[c.Name]; asked && c.Effective > 0 && c.Effective < size.Limit {
 			return c, true
 		}
 	}
@@ -79,7 +79,7 @@ func (o *observation) never(st *Step, pod *Pod) bool {
 	if !down || !c.Brief || o.Now.Sub(st.At) < patience {
 		return false
 	}
-	o.notInForce(st, c)
+	o.notEffective(st, c)
 	return true
 }
 
@@ -93,20 +93,20 @@ func (o *observation) unproven(st *Step, c Container) (done bool) {
 	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < tries {
 		return false
 	}
-	o.notInForce(st, c)
+	o.notEffective(st, c)
 	return true
 }
 
-// notInForce gives a resize up, and says what people have to know, and to do where memfit may not.
-func (o *observation) notInForce(st *Step, c Container) {
-	why := o.whyNotInForce(st, c)
+// notEffective gives a resize up, and says what people have to know, and to do where memfit may not.
+func (o *observation) notEffective(st *Step, c Container) {
+	why := o.whyNotEffective(st, c)
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: v1alpha1.ReasonNotEffective, Why: why, Sizes: st.To,
 	})
 	o.found(NotResized, st, "%s", why)
 }
 
-func (o *observation) whyNotInForce(st *Step, c Container) string {
+func (o *observation) whyNotEffective(st *Step, c Container) string {
 	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet "+
 		"while the container "+
 		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
@@ -135,7 +135,7 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 	st.Tries++
 	st.To = map[string]recommend.Size{}
 	for name, size := range st.Last {
-		if c, found := pod.container(name); found && c.InForce > 0 && c.InForce < size.Limit {
+		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
 			size = d.another(name, size)
 		}
 		st.To[name] = size

@@ -55,7 +55,7 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	c.look()
 	c.passes(time.Second)
 	c.look()
-	if got := c.inForce(0); got != 256*mib {
+	if got := c.effective(0); got != 256*mib {
 		t.Errorf("%s in force, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
 	}
 	c.expectReason(v1alpha1.ReasonUpToDate)
@@ -72,8 +72,8 @@ func TestASizeThatWaitsIsTheNewest(t *testing.T) {
 	c.look()
 	c.runs(0)
 	c.look()
-	if c.inForce(0) != 512*mib || c.writes() != 1 {
-		t.Errorf("%s in force, want 512Mi: %v", c.inForce(0), c.log)
+	if c.effective(0) != 512*mib || c.writes() != 1 {
+		t.Errorf("%s in force, want 512Mi: %v", c.effective(0), c.log)
 	}
 }
 
@@ -106,13 +106,13 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	c.runs(0)
 	c.passes(2 * time.Second)
 	c.look()
-	if got := c.inForce(0); got != 100*mib || c.writes() != 1 {
+	if got := c.effective(0); got != 100*mib || c.writes() != 1 {
 		t.Fatalf("%s in force, want 100Mi; %v", got, c.log)
 	}
 	c.passes(settle)
 	c.look()
-	if got := c.app(0).Spec.Limit; got != 257*mib || c.inForce(0) != 257*mib {
-		t.Errorf("asks for %s, %s in force, want 257Mi", got, c.inForce(0))
+	if got := c.app(0).Spec.Limit; got != 257*mib || c.effective(0) != 257*mib {
+		t.Errorf("asks for %s, %s in force, want 257Mi", got, c.effective(0))
 	}
 	c.passes(time.Second)
 	c.look()
@@ -136,7 +136,7 @@ func TestTheOtherNumberKeepsTheBound(t *testing.T) {
 	wish := c.in.Desired["app"]
 	wish.Policy.LimitMax = 256 * mib
 	c.in.Desired["app"] = wish
-	c.app(0).Spec, c.app(0).Actual, c.app(0).InForce = big, big, 100*mib
+	c.app(0).Spec, c.app(0).Actual, c.app(0).Effective = big, big, 100*mib
 	c.cgroup = map[string]memory.Bytes{"web-1": 100 * mib}
 	c.look()
 	if got := c.app(0).Spec.Limit; got != 255*mib {
@@ -173,8 +173,8 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 		c.look()
 		c.passes(settle)
 	}
-	if !c.told("evicted web-1") || c.inForce(0) != 256*mib {
-		t.Errorf("%s in force; %v", c.inForce(0), c.log)
+	if !c.told("evicted web-1") || c.effective(0) != 256*mib {
+		t.Errorf("%s in force; %v", c.effective(0), c.log)
 	}
 }
 
@@ -199,8 +199,8 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 		c.look()
 		c.passes(settle)
 	}
-	if !c.told("evicted web-2") || c.inForce(0) != 583*mib {
-		t.Errorf("%s in force: %s: %s\n%s", c.inForce(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
+	if !c.told("evicted web-2") || c.effective(0) != 583*mib {
+		t.Errorf("%s in force: %s: %s\n%s", c.effective(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
 	}
 }
 
@@ -238,7 +238,7 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.in.Desired["app"] = wish
 	for i := range 12 {
 		dead := 1 + i%2
-		if c.inForce(dead) < 256*mib {
+		if c.effective(dead) < 256*mib {
 			c.dies(dead, 20*time.Second)
 		}
 		c.look()
