@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -253,7 +253,7 @@ func (b bounding) workload(mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
 	}
 	ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "web"}
 	rec := &v1alpha1.MemoryRecommendation{}
-	rec.Namespace, rec.Name, rec.OwnerReferences = ns, govern.RecordName(ref), set.OwnerReferences
+	rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), set.OwnerReferences
 	rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 	expect.Applied(ctx, api, rec)

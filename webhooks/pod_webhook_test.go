@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -220,7 +220,7 @@ var _ = Describe("A pod", func() {
 		recommended := func(ns, workload, limit string, owner ...metav1.OwnerReference) *v1alpha1.MemoryRecommendation {
 			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
 			rec := &v1alpha1.MemoryRecommendation{}
-			rec.Namespace, rec.Name, rec.OwnerReferences = ns, govern.RecordName(ref), owner
+			rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), owner
 			rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
 			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)

@@ -30,8 +30,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
@@ -45,11 +45,11 @@ var (
 	scheme   = runtime.NewScheme()
 	api      client.Client // the API server, as a user's kubectl with warnings taken down
 	warnings = &warningLog{}
-	watcher  *govern.Watcher
+	watcher  *policy.Watcher
 	changes  atomic.Int64 // how often profiles changed
 	registry = prometheus.NewRegistry()
 	lookups  = &fault{}
-	room     = &constraints.Index{}
+	room     = &constraintindex.Index{}
 )
 
 func TestWebhooks(t *testing.T) {
@@ -84,21 +84,21 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}},
 	)
 	Expect(err).NotTo(HaveOccurred())
-	reader, err := govern.NewInformerReader(ctx, mgr.GetCache())
+	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
 	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
-	governor := govern.New(faulty, mgr.GetAPIReader())
-	watcher = &govern.Watcher{
-		Governor: governor, Cache: mgr.GetCache(), OnChange: func([]govern.Change) { changes.Add(1) },
+	resolver := policy.New(faulty, mgr.GetAPIReader())
+	watcher = &policy.Watcher{
+		Resolver: resolver, Cache: mgr.GetCache(), OnChange: func([]policy.Change) { changes.Add(1) },
 	}
 	Expect(mgr.Add(watcher)).To(Succeed())
-	for _, obj := range append(govern.Informers(), &v1alpha1.MemoryRecommendation{}) {
+	for _, obj := range append(policy.Informers(), &v1alpha1.MemoryRecommendation{}) {
 		_, err := mgr.GetCache().GetInformer(ctx, obj)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
 	injector := &podwebhook.Injector{
-		Governor: governor, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
+		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
 		Clock: clock.RealClock{},
 	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
@@ -111,7 +111,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	api, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
-	Eventually(governor.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
+	Eventually(resolver.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
 	return stopped
 }
 

@@ -24,11 +24,11 @@ import (
 	"github.com/memfit/memfit/controllers/sweeper"
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
-	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/policy"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
@@ -41,14 +41,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	straight, err := govern.NewInformerReader(ctx, mgr.GetCache())
+	straight, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
-	governor := govern.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	resolver := policy.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	events := inbox.NewInbox()
-	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Governor: governor, Inbox: events}
-	watcher := &govern.Watcher{Governor: governor, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
+	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
+	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
 	if err := mgr.Add(watcher); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
 	}
@@ -56,23 +56,23 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
 	if o.webhooks {
-		if err := serve(ctx, mgr, server, governor, straight, o); err != nil {
+		if err := serve(ctx, mgr, server, resolver, straight, o); err != nil {
 			return err
 		}
 	}
-	return control(mgr, governor, events, feed, o)
+	return control(mgr, resolver, events, feed, o)
 }
 
 // control adds what runs on the leader.
 func control(
-	mgr ctrl.Manager, governor *govern.Governor, events *inbox.Inbox, feed *workloadctl.PodSource, o options,
+	mgr ctrl.Manager, resolver *policy.Resolver, events *inbox.Inbox, feed *workloadctl.PodSource, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
 		return fmt.Errorf("adding the liveness check: %w", err)
 	}
-	problems := &govern.Problems{}
+	problems := &policy.Problems{}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
@@ -84,11 +84,11 @@ func control(
 	}
 	feed.Constraints = around
 	profiles := &profilectl.Reconciler{
-		Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[govern.ProfileKey]{}, Watchdog: watchdog,
+		Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[policy.ProfileKey]{}, Watchdog: watchdog,
 		Clock: clock.RealClock{},
 	}
 	workloads := &workloadctl.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Governor: governor, Inbox: events, PodSource: feed,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Resolver: resolver, Inbox: events, PodSource: feed,
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
 		CheckpointEvery: o.checkpointInterval,
 		StepInterval:    samplesPerStep * o.usageInterval,
@@ -149,7 +149,7 @@ func atEnd(f func()) manager.Runnable {
 
 // serve adds the webhooks. They start when their certificate is there.
 func serve(
-	ctx context.Context, mgr ctrl.Manager, server webhook.Server, governor *govern.Governor, reader client.Reader,
+	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver, reader client.Reader,
 	o options,
 ) error {
 	if err := mgr.AddReadyzCheck(
@@ -157,7 +157,7 @@ func serve(
 	); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
-	room := &constraints.Index{}
+	room := &constraintindex.Index{}
 	if err := room.Follow(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func serve(
 		return fmt.Errorf("adding the readiness check of what bounds new pods: %w", err)
 	}
 	injector := &podwebhook.Injector{
-		Governor: governor, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
+		Resolver: resolver, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{},
 	}
 	if o.configMapKeys {

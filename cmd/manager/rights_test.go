@@ -32,8 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -146,7 +146,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 // recorded creates what memfit has on file of a workload, without an owner.
 func (c *cluster) recorded(t *testing.T, namespace string, of memory.WorkloadRef) {
 	t.Helper()
-	name := metav1.ObjectMeta{Namespace: namespace, Name: govern.RecordName(of)}
+	name := metav1.ObjectMeta{Namespace: namespace, Name: policy.RecordName(of)}
 	c.create(t, &v1alpha1.MemoryRecommendation{ObjectMeta: name, Spec: v1alpha1.MemoryRecommendationSpec{
 		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "of-before"},
 		Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},

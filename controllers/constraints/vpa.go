@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // A VerticalPodAutoscaler that controls memory writes what memfit would write: memfit only recommends then, and names
@@ -67,7 +67,7 @@ type vpas struct {
 }
 
 // list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
-func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]neighbours.VPA, error) {
+func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]constraints.VPA, error) {
 	if informer := v.informer.Load(); informer == nil || !(*informer).HasSynced() {
 		return nil, nil
 	}
@@ -79,9 +79,9 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 		}
 		return nil, err
 	}
-	var all []neighbours.VPA
+	var all []constraints.VPA
 	for i := range list.Items {
-		if vertical, ok := neighbours.ReadVertical(list.Items[i].Object); ok {
+		if vertical, ok := constraints.ReadVertical(list.Items[i].Object); ok {
 			all = append(all, vertical)
 		}
 	}
@@ -133,7 +133,7 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 		if !ok {
 			return nil
 		}
-		vertical, _ := neighbours.ReadVertical(u.Object)
+		vertical, _ := constraints.ReadVertical(u.Object)
 		return []string{targetKey(vertical.Target.Kind, vertical.Target.Name)}
 	}
 	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
@@ -171,13 +171,13 @@ func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 }
 
 func sameVPA(a, b *unstructured.Unstructured) bool {
-	before, okA := neighbours.ReadVertical(a.Object)
-	after, okB := neighbours.ReadVertical(b.Object)
+	before, okA := constraints.ReadVertical(a.Object)
+	after, okB := constraints.ReadVertical(b.Object)
 	return okA == okB && reflect.DeepEqual(before, after)
 }
 
 func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
-	v, ok := neighbours.ReadVertical(u.Object)
+	v, ok := constraints.ReadVertical(u.Object)
 	if !ok {
 		return nil
 	}

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
@@ -37,7 +37,7 @@ type Watcher struct {
 	// Clock tells when to ask again.
 	Clock clock.WithTicker
 
-	nodes constraints.Nodes
+	nodes constraintindex.Nodes
 	vpas  vpas
 }
 
@@ -46,10 +46,11 @@ const targetIndex = "memfit.target"
 
 func targetKey(kind, name string) string { return kind + "/" + name }
 
-// Facts are what the neighbours mean for a workload, of which the managed containers and the newest pod are given.
+// Facts are what the objects around it mean for a workload, of which the managed containers and the newest pod are
+// given.
 func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
-) (neighbours.Facts, error) {
+) (constraints.Facts, error) {
 	var horizontal autoscalingv2.HorizontalPodAutoscalerList
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList
@@ -59,14 +60,14 @@ func (n *Watcher) Facts(
 		err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
 	)
 	if err != nil {
-		return neighbours.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
+		return constraints.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
 	}
-	o := neighbours.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
+	o := constraints.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
 	o.NodeSize, o.LargestNode = n.nodes.All()
 	for i := range horizontal.Items {
-		o.Horizontal = append(o.Horizontal, neighbours.ReadHorizontal(&horizontal.Items[i]))
+		o.Horizontal = append(o.Horizontal, constraints.ReadHorizontal(&horizontal.Items[i]))
 	}
-	return neighbours.About(w, containers, pod, o), nil
+	return constraints.About(w, containers, pod, o), nil
 }
 
 // Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are
@@ -144,7 +145,7 @@ func onNews[T client.Object](
 }
 
 func sameHPA(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {
-	return reflect.DeepEqual(neighbours.ReadHorizontal(a), neighbours.ReadHorizontal(b))
+	return reflect.DeepEqual(constraints.ReadHorizontal(a), constraints.ReadHorizontal(b))
 }
 
 func sameLimits(a, b *corev1.LimitRange) bool {
@@ -158,12 +159,12 @@ func sameBounds(a, b *corev1.ResourceQuota) bool {
 }
 
 func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef {
-	return targets(h.Namespace, neighbours.ReadHorizontal(h).Target)
+	return targets(h.Namespace, constraints.ReadHorizontal(h).Target)
 }
 
 // targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one
 // that does not exist costs nothing.
-func targets(namespace string, t neighbours.Target) []memory.WorkloadRef {
+func targets(namespace string, t constraints.Target) []memory.WorkloadRef {
 	versions := []string{t.APIVersion}
 	if t.APIVersion == "" {
 		versions = []string{"apps/v1", "batch/v1", "v1"}

@@ -27,8 +27,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -47,9 +47,9 @@ type Reconciler struct {
 	// Usage knows which nodes do not answer. Nil: usage is not read at all.
 	Usage interface{ Gaps() []usage.Gap }
 	// Problems lists workloads that nobody governs because two profiles claim them.
-	Problems *govern.Problems
+	Problems *policy.Problems
 	// Trigger queues profiles for which there is news that no object carries.
-	Trigger *Trigger[govern.ProfileKey]
+	Trigger *Trigger[policy.ProfileKey]
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
 	// Clock tells the time.
@@ -72,20 +72,20 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before anything runs
 		return err
 	}
-	return builder.TypedControllerManagedBy[govern.ProfileKey](mgr).
+	return builder.TypedControllerManagedBy[policy.ProfileKey](mgr).
 		Named("profile").
 		Watches(
-			&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindProfile)),
+			&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(policy.KindProfile)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
 		Watches(
-			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(govern.KindClusterProfile)),
+			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(policy.KindClusterProfile)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
 		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
 		WatchesRawSource(r.Trigger).
-		WithOptions(controller.TypedOptions[govern.ProfileKey]{MaxConcurrentReconciles: 2}).
-		WithLogConstructor(func(k *govern.ProfileKey) logr.Logger {
+		WithOptions(controller.TypedOptions[policy.ProfileKey]{MaxConcurrentReconciles: 2}).
+		WithLogConstructor(func(k *policy.ProfileKey) logr.Logger {
 			log := mgr.GetLogger().WithName("profile")
 			if k != nil {
 				log = log.WithValues("profile", k.String())
@@ -112,30 +112,30 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 
 // debounce queues what f maps to after a moment, so that the news of many workloads become one write.
 func debounce(
-	f handler.TypedMapFunc[client.Object, govern.ProfileKey],
-) handler.TypedEventHandler[client.Object, govern.ProfileKey] {
-	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[govern.ProfileKey]) {
+	f handler.TypedMapFunc[client.Object, policy.ProfileKey],
+) handler.TypedEventHandler[client.Object, policy.ProfileKey] {
+	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[policy.ProfileKey]) {
 		for _, key := range f(ctx, obj) {
 			q.AddAfter(key, summaryDelay)
 		}
 	}
-	return handler.TypedFuncs[client.Object, govern.ProfileKey]{
+	return handler.TypedFuncs[client.Object, policy.ProfileKey]{
 		CreateFunc: func(
 			ctx context.Context, e event.TypedCreateEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
 		) {
 			add(ctx, e.Object, q)
 		},
 		UpdateFunc: func(
 			ctx context.Context, e event.TypedUpdateEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
 		) {
 			add(ctx, e.ObjectOld, q) // the profile it followed until now
 			add(ctx, e.ObjectNew, q)
 		},
 		DeleteFunc: func(
 			ctx context.Context, e event.TypedDeleteEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[govern.ProfileKey],
+			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
 		) {
 			add(ctx, e.Object, q)
 		},
@@ -151,37 +151,37 @@ func (r *Reconciler) EnqueueAll(ctx context.Context) {
 	}
 	for i := range namespaced.Items {
 		r.Trigger.Enqueue(
-			govern.ProfileKey{
-				Kind: govern.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name,
+			policy.ProfileKey{
+				Kind: policy.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name,
 			},
 		)
 	}
 	for i := range clusterWide.Items {
-		r.Trigger.Enqueue(govern.ProfileKey{Kind: govern.KindClusterProfile, Name: clusterWide.Items[i].Name})
+		r.Trigger.Enqueue(policy.ProfileKey{Kind: policy.KindClusterProfile, Name: clusterWide.Items[i].Name})
 	}
 }
 
-func keyOf(kind string) handler.TypedMapFunc[client.Object, govern.ProfileKey] {
-	return func(_ context.Context, obj client.Object) []govern.ProfileKey {
-		return []govern.ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+func keyOf(kind string) handler.TypedMapFunc[client.Object, policy.ProfileKey] {
+	return func(_ context.Context, obj client.Object) []policy.ProfileKey {
+		return []policy.ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	}
 }
 
 // followed is the profile that a recommendation follows.
-func followed(_ context.Context, obj client.Object) []govern.ProfileKey {
+func followed(_ context.Context, obj client.Object) []policy.ProfileKey {
 	rec, ok := obj.(*v1alpha1.MemoryRecommendation)
 	if !ok {
 		return nil
 	}
-	key := govern.ProfileKey{Kind: rec.Spec.Profile.Kind, Name: rec.Spec.Profile.Name}
-	if key.Kind == govern.KindProfile {
+	key := policy.ProfileKey{Kind: rec.Spec.Profile.Kind, Name: rec.Spec.Profile.Name}
+	if key.Kind == policy.KindProfile {
 		key.Namespace = rec.Namespace
 	}
-	return []govern.ProfileKey{key}
+	return []policy.ProfileKey{key}
 }
 
 // Reconcile writes the status of one profile, once, if it says something new.
-func (r *Reconciler) Reconcile(ctx context.Context, key govern.ProfileKey) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reconcile.Result, error) {
 	defer r.Watchdog.Begin(key)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -221,11 +221,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key govern.ProfileKey) (reco
 }
 
 // read returns the profile, and where its spec and status are.
-func (r *Reconciler) read(ctx context.Context, key govern.ProfileKey) (
+func (r *Reconciler) read(ctx context.Context, key policy.ProfileKey) (
 	client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error,
 ) {
 	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
-	if key.Kind == govern.KindClusterProfile {
+	if key.Kind == policy.KindClusterProfile {
 		p := &v1alpha1.ClusterMemoryProfile{}
 		err := r.Get(ctx, name, p)
 		return p, &p.Spec, &p.Status, err

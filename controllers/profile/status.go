@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -26,7 +26,7 @@ const maxWorkloads = 20
 
 // summaryInput is everything a profile's status depends on.
 type summaryInput struct {
-	key             govern.ProfileKey
+	key             policy.ProfileKey
 	spec            *v1alpha1.MemoryProfileSpec
 	recommendations []v1alpha1.MemoryRecommendation
 	gaps            []usage.Gap
@@ -69,7 +69,7 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
-func workloadLine(key govern.ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
+func workloadLine(key policy.ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
 	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
 	if key.Namespace == "" {
 		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name

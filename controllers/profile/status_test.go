@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/policy"
 )
 
 func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha1.MemoryRecommendation {
@@ -37,7 +37,7 @@ func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 
 // TestProfileConditions: what a tired operator reads for each state a profile can be in.
 func TestProfileConditions(t *testing.T) {
-	shop := govern.ProfileKey{Kind: govern.KindProfile, Namespace: "shop", Name: "web"}
+	shop := policy.ProfileKey{Kind: policy.KindProfile, Namespace: "shop", Name: "web"}
 	all := v1alpha1.Coverage{Governed: 3, Injected: 3}
 	for name, tc := range map[string]struct {
 		in        summaryInput
@@ -136,7 +136,7 @@ func TestProfileConditions(t *testing.T) {
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
 	in := summaryInput{
-		key: govern.ProfileKey{Kind: govern.KindClusterProfile, Name: "all"}, spec: &v1alpha1.MemoryProfileSpec{},
+		key: policy.ProfileKey{Kind: policy.KindClusterProfile, Name: "all"}, spec: &v1alpha1.MemoryProfileSpec{},
 	}
 	for i := range 50 {
 		in.recommendations = append(

@@ -15,8 +15,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 )
 
@@ -107,18 +107,18 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
 	for _, ref := range record.GetOwnerReferences() {
 		of := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: record.GetNamespace(), Name: ref.Name}
-		if govern.RecordName(of) == record.GetName() {
+		if policy.RecordName(of) == record.GetName() {
 			return of, true
 		}
 	}
-	return govern.WorkloadNamed(record.GetNamespace(), record.GetName())
+	return policy.WorkloadNamed(record.GetNamespace(), record.GetName())
 }
 
 // Clear deletes both records of a workload, if the API server says that they are nobody's.
 func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	var failed error
 	for _, record := range []client.Object{&v1alpha1.MemoryRecommendation{}, &v1alpha1.MemoryCheckpoint{}} {
-		key := client.ObjectKey{Namespace: of.Namespace, Name: govern.RecordName(of)}
+		key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
 		err := w.Live.Get(ctx, key, record)
 		if err == nil {
 			_, err = w.Judge(ctx, of, record)

@@ -17,8 +17,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -64,7 +64,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 // storedCheckpoint is the workload's MemoryCheckpoint on the API server; nil: there is none that may be used.
 func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot) (*v1alpha1.MemoryCheckpoint, error) {
 	stored := &v1alpha1.MemoryCheckpoint{}
-	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref)}
+	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref)}
 	switch err := r.Live.Get(ctx, key, stored); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -150,7 +150,7 @@ func (r *Reconciler) write(
 	c := e.checkpoint.DeepCopy()
 	if c.ResourceVersion == "" {
 		c.ObjectMeta = metav1.ObjectMeta{
-			Namespace: owner.Ref.Namespace, Name: govern.RecordName(owner.Ref),
+			Namespace: owner.Ref.Namespace, Name: policy.RecordName(owner.Ref),
 			OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)},
 		}
 		if err := r.Create(ctx, c); err != nil {
@@ -174,7 +174,7 @@ func (r *Reconciler) write(
 func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	ref := s.Owner.Ref
 	var stored v1alpha1.MemoryRecommendation
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: govern.RecordName(ref)}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
 	e.recommendation = projection{}
 	if err := r.Live.Get(ctx, key, &stored); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -27,25 +27,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers/constraints"
+	constraintwatch "github.com/memfit/memfit/controllers/constraints"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
 
-// street is a neighbourhood with a cache of its own, and the queue that it fills.
-type street struct {
-	*constraints.Watcher
+// namespaceWatch is one namespace that a Watcher of its own follows, and the queue that it fills.
+type namespaceWatch struct {
+	*constraintwatch.Watcher
 	clock  *clocktesting.FakeClock
 	feed   *PodSource
 	queued workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 }
 
-// moveIn follows the neighbours, as a leader does, until the spec ends.
-func moveIn() *street {
+// startWatch follows the objects, as a leader does, until the spec ends.
+func startWatch() *namespaceWatch {
 	ctx, cancel := context.WithCancel(suite)
 	DeferCleanup(cancel)
 	options := informers.CacheOptions()
@@ -59,28 +59,30 @@ func moveIn() *street {
 	asked, err := discovery.NewDiscoveryClientForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 
-	s := &street{clock: clocktesting.NewFakeClock(start), feed: &PodSource{Cache: informers, Inbox: inbox.NewInbox()}}
+	s := &namespaceWatch{
+		clock: clocktesting.NewFakeClock(start), feed: &PodSource{Cache: informers, Inbox: inbox.NewInbox()},
+	}
 	s.queued = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 	DeferCleanup(s.queued.ShutDown)
 	s.feed.queue.Store(&workloadQueue{s.queued})
-	s.Watcher = &constraints.Watcher{Cache: informers, ServesVPAs: constraints.ServesVPAs(asked), Clock: s.clock}
+	s.Watcher = &constraintwatch.Watcher{Cache: informers, ServesVPAs: constraintwatch.ServesVPAs(asked), Clock: s.clock}
 	Expect(s.Follow(ctx, s.feed, s.feed.Inbox.Workloads)).To(Succeed())
 	return s
 }
 
 // conflict is asked for until the cache knows.
-func (s *street) conflict(w memory.WorkloadRef) func(Gomega) string {
+func (s *namespaceWatch) conflict(w memory.WorkloadRef) func(Gomega) string {
 	return func(g Gomega) string { return s.facts(g, w).Conflict }
 }
 
-func (s *street) facts(g Gomega, w memory.WorkloadRef) neighbours.Facts {
+func (s *namespaceWatch) facts(g Gomega, w memory.WorkloadRef) constraints.Facts {
 	facts, err := s.Facts(suite, w, []string{"app"}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	return facts
 }
 
 // next is the workload that is queued next.
-func (s *street) next() memory.WorkloadRef {
+func (s *namespaceWatch) next() memory.WorkloadRef {
 	GinkgoHelper()
 	Eventually(s.queued.Len).Should(BeNumerically(">", 0))
 	w, _ := s.queued.Get()
@@ -118,7 +120,7 @@ func (w *world) horizontal(resource corev1.ResourceName) *autoscalingv2.Horizont
 	return h
 }
 
-var _ = Describe("The neighbourhood", func() {
+var _ = Describe("What constrains a workload", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
@@ -139,16 +141,16 @@ var _ = Describe("The neighbourhood", func() {
 		quota.Status = corev1.ResourceQuotaStatus{Hard: amount("limits.memory", "4Gi"), Used: amount("limits.memory", "3Gi")}
 		Expect(w.client.Status().Update(w.ctx, quota)).To(Succeed(), "nobody counts on an API server alone")
 
-		s := moveIn()
+		s := startWatch()
 		facts := s.facts(Default, w.deployment())
-		Expect(facts.Range).To(Equal(neighbours.Range{Name: "bounds", Max: 512 * memory.MiB}))
-		Expect(facts.Quota).To(Equal(neighbours.Quota{Name: "team", Limits: memory.GiB}))
+		Expect(facts.Range).To(Equal(constraints.Range{Name: "bounds", Max: 512 * memory.MiB}))
+		Expect(facts.Quota).To(Equal(constraints.Quota{Name: "team", Limits: memory.GiB}))
 		Expect(facts.NodeSize).To(HaveKeyWithValue(w.namespace, 7*memory.GiB))
 		Expect(facts.LargestNode).To(Equal(slices.Max(slices.Collect(maps.Values(facts.NodeSize)))))
 		Expect(facts.Conflict).To(BeEmpty())
 		Expect(
 			s.facts(Default, memory.WorkloadRef{Kind: "Deployment", Namespace: "default", Name: "web"}).Range,
-		).To(Equal(neighbours.Range{}), "another namespace")
+		).To(Equal(constraints.Range{}), "another namespace")
 
 		s.feed.Inbox.AddPod("1", types.NamespacedName{Namespace: w.namespace, Name: "web-1"}, w.deployment())
 		ranges.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: amount("memory", "256Mi")}}
@@ -179,13 +181,13 @@ var _ = Describe("The neighbourhood", func() {
 			InitContainer("setup", build.Request("200Mi"), build.Limit("256Mi")).Obj()
 		Expect(w.client.Create(w.ctx, pod.DeepCopy(), client.DryRunAll)).To(Succeed())
 
-		facts := neighbours.About(
-			w.alone("web"), []string{"app"}, pod, neighbours.Objects{LimitRanges: []corev1.LimitRange{*ranges}},
+		facts := constraints.About(
+			w.alone("web"), []string{"app"}, pod, constraints.Objects{LimitRanges: []corev1.LimitRange{*ranges}},
 		)
 		admitted, refused := 0, 0
 		for _, request := range []memory.Bytes{0, 32, 64, 200, 256, 300, 472, 513} {
 			for _, limit := range []memory.Bytes{64, 128, 256, 400, 472, 473, 512, 600} {
-				size := neighbours.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
+				size := constraints.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
 				if size.Request > size.Limit {
 					continue // refused by everybody
 				}
@@ -203,7 +205,7 @@ var _ = Describe("The neighbourhood", func() {
 					Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 					refused++
 				}
-				why := facts.Refusal(pod, map[string]neighbours.Size{"app": size})
+				why := facts.Refusal(pod, map[string]constraints.Size{"app": size})
 				refuses := why != ""
 				Expect(refuses).To(
 					Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why,
@@ -217,7 +219,7 @@ var _ = Describe("The neighbourhood", func() {
 	It("looks at a workload again when an autoscaler begins to scale on its memory, and when it ends", func() {
 		h := w.horizontal(corev1.ResourceCPU)
 		expect.Applied(w.ctx, w.client, h)
-		s := moveIn()
+		s := startWatch()
 		Expect(s.next()).To(Equal(w.deployment()), "what was there at the start")
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty(), "CPU is not memory")
 
@@ -237,7 +239,7 @@ var _ = Describe("The neighbourhood", func() {
 	})
 
 	It("hears of VerticalPodAutoscalers once they exist, and forgets them when they are gone", func() {
-		s := moveIn()
+		s := startWatch()
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty(), "the API server has never heard of them")
 
 		definition := envtest.CRDInstallOptions{
@@ -249,7 +251,7 @@ var _ = Describe("The neighbourhood", func() {
 		DeferCleanup(func() { Expect(envtest.UninstallCRDs(config, definition)).To(Succeed()) })
 		Eventually(func() error { return w.client.Create(w.ctx, w.vertical("Recreate")) }).Should(Succeed())
 
-		s.clock.Step(constraints.VPAInterval)
+		s.clock.Step(constraintwatch.VPAInterval)
 		Expect(s.next()).To(Equal(w.deployment()))
 		Eventually(s.conflict(w.deployment())).Should(
 			Equal("VerticalPodAutoscaler " + w.namespace + "/web (updateMode Recreate, controls memory)"),
@@ -266,16 +268,16 @@ var _ = Describe("The neighbourhood", func() {
 
 		Expect(envtest.UninstallCRDs(config, definition)).To(Succeed())
 		Eventually(func() (bool, error) { return s.ServesVPAs(w.ctx) }).Should(BeFalse())
-		s.clock.Step(constraints.VPAInterval)
+		s.clock.Step(constraintwatch.VPAInterval)
 		Eventually(s.WatchesVPAs).Should(BeFalse())
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty())
 	})
 })
 
 // said are facts that somebody else gathered.
-type said struct{ all neighbours.Facts }
+type said struct{ all constraints.Facts }
 
-func (s *said) Facts(context.Context, memory.WorkloadRef, []string, *corev1.Pod) (neighbours.Facts, error) {
+func (s *said) Facts(context.Context, memory.WorkloadRef, []string, *corev1.Pod) (constraints.Facts, error) {
 	return s.all, nil
 }
 
@@ -289,7 +291,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 			),
 		)
 		facts := &said{
-			all: neighbours.Facts{
+			all: constraints.Facts{
 				Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)",
 				Remedy:   `set its updateMode to "Off"`,
 			},
@@ -321,10 +323,10 @@ var _ = Describe("A conflict with another autoscaler", func() {
 		facts.all.Conflict = "HorizontalPodAutoscaler shop/web (scales on memory)"
 		applied(v1alpha1.ReasonConflict, ContainSubstring("HorizontalPodAutoscaler shop/web"))
 		Expect(w.recorder.all()).NotTo(
-			ContainElement(ContainSubstring("Conflict")), "neither a restart nor another neighbour is a new conflict",
+			ContainElement(ContainSubstring("Conflict")), "neither a restart nor another autoscaler is a new conflict",
 		)
 
-		facts.all = neighbours.Facts{}
+		facts.all = constraints.Facts{}
 		applied(v1alpha1.ReasonNotEnoughEvidence, Not(BeEmpty()))
 		facts.all.Conflict = "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)"
 		applied(v1alpha1.ReasonConflict, Not(BeEmpty()))
@@ -333,17 +335,17 @@ var _ = Describe("A conflict with another autoscaler", func() {
 })
 
 var _ = Describe("A raise after a kill", func() {
-	for name, facts := range map[string]neighbours.Facts{
+	for name, facts := range map[string]constraints.Facts{
 		v1alpha1.ReasonConflict: {
 			Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)",
 			Remedy:   `set its updateMode to "Off"`,
 		},
-		"LimitRange": neighbours.About(memory.WorkloadRef{}, nil, nil, neighbours.Objects{LimitRanges: []corev1.LimitRange{{
+		"LimitRange": constraints.About(memory.WorkloadRef{}, nil, nil, constraints.Objects{LimitRanges: []corev1.LimitRange{{
 			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("300Mi")},
 			}}},
 		}}}),
-		"ResourceQuota": {Quota: neighbours.Quota{Name: "team", Limits: neighbours.Exhausted}},
+		"ResourceQuota": {Quota: constraints.Quota{Name: "team", Limits: constraints.Exhausted}},
 		"NodeTooSmall":  {LargestNode: 128 * memory.MiB},
 	} {
 		It("is not tried, and says why: "+name, func() {

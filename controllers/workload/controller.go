@@ -22,12 +22,12 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
@@ -59,8 +59,8 @@ type Reconciler struct {
 	client.Client
 	// Live reads from the API server, for records that are read once per start.
 	Live client.Reader
-	// Governor knows profiles and owners.
-	Governor *govern.Governor
+	// Resolver knows profiles and owners.
+	Resolver *policy.Resolver
 	// Inbox has what happened since the last step.
 	Inbox *inbox.Inbox
 	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
@@ -85,7 +85,7 @@ type Reconciler struct {
 	// Constraints say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other
 	// things.
 	Constraints interface {
-		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (neighbours.Facts, error)
+		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
@@ -98,8 +98,8 @@ type Reconciler struct {
 
 	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when
 	// that changes. Both may be nil.
-	Problems  *govern.Problems
-	OnProblem func(...govern.ProfileKey)
+	Problems  *policy.Problems
+	OnProblem func(...policy.ProfileKey)
 
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
@@ -166,7 +166,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
-	r.Inbox.Govern(ref, placed(s), govern.KeyOf(s.Profile))
+	r.Inbox.Govern(ref, placed(s), policy.KeyOf(s.Profile))
 	r.warn(s)
 	s.Events.Past = r.past(ref, e.state)
 
@@ -243,7 +243,7 @@ func namespaceGone(err error) bool {
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
-	r.Inbox.Govern(ref, nil, govern.ProfileKey{})
+	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
 	e, known := r.states.get(ref)
 	scaledToNothing := len(s.Pods) == 0 // the recommendation still stands
 	if !scaledToNothing {

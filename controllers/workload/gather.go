@@ -36,7 +36,7 @@ func (r *Reconciler) gather(
 		if pod.Namespace == "" {
 			continue
 		}
-		resolved, err := r.Governor.Resolve(ctx, pod)
+		resolved, err := r.Resolver.Resolve(ctx, pod)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (r *Reconciler) gather(
 }
 
 // lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
-// work against a neighbour because it did not see it.
+// work against an autoscaler or a quota because it did not see it.
 func (r *Reconciler) lookAround(ctx context.Context, s *workload.Snapshot) error {
 	if r.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil

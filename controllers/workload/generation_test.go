@@ -40,7 +40,7 @@ var _ = Describe("A recommendation that somebody waits for", func() {
 			p.Spec.Sizing.Mode = mode
 			Expect(w.client.Update(w.ctx, p)).To(Succeed())
 		}
-		Expect(w.reconciler.Governor.Rebuild(w.ctx)).To(Succeed())
+		Expect(w.reconciler.Resolver.Rebuild(w.ctx)).To(Succeed())
 		w.applied(w.pod("web", build.OOMKilled(start)).Obj())
 	})
 

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -174,9 +174,9 @@ func (w *world) injected(ref memory.WorkloadRef, pod *corev1.Pod) {
 	Expect(err).NotTo(HaveOccurred())
 	rec, ok := slim.(*v1alpha1.MemoryRecommendation)
 	Expect(ok).To(BeTrue())
-	ruling, err := w.reconciler.Governor.Resolve(w.ctx, pod)
+	ruling, err := w.reconciler.Resolver.Resolve(w.ctx, pod)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(ruling.Profile).NotTo(BeNil())
-	Expect(govern.RecordName(ref)).To(Equal(rec.Name))
+	Expect(policy.RecordName(ref)).To(Equal(rec.Name))
 	inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Live: inject.LiveIn(rec.Status.Containers)}).Apply(pod)
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/controllers/sweeper"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -34,7 +34,7 @@ func (r *Reconciler) census() sweeper.Finder { return sweeper.Finder{Cached: r.C
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
-	r.Inbox.Govern(w, nil, govern.ProfileKey{})
+	r.Inbox.Govern(w, nil, policy.ProfileKey{})
 	_, known := r.states.get(w)
 	r.states.drop(w)
 	r.Metrics.forget(w)

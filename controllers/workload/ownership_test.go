@@ -18,8 +18,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/sweeper"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -56,16 +56,16 @@ var _ = Describe("What is recorded of a workload", func() {
 	killed := build.OOMKilled(start.Add(-time.Minute))
 	unrecorded := func(of memory.WorkloadRef) {
 		GinkgoHelper()
-		expect.Missing(w.ctx, w.client, of.Namespace, govern.RecordName(of), &v1alpha1.MemoryRecommendation{})
-		expect.Missing(w.ctx, w.client, of.Namespace, govern.RecordName(of), &v1alpha1.MemoryCheckpoint{})
+		expect.Missing(w.ctx, w.client, of.Namespace, policy.RecordName(of), &v1alpha1.MemoryRecommendation{})
+		expect.Missing(w.ctx, w.client, of.Namespace, policy.RecordName(of), &v1alpha1.MemoryCheckpoint{})
 	}
 	// ghost is a record without an owner, as an older memfit left it, with the kill of somebody long gone in it.
 	ghost := func(of memory.WorkloadRef) {
 		GinkgoHelper()
-		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: govern.RecordName(of)}
+		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: policy.RecordName(of)}
 		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta},
 			&v1alpha1.MemoryRecommendation{ObjectMeta: meta, Spec: v1alpha1.MemoryRecommendationSpec{
-				Profile:  v1alpha1.ProfileReference{Kind: govern.KindProfile, Name: "web"},
+				Profile:  v1alpha1.ProfileReference{Kind: policy.KindProfile, Name: "web"},
 				Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
 			}})
 	}

@@ -20,11 +20,11 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -43,7 +43,7 @@ const (
 // pod shows nothing. The handler only reads caches and appends to the inbox, so the informer is never held up.
 type PodSource struct {
 	Cache    cache.Cache
-	Governor *govern.Governor
+	Resolver *policy.Resolver
 	Inbox    *inbox.Inbox
 	// Constraints are followed before the first pod is. Nil: there are none.
 	Constraints interface {
@@ -85,7 +85,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 		return errors.New("informer caches did not sync")
 	}
 	select {
-	case <-f.Governor.Built():
+	case <-f.Resolver.Built():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -129,7 +129,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 
 // followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
 func (f *PodSource) followOwners(ctx context.Context) error {
-	for _, obj := range govern.Informers() {
+	for _, obj := range policy.Informers() {
 		kind := obj.GetObjectKind().GroupVersionKind()
 		informer, err := f.Cache.GetInformer(ctx, obj)
 		if err != nil {
@@ -175,7 +175,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
-			(w.Namespace == obj.GetName() || f.Governor.Home() == obj.GetName())
+			(w.Namespace == obj.GetName() || f.Resolver.Home() == obj.GetName())
 		itself := w == refOf(kind, obj)
 		if inNamespace || itself {
 			all = append(all, w)
@@ -192,7 +192,7 @@ func (f *PodSource) seen(ctx context.Context, obj any) {
 	}
 	ref, known := f.Inbox.Workload(pod.UID)
 	if !known {
-		owner, err := f.Governor.Owner(ctx, pod)
+		owner, err := f.Resolver.Owner(ctx, pod)
 		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
 			logf.FromContext(ctx).Error(
 				err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod",
@@ -219,7 +219,7 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 		return
 	}
 	ref, known := f.Inbox.Workload(pod.UID)
-	resolved, err := f.Governor.Resolve(ctx, pod)
+	resolved, err := f.Resolver.Resolve(ctx, pod)
 	var governedBy *profile.Named
 	if err == nil {
 		governedBy = resolved.Profile
@@ -266,7 +266,7 @@ func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
 }
 
 // ProfilesChanged queues the workloads that changes of profiles concern.
-func (f *PodSource) ProfilesChanged(changes []govern.Change) {
+func (f *PodSource) ProfilesChanged(changes []policy.Change) {
 	f.Enqueue(f.Inbox.Concerned(changes)...)
 }
 

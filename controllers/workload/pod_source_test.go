@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 )
 
 func TestBelow(t *testing.T) {
@@ -26,7 +26,7 @@ func TestBelow(t *testing.T) {
 	} {
 		inbox.AddPod(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
 	}
-	feed := &PodSource{Inbox: inbox, Governor: govern.New(nil, nil).At("memfit-system")}
+	feed := &PodSource{Inbox: inbox, Resolver: policy.New(nil, nil).At("memfit-system")}
 	named := func(namespace, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
@@ -110,7 +110,7 @@ func (r *Reconciler) exists(ctx context.Context, ref memory.WorkloadRef) (bool, 
 // stored is the recommendation as the cache has it; nil: there is none.
 func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
-	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: govern.RecordName(ref)}, &rec)
+	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}, &rec)
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -126,7 +126,7 @@ func (r *Reconciler) writeRecommendation(
 		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // what is written now would be nobody's
 	case rec.ResourceVersion == "":
 		rec.ObjectMeta = metav1.ObjectMeta{
-			Namespace: s.Owner.Ref.Namespace, Name: govern.RecordName(s.Owner.Ref),
+			Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref),
 			OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)},
 		}
 		rec.Spec = spec
@@ -157,7 +157,7 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 		return err
 	}
 	rec := &v1alpha1.MemoryRecommendation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: govern.RecordName(ref)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: policy.RecordName(ref)},
 	}
 	if err := r.Delete(ctx, rec); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
@@ -189,7 +189,7 @@ func (r *Reconciler) solved(w memory.WorkloadRef) {
 	}
 }
 
-func (r *Reconciler) concern(profiles []govern.ProfileKey) {
+func (r *Reconciler) concern(profiles []policy.ProfileKey) {
 	if len(profiles) > 0 && r.OnProblem != nil {
 		r.OnProblem(profiles...)
 	}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -160,8 +160,8 @@ var _ = Describe("A recommendation", func() {
 		free := build.Pod(w.namespace, "free").Container("app", build.OOMKilled(start)).Obj()
 		w.applied(free)
 		Expect(w.reconcile(w.alone("free"))).To(Succeed())
-		expect.Missing(w.ctx, w.client, w.namespace, govern.RecordName(w.alone("free")), &v1alpha1.MemoryRecommendation{})
-		expect.Missing(w.ctx, w.client, w.namespace, govern.RecordName(w.alone("free")), &v1alpha1.MemoryCheckpoint{})
+		expect.Missing(w.ctx, w.client, w.namespace, policy.RecordName(w.alone("free")), &v1alpha1.MemoryRecommendation{})
+		expect.Missing(w.ctx, w.client, w.namespace, policy.RecordName(w.alone("free")), &v1alpha1.MemoryCheckpoint{})
 	})
 
 	It("is refused by a checkpoint of a newer memfit, which is left alone", func() {

@@ -120,7 +120,7 @@ var _ = Describe("A stall", func() {
 	It("is counted once when memfit restarts in the middle of it", func() {
 		f.uses(90*time.Second, dead, 150)
 		w.restart()
-		Expect(w.reconciler.Governor.Rebuild(w.ctx)).To(Succeed())
+		Expect(w.reconciler.Resolver.Rebuild(w.ctx)).To(Succeed())
 		f.seen(f.pods...)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		f.uses(5*time.Minute, dead, 150)

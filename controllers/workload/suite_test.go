@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -92,15 +92,15 @@ func (w *world) restart() { w.memfit = w.process() }
 
 // process is a memfit that knows nothing yet.
 func (w *world) process() memfit {
-	governor := govern.New(w.client, w.client)
-	Expect(governor.Rebuild(w.ctx)).To(Succeed())
+	resolver := policy.New(w.client, w.client)
+	Expect(resolver.Rebuild(w.ctx)).To(Succeed())
 	inbox := inbox.NewInbox()
 	return memfit{
-		feed: &PodSource{Governor: governor, Inbox: inbox},
+		feed: &PodSource{Resolver: resolver, Inbox: inbox},
 		reconciler: &Reconciler{
-			Client: w.faulty, Live: w.faulty, Governor: governor, Inbox: inbox, Recorder: w.recorder,
+			Client: w.faulty, Live: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery,
-			Problems: &govern.Problems{},
+			Problems: &policy.Problems{},
 			Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 			Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 		},
@@ -149,7 +149,7 @@ func (w *world) deleted(pods ...*corev1.Pod) {
 // profiled writes profiles and lets memfit know them.
 func (w *world) profiled(profiles ...client.Object) {
 	expect.Applied(w.ctx, w.client, profiles...)
-	Expect(w.reconciler.Governor.Rebuild(w.ctx)).To(Succeed())
+	Expect(w.reconciler.Resolver.Rebuild(w.ctx)).To(Succeed())
 }
 
 func (w *world) reconcile(ref memory.WorkloadRef) error {
@@ -168,12 +168,12 @@ func (w *world) reconciled(ref memory.WorkloadRef) *v1alpha1.MemoryRecommendatio
 
 func (w *world) recommendation(ref memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
 	GinkgoHelper()
-	return expect.Exists(w.ctx, w.client, ref.Namespace, govern.RecordName(ref), &v1alpha1.MemoryRecommendation{})
+	return expect.Exists(w.ctx, w.client, ref.Namespace, policy.RecordName(ref), &v1alpha1.MemoryRecommendation{})
 }
 
 func (w *world) checkpoint(ref memory.WorkloadRef) *v1alpha1.MemoryCheckpoint {
 	GinkgoHelper()
-	return expect.Exists(w.ctx, w.client, ref.Namespace, govern.RecordName(ref), &v1alpha1.MemoryCheckpoint{})
+	return expect.Exists(w.ctx, w.client, ref.Namespace, policy.RecordName(ref), &v1alpha1.MemoryCheckpoint{})
 }
 
 // alone is the workload of a pod without owner.

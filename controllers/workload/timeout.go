@@ -21,8 +21,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -114,7 +114,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)
 	defer cancel()
 	var rec v1alpha1.MemoryRecommendation
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: govern.RecordName(ref)}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
 	err := r.Live.Get(ctx, key, &rec)
 	if err == nil {
 		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{

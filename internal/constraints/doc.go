@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraints knows what namespaces and nodes allow a new pod, ready to be read: by namespace what LimitRanges
-// and ResourceQuotas say about memory, and the largest node. It is kept by the handlers of informers, on every replica,
-// so that a request waits for nothing. It promises that reading takes no lock and allocates nothing, and that a
-// namespace without such objects costs one look into a map.
+// Package constraints says what else in the cluster has a say in a workload's memory: autoscalers that write or follow
+// it, LimitRanges and ResourceQuotas of its namespace, the sizes of nodes. It reads no clock and performs no I/O: the
+// objects are arguments, and of each only what is said here is read, so a cache may drop the rest. Malformed objects
+// say nothing.
 package constraints

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
@@ -47,7 +47,7 @@ type workloadEntry struct {
 	// handed are events that a reconcile has been given and has not acknowledged; newer came in since.
 	handed, newer workload.PendingEvents
 	// profile governed the workload at its last step; empty: none did, or there was none.
-	profile govern.ProfileKey
+	profile policy.ProfileKey
 }
 
 // NewInbox is an empty inbox.
@@ -211,7 +211,7 @@ func (r *Inbox) Done(ref memory.WorkloadRef) {
 }
 
 // Govern records which pods of a workload are governed by a profile and where they run; all others are not.
-func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by govern.ProfileKey) {
+func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by policy.ProfileKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[ref]
@@ -253,10 +253,10 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 // Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one
 // may choose others than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns
 // another namespace.
-func (r *Inbox) Concerned(changes []govern.Change) []memory.WorkloadRef {
-	edited, choosing := map[govern.ProfileKey]bool{}, map[string]bool{}
+func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
+	edited, choosing := map[policy.ProfileKey]bool{}, map[string]bool{}
 	for _, c := range changes {
-		edited[govern.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
+		edited[policy.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
 		if c.Chooses {
 			choosing[c.Namespace] = true
 		}

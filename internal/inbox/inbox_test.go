@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -48,7 +48,7 @@ func TestMailIsBounded(t *testing.T) {
 	for restarts := range int32(1000) {
 		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
 	}
-	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
 	for i := range 3 * workload.MaxSamples {
 		s := memory.Sample{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"},
@@ -120,7 +120,7 @@ func TestLateOwnersMovePods(t *testing.T) {
 // container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
-	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, govern.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
 	sample := func(uid types.UID, pod string) memory.Sample {
 		return memory.Sample{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB,
@@ -174,7 +174,7 @@ func BenchmarkObserve(b *testing.B) {
 // TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits are no work for the workloads of others.
 func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	r := NewInbox()
-	governed := map[string]govern.ProfileKey{
+	governed := map[string]policy.ProfileKey{
 		"shop/web": {Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
 		"shop/api": {Kind: "MemoryProfile", Namespace: "shop", Name: "api"}, "shop/none": {},
 		"other/web": {Kind: "ClusterMemoryProfile", Namespace: "", Name: "all"}, "other/none": {},
@@ -185,28 +185,28 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		r.AddPod(types.UID(name), types.NamespacedName{Namespace: namespace, Name: deployment}, ref)
 		r.Govern(ref, nil, key)
 	}
-	change := func(namespace, name string, chooses bool) govern.Change {
+	change := func(namespace, name string, chooses bool) policy.Change {
 		kind := "MemoryProfile"
 		if namespace == "" {
 			kind = "ClusterMemoryProfile"
 		}
-		return govern.Change{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Chooses: chooses}
+		return policy.Change{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Chooses: chooses}
 	}
 	for what, tc := range map[string]struct {
-		changes []govern.Change
+		changes []policy.Change
 		want    []string
 	}{
-		"an edit of its settings": {[]govern.Change{change("shop", "web", false)}, []string{"shop/web"}},
+		"an edit of its settings": {[]policy.Change{change("shop", "web", false)}, []string{"shop/web"}},
 		"of two": {
-			[]govern.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"},
+			[]policy.Change{change("shop", "web", false), change("", "all", false)}, []string{"other/web", "shop/web"},
 		},
-		"of one that governs nobody": {[]govern.Change{change("evil", "web", false)}, nil},
+		"of one that governs nobody": {[]policy.Change{change("evil", "web", false)}, nil},
 		"another selector": {
-			[]govern.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"},
+			[]policy.Change{change("shop", "web", true)}, []string{"shop/api", "shop/none", "shop/web"},
 		},
-		"a new profile in a namespace of evil": {[]govern.Change{change("evil", "web", true)}, nil},
+		"a new profile in a namespace of evil": {[]policy.Change{change("evil", "web", true)}, nil},
 		"a new profile of the cluster": {
-			[]govern.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"},
+			[]policy.Change{change("", "new", true)}, []string{"other/none", "other/web", "shop/api", "shop/none", "shop/web"},
 		},
 	} {
 		var got []string

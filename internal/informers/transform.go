@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/policy"
 )
 
 // CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which
@@ -32,7 +32,7 @@ func CacheOptions() cache.Options {
 		&v1alpha1.MemoryProfile{}:                {Transform: cache.TransformStripManagedFields()},
 		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
 	}
-	for _, obj := range govern.Informers() {
+	for _, obj := range policy.Informers() {
 		byObject[obj] = cache.ByObject{Transform: owners.Strip(ours), UnsafeDisableDeepCopy: new(true)}
 	}
 	return cache.Options{
@@ -44,11 +44,11 @@ func CacheOptions() cache.Options {
 }
 
 // Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook
-// reads, besides what internal/constraints follows for it. Pods and autoscalers are the leader's business; their source
-// asks for them when it starts, so that a replica that only serves the webhook holds none.
+// reads, besides what internal/constraintindex follows for it. Pods and autoscalers are the leader's business; their
+// source asks for them when it starts, so that a replica that only serves the webhook holds none.
 func Informed() []client.Object {
 	return append(
-		govern.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{},
+		policy.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{},
 	)
 }
 

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -25,7 +25,7 @@ type Input struct {
 	// Sizes are recommended sizes by container name, for sizing modes that size new pods. Nil: none.
 	Sizes map[string]Size
 	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
-	Facts *neighbours.Facts
+	Facts *constraints.Facts
 	// Live is, by container name, what running replicas showed of their heap. Nil: nothing.
 	Live map[string]Live
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/constraints"
 )
 
 // drawn is how many random cases each property sees; all together they take about a second.
@@ -316,7 +316,7 @@ func TestNoPodIsKeptOut(t *testing.T) {
 
 // refusedBy says why a pod would not be admitted or could not be scheduled. The sums are made anew here, the way
 // Kubernetes documents them.
-func refusedBy(f *neighbours.Facts, pod *corev1.Pod) string {
+func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
 	var running, most Size
 	add := func(s *Size, c *corev1.Container) {
 		have := sizeOf(&c.Resources)

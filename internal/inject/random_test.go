@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -218,7 +218,7 @@ func (c chance) live() map[string]Live {
 }
 
 // facts are what the namespace and the nodes allow the pod; often nothing is said.
-func (c chance) facts(pod *corev1.Pod) *neighbours.Facts {
+func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 	if c.one(3) {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (c chance) facts(pod *corev1.Pod) *neighbours.Facts {
 			},
 		)
 	}
-	facts := neighbours.ReadNamespace(ranges, quotas).FactsFor(pod, pick(c, 0, 500*memory.MiB, 8*memory.GiB))
+	facts := constraints.ReadNamespace(ranges, quotas).FactsFor(pod, pick(c, 0, 500*memory.MiB, 8*memory.GiB))
 	return &facts
 }
 

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -78,13 +78,13 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 // fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's
 // size stays.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
-	var asks []neighbours.Ask
+	var asks []constraints.Ask
 	var of []int
 	for i, s := range sizings {
 		if s.wanted && s.next != s.base {
 			policy := managed[i].policy.SizePolicy()
-			asks = append(asks, neighbours.Ask{
-				Container: managed[i].container.Name, Base: neighbours.Size(s.base), Want: neighbours.Size(s.next),
+			asks = append(asks, constraints.Ask{
+				Container: managed[i].container.Name, Base: constraints.Size(s.base), Want: constraints.Size(s.next),
 				Equal: fixed || policy.RequestEqualsLimit,
 			})
 			of = append(of, i)
@@ -100,7 +100,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
 	}
 }
 
-func (s *sizing) take(t target, fitted neighbours.Fitted) {
+func (s *sizing) take(t target, fitted constraints.Fitted) {
 	s.next, s.why = Size(fitted.Size), append(s.why, fitted.Why...)
 	if s.next != s.base {
 		if allowed, why := bounded(t, s.next, s.base); allowed != s.next {

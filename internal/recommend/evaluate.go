@@ -76,7 +76,7 @@ func newEvaluation(in Input) *evaluation {
 		PeakRSS: h.PeakRSS(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
 		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), history.DaysKept*day),
 	}
-	e.rec.NextLook = time.Hour
+	e.rec.RequeueAfter = time.Hour
 	return e
 }
 
@@ -119,7 +119,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	e.say("%s", why)
 	r := &e.rec
 	r.Confidence = memory.Low
-	r.NextLook = 5 * time.Minute
+	r.RequeueAfter = 5 * time.Minute
 	if k := e.unhelped; e.Now.Sub(k.Time) < killHold {
 		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
 	}
@@ -178,8 +178,8 @@ func (e *evaluation) decide(size Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Lower // what this pod has already, others may lack
-		r.NextLook = 10 * time.Minute  // the first minutes after a kill tell whether it was enough
+		r.Urgent = r.Decision != Lower    // what this pod has already, others may lack
+		r.RequeueAfter = 10 * time.Minute // the first minutes after a kill tell whether it was enough
 	}
 	return *r
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // GuardInput is what guards look at when a recommendation is to be applied to one container of one pod. It is put
-// together in one place, internal/rollout, from what each part knows. A zero field means "not known" or "no such bound",
-// and then its guard lets pass.
+// together in one place, internal/rollout, from what each part knows. A zero field means "not known" or "no such
+// bound", and then its guard lets pass.
 type GuardInput struct {
 	Proposal
 	Surroundings

@@ -60,8 +60,8 @@ func TestAKillIsAnsweredAtOnce(t *testing.T) {
 	if want := 512 * mib; got.Decision != Raise || got.Size.Limit != want {
 		t.Errorf("got %s %v, want Raise to %s", got.Decision, got.Size, want)
 	}
-	if !says(got, "OOM-killed at limit 256Mi at 00:00:00Z", "MainProcess") || got.NextLook > 10*time.Minute {
-		t.Errorf("next look %s, reasons:\n%s", got.NextLook, strings.Join(got.Reasons, "\n"))
+	if !says(got, "OOM-killed at limit 256Mi at 00:00:00Z", "MainProcess") || got.RequeueAfter > 10*time.Minute {
+		t.Errorf("next look %s, reasons:\n%s", got.RequeueAfter, strings.Join(got.Reasons, "\n"))
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
-// ever seen. effective is the limit that the kernel holds it to when asked is what its status says. It returns the limits
-// recommended, and the last recommendation.
+// ever seen. effective is the limit that the kernel holds it to when asked is what its status says. It returns the
+// limits recommended, and the last recommendation.
 func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 	effective func(asked memory.Bytes) memory.Bytes,
 ) (limits []memory.Bytes, last Recommendation) {

@@ -142,9 +142,9 @@ type Recommendation struct {
 	Advice []string
 	// Summary says it in one line.
 	Summary string
-	// NextLook is when to evaluate again if nothing happens before.
-	NextLook time.Duration
-	Evidence Evidence
+	// RequeueAfter is when to evaluate again if nothing happens before.
+	RequeueAfter time.Duration
+	Evidence     Evidence
 	// Urgent: a kill within the last hour asks for it, so that no cool-down may delay it, for any replica that has less.
 	Urgent bool
 	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing

@@ -216,9 +216,9 @@ func leastLimit(a, b memory.Bytes) memory.Bytes {
 	return min(a, b)
 }
 
-// EffectiveLimit is the limit that is proven to be in force for a container and its pod, and the one that its status shows
-// where that is more (0: it is not). known is false for a container that nothing happened to: what its status shows is
-// in force.
+// EffectiveLimit is the limit that is proven to be in force for a container and its pod, and the one that its status
+// shows where that is more (0: it is not). known is false for a container that nothing happened to: what its status
+// shows is in force.
 func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Bytes, known bool) {
 	cursor := l.cursor(c)
 	if cursor == nil || !cursor.limited {

@@ -231,7 +231,9 @@ func TestLedgerStories(t *testing.T) {
 			looks: []look{
 				{0, []podMaker{pod(effective(running(0, 0), "256Mi"))}, seen},
 				{20, []podMaker{
-					edited(makePod("web-1", "u1").container("app", "384Mi", effective(after(running(2, 19), oom(1, 10, 18)), "384Mi"))),
+					edited(
+						makePod("web-1", "u1").container("app", "384Mi", effective(after(running(2, 19), oom(1, 10, 18)), "384Mi")),
+					),
 				}, seen},
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},

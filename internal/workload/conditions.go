@@ -13,9 +13,9 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -224,7 +224,7 @@ func nextBegins(s *Snapshot, v *result) string {
 }
 
 // conflictMessage says who else steers the memory, and how to let only one do it.
-func conflictMessage(f *neighbours.Facts) string {
+func conflictMessage(f *constraints.Facts) string {
 	return fmt.Sprintf(`Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: "Off" in the profile`,
 		f.Conflict, f.Remedy)
 }

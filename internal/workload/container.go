@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
@@ -24,7 +24,7 @@ import (
 // desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
-	size := map[string]neighbours.Size{q.container.Name: neighbours.Size(rec.Size)}
+	size := map[string]constraints.Size{q.container.Name: constraints.Size(rec.Size)}
 	return rollout.Desired{
 		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.sizePolicy()},
 		Surroundings: recommend.Surroundings{
@@ -99,7 +99,7 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Named) {
 			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statuses)}
-			m.podLimit, m.podRequest = neighbours.PodLeaves(pod, c.Name)
+			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 			all = append(all, m)
 		}
 	}

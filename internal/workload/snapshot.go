@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/signals"
@@ -94,7 +94,7 @@ type Snapshot struct {
 	// events are those of this workload, without what belongs to an earlier one of its name.
 	Events PendingEvents
 	// facts are what else in the cluster has a say in its memory.
-	Facts neighbours.Facts
+	Facts constraints.Facts
 	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/policy"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	webhookserver "github.com/memfit/memfit/webhooks/server"
@@ -73,22 +73,22 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 			return err
 		}
 	}
-	straight, err := govern.NewInformerReader(ctx, mgr.GetCache())
+	straight, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
-	governor := govern.New(straight, mgr.GetAPIReader())
-	if err := mgr.Add(&govern.Watcher{Governor: governor, Cache: mgr.GetCache()}); err != nil {
+	resolver := policy.New(straight, mgr.GetAPIReader())
+	if err := mgr.Add(&policy.Watcher{Resolver: resolver, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
 	injector := &podwebhook.Injector{
-		Governor: governor, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		Resolver: resolver, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
 	s.Register(podwebhook.Path, fastpath.NewHandler(injector))
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 	select { // the port opens when profiles are known, as readiness would have it
-	case <-governor.Built():
+	case <-resolver.Built():
 	case err := <-stopped:
 		return errors.Join(errors.New("the manager ended early"), err)
 	}

@@ -48,7 +48,7 @@ func makeWorld(workloads, profiles int) (*world, error) {
 		}
 	}
 	for i := range profiles {
-		if err := w.addGovernors(i); err != nil {
+		if err := w.addResolvers(i); err != nil {
 			return nil, err
 		}
 	}
@@ -101,9 +101,9 @@ func (w *world) addWorkload(i int) error {
 // profileOf is the number of a workload's profile.
 func (w *world) profileOf(i int) (int, bool) { return i / 2, i%2 == 0 && i/2 < w.profiles }
 
-// addGovernors adds what tells memfit, and what tells VPA, to look after workload 2*p: a runtime and sizes for two
+// addResolvers adds what tells memfit, and what tells VPA, to look after workload 2*p: a runtime and sizes for two
 // containers.
-func (w *world) addGovernors(p int) error {
+func (w *world) addResolvers(p int) error {
 	i := 2 * p
 	mp := &v1alpha1.MemoryProfile{ObjectMeta: meta(namespace(i), profileName(p), "p", p)}
 	mp.Generation = 1

@@ -51,7 +51,7 @@ var rooms = []room{
 	{
 		name: "inject", dir: "internal/inject/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/memory", "internal/neighbours", "internal/profile", "internal/recommend",
+			"api/v1alpha1", "internal/memory", "internal/constraints", "internal/profile", "internal/recommend",
 			"internal/runtimes",
 		},
 		outside: pods,
@@ -83,7 +83,7 @@ var rooms = []room{
 	},
 	{
 		// what is done next to running pods that have another size than they should
-		name: "apply", dir: "internal/rollout/...", noStd: pure,
+		name: "rollout", dir: "internal/rollout/...", noStd: pure,
 		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/recommend"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
@@ -99,7 +99,8 @@ var rooms = []room{
 		never: clients,
 	},
 	{
-		name: "neighbours", dir: "internal/neighbours/...", noStd: pure, // reads other people's objects, which are arguments
+		// reads other people's objects, which are arguments
+		name: "constraints", dir: "internal/constraints/...", noStd: pure,
 		ours: []string{"internal/memory"},
 		outside: []string{
 			"k8s.io/api/autoscaling/v2", "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -154,12 +155,12 @@ var rooms = []room{
 		outside: cached,
 	},
 	{
-		name: "constraints", dir: "internal/constraints/...", noStd: ownsNoProcess, // follows caches, for the edges
-		ours:    []string{"internal/memory", "internal/neighbours"},
+		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // follows caches, for the edges
+		ours:    []string{"internal/memory", "internal/constraints"},
 		outside: cached,
 	},
 	{
-		name: "govern", dir: "internal/govern/...", noStd: ownsNoProcess, // reads caches, for the edges
+		name: "policy", dir: "internal/policy/...", noStd: ownsNoProcess, // reads caches, for the edges
 		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile", "internal/workloadkind"},
 		outside: cached,
 	},
@@ -186,7 +187,7 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject",
-			"internal/memory", "internal/neighbours", "internal/profile", "internal/quote", "internal/recommend",
+			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
 			"internal/records", "internal/signals",
 			"internal/workloadkind",
 		},
@@ -198,12 +199,12 @@ var rooms = []room{
 	{
 		// what the informers write to; it keeps a lock, and reads no clock
 		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
-		ours:    []string{"internal/govern", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
+		ours:    []string{"internal/policy", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
 		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
 	},
 	{
 		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // what caches keep
-		ours:    []string{"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners"},
+		ours:    []string{"api/v1alpha1", "internal/policy", "internal/memory", "internal/owners"},
 		outside: cached,
 	},
 	{
@@ -216,8 +217,8 @@ var rooms = []room{
 		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "controllers/sweeper", "internal/rollout", "internal/conditions",
-			"internal/format", "internal/govern", "internal/history", "internal/inbox",
-			"internal/informers", "internal/liveness", "internal/memory", "internal/neighbours", "internal/owners",
+			"internal/format", "internal/policy", "internal/history", "internal/inbox",
+			"internal/informers", "internal/liveness", "internal/memory", "internal/constraints", "internal/owners",
 			"internal/profile", "internal/quote",
 			"internal/recommend", "internal/records", "internal/signals", "internal/workload",
 		},
@@ -232,13 +233,13 @@ var rooms = []room{
 	},
 	{
 		name: "controllers-constraints", dir: "controllers/constraints", noStd: ownsNoProcess,
-		ours:    []string{"internal/constraints", "internal/informers", "internal/memory", "internal/neighbours"},
+		ours:    []string{"internal/constraintindex", "internal/informers", "internal/memory", "internal/constraints"},
 		outside: edge,
 	},
 	{
 		name: "controllers-profile", dir: "controllers/profile", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/govern",
+			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/policy",
 			"internal/liveness", "internal/profile",
 			"internal/workload",
 		},
@@ -247,7 +248,7 @@ var rooms = []room{
 	{
 		name: "controllers-sweeper", dir: "controllers/sweeper", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/govern", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind",
+			"api/v1alpha1", "internal/policy", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind",
 		},
 		outside: edge,
 	},
@@ -259,9 +260,9 @@ var rooms = []room{
 		// knows nothing of the fast path, and works without it
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/boundedjson", "internal/constraints", "internal/govern", "internal/inject",
+			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/inject",
 			"internal/memory",
-			"internal/neighbours", "internal/profile", "internal/records",
+			"internal/constraints", "internal/profile", "internal/records",
 		},
 		outside: edge,
 	},
@@ -283,7 +284,8 @@ var rooms = []room{
 	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
-			"api/v1alpha1", "controllers/...", "internal/constraints", "internal/govern", "internal/history", "internal/inbox",
+			"api/v1alpha1", "controllers/...", "internal/constraintindex", "internal/policy", "internal/history",
+			"internal/inbox",
 			"internal/informers", "internal/inject",
 			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend",
 			"internal/runtimes", "internal/signals",

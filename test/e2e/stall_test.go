@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 )
 
 // readsFromDisk is a Go program with files on the node's disk. Its collector is off, so that nothing but the files
@@ -44,7 +44,7 @@ var _ = Describe("a stall", func() {
 	namespace := inNamespace()
 	recommended := func(ctx SpecContext, g Gomega, name string) *v1alpha1.MemoryRecommendation {
 		var rec v1alpha1.MemoryRecommendation
-		record := govern.RecordName(
+		record := policy.RecordName(
 			memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: *namespace, Name: name},
 		)
 		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: *namespace, Name: record}, &rec)).To(Succeed())

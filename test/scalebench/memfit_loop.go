@@ -20,11 +20,11 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/signals"
 )
@@ -77,17 +77,17 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 			return nil, err
 		}
 		o.workloads = append(o.workloads, w)
-		o.maps.recommended[client.ObjectKey{Namespace: w.ref.Namespace, Name: govern.RecordName(w.ref)}] = false
+		o.maps.recommended[client.ObjectKey{Namespace: w.ref.Namespace, Name: policy.RecordName(w.ref)}] = false
 	}
-	governor := govern.New(o.maps, nil)
-	if err := governor.Rebuild(ctx); err != nil {
+	resolver := policy.New(o.maps, nil)
+	if err := resolver.Rebuild(ctx); err != nil {
 		return nil, err
 	}
 	o.reconcile = &workloadctl.Reconciler{
-		Client: o.maps, Live: o.maps, Governor: governor, Inbox: o.inbox, Recorder: o.maps,
+		Client: o.maps, Live: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
 		Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
 		Clock:   o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
-		Problems: &govern.Problems{},
+		Problems: &policy.Problems{},
 	}
 	return o, nil
 }
@@ -167,7 +167,7 @@ func newPod(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Named{
-				Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec,
+				Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec,
 			},
 		},
 	).Apply(pod)

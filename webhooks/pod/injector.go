@@ -27,11 +27,11 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/boundedjson"
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 )
@@ -54,8 +54,8 @@ const mirrorPod = "kubernetes.io/config.mirror"
 // Injector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because
 // a Defaulter cannot return warnings and turns every error into a denial.
 type Injector struct {
-	// Governor knows profiles and owners.
-	Governor *govern.Governor
+	// Resolver knows profiles and owners.
+	Resolver *policy.Resolver
 	// Reader reads MemoryRecommendations from the cache, for sizes.
 	Reader client.Reader
 	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is
@@ -63,7 +63,7 @@ type Injector struct {
 	ConfigMaps client.Reader
 	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as
 	// they are.
-	Constraints *constraints.Index
+	Constraints *constraintindex.Index
 	// Metrics count what happened.
 	Metrics *Metrics
 	// Clock times admissions.
@@ -124,7 +124,7 @@ type Outcome struct {
 	// Counters count what became of each container that the plan speaks of.
 	Counters []prometheus.Counter
 	// Need is what a quota would count of the pod, if it is sized. Where one has no room for it, another outcome is right.
-	Need neighbours.Size
+	Need constraints.Size
 }
 
 // Answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
@@ -175,7 +175,7 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 		result = resultUngoverned
 		return Answer{}
 	}
-	ruling, err := h.Governor.Resolve(ctx, meta)
+	ruling, err := h.Resolver.Resolve(ctx, meta)
 	if err != nil {
 		return h.failOpen(ctx, s, "lookup", err)
 	}
@@ -202,7 +202,7 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
 func (h *Injector) outcome(
-	ctx context.Context, s Request, ruling govern.Resolution,
+	ctx context.Context, s Request, ruling policy.Resolution,
 ) (o *Outcome, dryRun bool, err error) {
 	rec, err := h.recommendation(ctx, ruling)
 	if err != nil {
@@ -246,7 +246,7 @@ func (h *Injector) outcome(
 // inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never
 // remembered.
 func (h *Injector) inputs(
-	ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation, room around,
+	ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation, room around,
 ) (in Inputs, ok bool) {
 	governs := ruling.Profile
 	if room.depends() || governs.UID == "" {
@@ -263,12 +263,12 @@ func (h *Injector) inputs(
 // around is what a new pod that is sized has to fit into. The zero value is for pods that are not.
 type around struct {
 	asked       bool
-	namespace   *constraints.Bounds
+	namespace   *constraintindex.Bounds
 	largestNode memory.Bytes
 }
 
 // around reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
-func (h *Injector) around(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) around {
+func (h *Injector) around(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) around {
 	if h.Constraints == nil || rec == nil || !sized(ruling, rec) {
 		return around{}
 	}
@@ -276,11 +276,11 @@ func (h *Injector) around(ruling govern.Resolution, rec *v1alpha1.MemoryRecommen
 }
 
 // factsFor is nil when the pod is not sized.
-func (a around) factsFor(pod *corev1.Pod) *neighbours.Facts {
+func (a around) factsFor(pod *corev1.Pod) *constraints.Facts {
 	if !a.asked {
 		return nil
 	}
-	var says *neighbours.Namespace
+	var says *constraints.Namespace
 	if a.namespace != nil {
 		says = a.namespace.Namespace
 	}
@@ -300,24 +300,24 @@ func (a around) limitRanges() uint64 {
 func (a around) depends() bool { return a.namespace != nil && a.namespace.Depends }
 
 // holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
-func (a around) holds(need neighbours.Size) bool {
+func (a around) holds(need constraints.Size) bool {
 	return a.namespace == nil || a.namespace.Left.Holds(need)
 }
 
 // need is what a quota would count of a sized pod with its plan, whether or not there is one yet.
-func (a around) need(pod *corev1.Pod, plan inject.Plan) neighbours.Size {
+func (a around) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
 	if !a.asked {
-		return neighbours.Size{}
+		return constraints.Size{}
 	}
-	sizes := map[string]neighbours.Size{}
+	sizes := map[string]constraints.Size{}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if m := plan.Edit(containers[i].Name).Memory; m != nil {
-				sizes[containers[i].Name] = neighbours.Size(*m)
+				sizes[containers[i].Name] = constraints.Size(*m)
 			}
 		}
 	}
-	return neighbours.Need(pod, sizes)
+	return constraints.Need(pod, sizes)
 }
 
 func warnings(plan inject.Plan) (all []string) {
@@ -329,10 +329,10 @@ func warnings(plan inject.Plan) (all []string) {
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
 func (h *Injector) recommendation(
-	ctx context.Context, ruling govern.Resolution,
+	ctx context.Context, ruling policy.Resolution,
 ) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
-	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: govern.RecordName(ruling.Ref)}
+	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: policy.RecordName(ruling.Ref)}
 	// rec is the cache's own: only read it
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -352,7 +352,7 @@ func (h *Injector) recommendation(
 }
 
 // sized: new pods get the recommended size, because the profile's mode asks for it and nothing speaks against it.
-func sized(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
+func sized(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
 	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
 		return false
 	}
@@ -361,7 +361,7 @@ func sized(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // sizes are the recommended sizes for a new pod by container, if it is sized.
-func sizes(ruling govern.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+func sizes(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
 	if rec == nil || !sized(ruling, rec) {
 		return nil
 	}
@@ -426,7 +426,7 @@ func sizesNewPods(p *profile.Named) bool {
 }
 
 // notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(ruling govern.Resolution) Answer {
+func notGoverned(ruling policy.Resolution) Answer {
 	if ruling.Problem == profile.NotFound || ruling.Problem == profile.Ambiguous {
 		return Answer{Warnings: []string{"memfit: " + ruling.Why}}
 	}

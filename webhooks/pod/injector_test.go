@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
@@ -30,13 +30,13 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	}
 	pair.Profile.UID = "p" // as in a cluster
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pair.Objects()...).Build()
-	h := &Injector{Governor: govern.New(reader, nil), Reader: reader}
-	if err := h.Governor.Rebuild(t.Context()); err != nil {
+	h := &Injector{Resolver: policy.New(reader, nil), Reader: reader}
+	if err := h.Resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pod := decode(t, pair.Pod)
 	pod.Namespace = pair.Profile.Namespace
-	ruling, err := h.Governor.Resolve(t.Context(), &pod.ObjectMeta)
+	ruling, err := h.Resolver.Resolve(t.Context(), &pod.ObjectMeta)
 	if err != nil {
 		t.Fatal(err)
 	}

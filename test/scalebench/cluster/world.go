@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -202,7 +202,7 @@ func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) e
 		pod.Spec.NodeName = w.nodes[(i*len(pods)+n)%len(w.nodes)].name
 		// What memfit's webhook would have done: no webhook runs here.
 		by := &profile.Named{
-			Ref: v1alpha1.ProfileReference{Kind: govern.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
+			Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
 			Spec: &governs.Spec,
 		}
 		inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
@@ -124,13 +124,13 @@ func benchHandler(b *testing.B, governed bool) *Handler {
 		{Namespace: ns, Name: "deployment-web-00000"}: recommendation,
 		{Name: ns}: &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Namespace"}},
 	}
-	governor := govern.New(cache, nil)
-	if err := governor.Rebuild(b.Context()); err != nil {
+	resolver := policy.New(cache, nil)
+	if err := resolver.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	return NewHandler(
 		&pod.Injector{
-			Governor: governor, Reader: cache, Constraints: &constraints.Index{},
+			Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{},
 			Metrics: pod.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
 		},
 	)

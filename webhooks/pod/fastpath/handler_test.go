@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/govern"
+	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/goldenpods"
 	"github.com/memfit/memfit/webhooks/pod"
 	"github.com/memfit/memfit/webhooks/server"
@@ -56,13 +56,13 @@ func handlerOf(t testing.TB, objects ...client.Object) *testHandler {
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", i))) // as in a cluster
 	}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	governor := govern.New(reader, nil)
-	if err := governor.Rebuild(t.Context()); err != nil {
+	resolver := policy.New(reader, nil)
+	if err := resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
 	injector := &pod.Injector{
-		Governor: governor, Reader: reader, Metrics: pod.NewMetrics(registry), Clock: clock.RealClock{},
+		Resolver: resolver, Reader: reader, Metrics: pod.NewMetrics(registry), Clock: clock.RealClock{},
 	}
 	return &testHandler{NewHandler(injector), registry}
 }
@@ -246,7 +246,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	if err := writer.Update(t.Context(), profile); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.injector.Governor.Rebuild(t.Context()); err != nil {
+	if err := h.injector.Resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := ask(pod); again {
@@ -267,7 +267,7 @@ func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 		if err := writer.Update(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.injector.Governor.Rebuild(t.Context()); err != nil {
+		if err := h.injector.Resolver.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -389,7 +389,7 @@ func TestBuffersAreNotMixedUp(t *testing.T) {
 // for it.
 func TestOutcomesAndWhatBoundsThem(t *testing.T) {
 	h, pod, _ := golden(t, "../../../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
-	room := &constraints.Index{}
+	room := &constraintindex.Index{}
 	h.injector.Constraints = room
 	limit := func(step, want string, shared bool) {
 		t.Helper()

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package govern
+package policy
 
 // ProfileKey names one profile; the namespace is empty for a ClusterMemoryProfile.
 type ProfileKey struct{ Kind, Namespace, Name string }

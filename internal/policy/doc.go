@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package govern says of a pod which workload it belongs to and which profile governs it. Webhook and controllers ask
-// the same [Governor], so that they can never disagree.
+// Package policy says of a pod which workload it belongs to and which profile governs it. Webhook and controllers ask
+// the same [Resolver], so that they can never disagree.
 //
 // It reads informer caches only, never the API server, and writes nothing. Profiles are held as an immutable snapshot
 // that is swapped when one changes: an answer takes no lock and costs a few map lookups, however many profiles there
 // are.
-package govern
+package policy

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package neighbours
+package constraints
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 
 var web = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 
-// TestFactsOfAnEmptyNamespace: no neighbours, no say.
+// TestFactsOfAnEmptyNamespace: without objects nothing is constrained.
 func TestFactsOfAnEmptyNamespace(t *testing.T) {
 	f := About(web, []string{"app"}, nil, Objects{})
 	if f.Conflict != "" || f.Remedy != "" || f.Range != (Range{}) || f.Quota != (Quota{}) || f.NodeSize != nil ||
@@ -24,7 +24,7 @@ func TestFactsOfAnEmptyNamespace(t *testing.T) {
 	}
 }
 
-// TestFactsBringEverythingTogether: every neighbour is heard.
+// TestFactsBringEverythingTogether: every object counts.
 func TestFactsBringEverythingTogether(t *testing.T) {
 	f := About(web, []string{"app"}, pod(), Objects{
 		Vertical:    []VPA{{Namespace: "shop", Name: "v", Target: Target{Kind: "Deployment", Name: "web"}}},

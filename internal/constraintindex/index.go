@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package constraints
+package constraintindex
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/neighbours"
 )
 
 // Index is what was said last. The zero value knows nothing yet; it is safe for concurrent use.
@@ -44,11 +44,11 @@ type space struct {
 
 // Bounds are what a namespace says about the memory of new pods. They are not changed.
 type Bounds struct {
-	*neighbours.Namespace
+	*constraints.Namespace
 	// Version is another one whenever a LimitRange of the namespace has changed.
 	Version uint64
 	// Left is what quotas leave any pod; Depends: it depends on the pod.
-	Left    neighbours.Quota
+	Left    constraints.Quota
 	Depends bool
 }
 
@@ -176,7 +176,7 @@ func (x *Index) read(namespace string, s *space, version uint64) {
 		delete(x.spaces, namespace)
 		x.shared.Store(nil)
 	}
-	says := neighbours.ReadNamespace(values(s.ranges), values(s.quotas))
+	says := constraints.ReadNamespace(values(s.ranges), values(s.quotas))
 	if says == nil {
 		s.says.Store(nil)
 		return

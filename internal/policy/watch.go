@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package govern
+package policy
 
 import (
 	"context"
@@ -24,10 +24,10 @@ import (
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// Watcher keeps a [Governor] current. It is a manager Runnable that runs on every replica, leader or not: all of them
+// Watcher keeps a [Resolver] current. It is a manager Runnable that runs on every replica, leader or not: all of them
 // serve the webhook.
 type Watcher struct {
-	Governor *Governor
+	Resolver *Resolver
 	Cache    cache.Cache
 	// OnChange is called after each change of the profiles in force. It must not block. Nil: nobody is told.
 	OnChange func([]Change)
@@ -94,7 +94,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 		return errors.New("informer caches are not synced")
 	}
 	select {
-	case <-w.Governor.Built():
+	case <-w.Resolver.Built():
 		w.ready.Store(true)
 		return nil
 	default:
@@ -104,7 +104,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 
 // rebuild returns the number of profiles it read.
 func (w *Watcher) rebuild(ctx context.Context) int {
-	changes, profiles, err := w.Governor.rebuild(ctx)
+	changes, profiles, err := w.Resolver.rebuild(ctx)
 	if err != nil {
 		// The old snapshot stays in force; the next profile event tries again.
 		logf.FromContext(ctx).Error(err, "Could not read profiles")
@@ -116,7 +116,7 @@ func (w *Watcher) rebuild(ctx context.Context) int {
 	return profiles
 }
 
-// Informers are the objects a Governor reads besides profiles, metadata only. Asking the cache for them before it
+// Informers are the objects a Resolver reads besides profiles, metadata only. Asking the cache for them before it
 // starts makes readiness wait for them, so that the first pod is not judged by an empty cache.
 func Informers() []client.Object {
 	return append(owners.Objects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))

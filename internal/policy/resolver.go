@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package govern
+package policy
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Governor answers which profile governs a pod. Create it with [New]; it is safe for concurrent use.
-type Governor struct {
+// Resolver answers which profile governs a pod. Create it with [New]; it is safe for concurrent use.
+type Resolver struct {
 	reader client.Reader
 	owners owners.Resolver
 	// excluded are the namespaces that the webhook configuration keeps out of memfit's reach.
@@ -31,31 +31,31 @@ type Governor struct {
 	built chan struct{}
 }
 
-// New makes a Governor that reads owners and namespaces (metadata only) and profiles from cached. live is asked for
+// New makes a Resolver that reads owners and namespaces (metadata only) and profiles from cached. live is asked for
 // owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
-func New(cached, live client.Reader) *Governor {
-	return &Governor{reader: cached, owners: owners.Resolver{Reader: cached, Live: live}, built: make(chan struct{})}
+func New(cached, live client.Reader) *Resolver {
+	return &Resolver{reader: cached, owners: owners.Resolver{Reader: cached, Live: live}, built: make(chan struct{})}
 }
 
 // Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods
 // would be reported as missed for ever. Call it before anything else.
-func (g *Governor) Without(namespaces ...string) *Governor {
-	g.excluded = map[string]bool{}
+func (r *Resolver) Without(namespaces ...string) *Resolver {
+	r.excluded = map[string]bool{}
 	for _, name := range namespaces {
-		g.excluded[name] = true
+		r.excluded[name] = true
 	}
-	return g
+	return r
 }
 
 // At names memfit's own namespace. The annotation memfit.dev/pause on it is the switch that stops every change in the
 // cluster at once. Call it before anything else.
-func (g *Governor) At(home string) *Governor {
-	g.home = home
-	return g
+func (r *Resolver) At(home string) *Resolver {
+	r.home = home
+	return r
 }
 
 // Home is memfit's own namespace; empty when it does not run in a cluster.
-func (g *Governor) Home() string { return g.home }
+func (r *Resolver) Home() string { return r.home }
 
 // Resolution is what is known of one pod.
 type Resolution struct {
@@ -69,28 +69,28 @@ type Resolution struct {
 
 // Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody
 // governs the pod; with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
-func (g *Governor) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
-	owner, err := g.owners.Owner(ctx, pod)
+func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
+	owner, err := r.owners.Owner(ctx, pod)
 	if err != nil {
 		return Resolution{Owner: owner}, fmt.Errorf(
 			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err,
 		)
 	}
-	if why := g.outOfReach(pod); why != "" {
+	if why := r.outOfReach(pod); why != "" {
 		return Resolution{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
 	}
-	onNamespace, err := g.namespaceAnnotations(ctx, pod.GetNamespace())
+	onNamespace, err := r.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
-	paused, err := g.pausedBy(ctx, owner, onNamespace)
+	paused, err := r.pausedBy(ctx, owner, onNamespace)
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
 	return Resolution{
 		Owner:  owner,
 		Paused: paused,
-		Decision: g.index.Load().Decide(profile.Subject{
+		Decision: r.index.Load().Decide(profile.Subject{
 			Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 			WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
 		}),
@@ -98,25 +98,25 @@ func (g *Governor) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 }
 
 // pausedBy names the object whose annotation stops changes; empty: none does.
-func (g *Governor) pausedBy(ctx context.Context, owner owners.Owner, onNamespace map[string]string) (string, error) {
+func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace map[string]string) (string, error) {
 	switch {
 	case owner.Annotations[v1alpha1.PauseAnnotation] == "true":
 		return v1alpha1.PauseAnnotation + " on " + owner.Ref.String(), nil
 	case onNamespace[v1alpha1.PauseAnnotation] == "true":
 		return v1alpha1.PauseAnnotation + " on Namespace " + owner.Ref.Namespace, nil
-	case g.home == "":
+	case r.home == "":
 		return "", nil
 	}
-	home, err := g.namespaceAnnotations(ctx, g.home)
+	home, err := r.namespaceAnnotations(ctx, r.home)
 	if err != nil || home[v1alpha1.PauseAnnotation] != "true" {
 		return "", err
 	}
-	return v1alpha1.PauseAnnotation + " on Namespace " + g.home + ", which stops every change in the cluster", nil
+	return v1alpha1.PauseAnnotation + " on Namespace " + r.home + ", which stops every change in the cluster", nil
 }
 
 // outOfReach says why memfit has nothing to say about a pod, whoever asks.
-func (g *Governor) outOfReach(pod metav1.Object) string {
-	if g.excluded[pod.GetNamespace()] {
+func (r *Resolver) outOfReach(pod metav1.Object) string {
+	if r.excluded[pod.GetNamespace()] {
 		return "namespace " + pod.GetNamespace() + " is kept out of memfit's reach (--exclude-namespaces)"
 	}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {
@@ -126,19 +126,19 @@ func (g *Governor) outOfReach(pod metav1.Object) string {
 }
 
 // Rebuild reads all profiles and makes them the ones in force. Their specs stay the cache's own, which nobody changes.
-func (g *Governor) Rebuild(ctx context.Context) error {
-	_, _, err := g.rebuild(ctx)
+func (r *Resolver) Rebuild(ctx context.Context) error {
+	_, _, err := r.rebuild(ctx)
 	return err
 }
 
 // rebuild returns what changed, too, and how many profiles there are. The caller is the only one who rebuilds.
-func (g *Governor) rebuild(ctx context.Context) ([]Change, int, error) {
+func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	var namespaced v1alpha1.MemoryProfileList
-	if err := g.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, 0, fmt.Errorf("listing MemoryProfiles: %w", err)
 	}
 	var clusterWide v1alpha1.ClusterMemoryProfileList
-	if err := g.reader.List(ctx, &clusterWide, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.reader.List(ctx, &clusterWide, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, 0, fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
 	}
 	profiles := make([]profile.Named, 0, len(namespaced.Items)+len(clusterWide.Items))
@@ -151,13 +151,13 @@ func (g *Governor) rebuild(ctx context.Context) ([]Change, int, error) {
 		profiles = append(profiles, named(KindClusterProfile, &p.ObjectMeta, &p.Spec))
 	}
 	index := profile.NewIndex(profiles)
-	changed := changes(g.index.Swap(index), index)
-	g.once.Do(func() { close(g.built) })
+	changed := changes(r.index.Swap(index), index)
+	r.once.Do(func() { close(r.built) })
 	return changed, len(profiles), nil
 }
 
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.
-func (g *Governor) Built() <-chan struct{} { return g.built }
+func (r *Resolver) Built() <-chan struct{} { return r.built }
 
 // The kinds of profile, as they stand in references.
 const (
@@ -177,13 +177,13 @@ var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata)
 
 // namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted
 // in by it.
-func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
+func (r *Resolver) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
 	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
 	defer spare.Put(ns)
 	*ns = metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind},
 	}
-	err := g.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
+	err := r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
@@ -191,6 +191,6 @@ func (g *Governor) namespaceAnnotations(ctx context.Context, name string) (map[s
 }
 
 // Owner is the workload of a pod, without asking who governs it.
-func (g *Governor) Owner(ctx context.Context, pod metav1.Object) (owners.Owner, error) {
-	return g.owners.Owner(ctx, pod)
+func (r *Resolver) Owner(ctx context.Context, pod metav1.Object) (owners.Owner, error) {
+	return r.owners.Owner(ctx, pod)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package neighbours
+package constraints
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +12,7 @@ import (
 // Size is what a container asks for; 0 means not set. It converts to and from recommend.Size.
 type Size struct{ Request, Limit memory.Bytes }
 
-// Objects are the neighbours of a workload: what its namespace holds, in any order, and the nodes.
+// Objects are what constrains a workload: what its namespace holds, in any order, and the nodes.
 type Objects struct {
 	Vertical    []VPA
 	Horizontal  []Horizontal
@@ -23,7 +23,7 @@ type Objects struct {
 	LargestNode memory.Bytes
 }
 
-// Facts are what the neighbours mean for one workload. The zero value means that nobody has a say.
+// Facts are what the objects around it mean for one workload. The zero value means that nobody has a say.
 type Facts struct {
 	// Conflict names the autoscalers that steer the workload's memory, too, and Remedy what to do about it; "" when there
 	// are none.
@@ -40,8 +40,8 @@ type Facts struct {
 	limits []limits
 }
 
-// About gathers what the neighbours mean for a workload, whose managed containers and newest pod are given. Without a
-// pod, quotas that choose pods by scope are left out.
+// About gathers what the objects around it mean for a workload, whose managed containers and newest pod are given.
+// Without a pod, quotas that choose pods by scope are left out.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{
 		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),

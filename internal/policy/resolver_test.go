@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package govern_test
+package policy_test
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/govern"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 )
@@ -41,16 +41,16 @@ func TestRule(t *testing.T) {
 			"everything", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} },
 		),
 	).Build()
-	governor := govern.New(reader, nil).Without("kube-system")
+	resolver := policy.New(reader, nil).Without("kube-system")
 	select {
-	case <-governor.Built():
+	case <-resolver.Built():
 		t.Fatal("profiles are known before they were read")
 	default:
 	}
-	if err := governor.Rebuild(t.Context()); err != nil {
+	if err := resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-governor.Built()
+	<-resolver.Built()
 
 	for name, tc := range map[string]struct {
 		pod     metav1.Object
@@ -90,7 +90,7 @@ func TestRule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ruling, err := governor.Resolve(t.Context(), tc.pod)
+			ruling, err := resolver.Resolve(t.Context(), tc.pod)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestRule(t *testing.T) {
 					tc.problem, tc.paused,
 				)
 			}
-			if name := govern.RecordName(ruling.Ref); name != tc.record {
+			if name := policy.RecordName(ruling.Ref); name != tc.record {
 				t.Errorf("recorded as %s, want %s", name, tc.record)
 			}
 		})
@@ -136,7 +136,7 @@ func TestRecordNames(t *testing.T) {
 		{APIVersion: "v1", Kind: "Pod", Name: long + "b"},
 		{APIVersion: "v1", Kind: "Pod", Name: strings.Repeat("a", 237) + ".-" + "tail-that-is-cut-off"},
 	} {
-		name := govern.RecordName(w)
+		name := policy.RecordName(w)
 		if other, taken := seen[name]; taken {
 			t.Errorf("%s and %s are both recorded as %s", w, other, name)
 		}
@@ -150,20 +150,20 @@ func TestRecordNames(t *testing.T) {
 		{APIVersion: "batch/v1", Kind: "CronJob", Namespace: "shop", Name: "nightly"},
 		{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "web"},
 	} {
-		if got, found := govern.WorkloadNamed("shop", govern.RecordName(w)); !found || got != w {
-			t.Errorf("%s is recorded as %s, which is read as %s (%t)", w, govern.RecordName(w), got, found)
+		if got, found := policy.WorkloadNamed("shop", policy.RecordName(w)); !found || got != w {
+			t.Errorf("%s is recorded as %s, which is read as %s (%t)", w, policy.RecordName(w), got, found)
 		}
 	}
 	for _, name := range []string{
 		"rollout.argoproj.io-web", "job.batch.volcano.sh-train", "cloneset.apps.kruise.io-web", "node-1", "deployment-",
 		"deployment", "",
-		govern.RecordName(memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Name: long}),
+		policy.RecordName(memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Name: long}),
 	} {
-		if got, found := govern.WorkloadNamed("shop", name); found {
+		if got, found := policy.WorkloadNamed("shop", name); found {
 			t.Errorf("%q is read as %s; it is of no kind that memfit reads, or may end in a hash", name, got)
 		}
 	}
-	if name := govern.RecordName(
+	if name := policy.RecordName(
 		memory.WorkloadRef{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web"},
 	); name != "rollout.argoproj.io-web" {
 		t.Errorf("a Rollout is recorded as %s, want rollout.argoproj.io-web", name)
