@@ -5,6 +5,7 @@ package runtimes
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -15,8 +16,13 @@ import (
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
 	Commands: []string{"deno"},
-	Fold:     foldV8,
-	Heap:     denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
+	// 2.9.6; the hash behind the version tells it from the versions of what Deno is linked with
+	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
+		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
+	}}},
+	Sights: []Sight{{}},
+	Fold:   foldV8,
+	Heap:   denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},

@@ -5,6 +5,7 @@ package runtimes
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,14 @@ import (
 var _ = row(&Runtime{
 	Name: "DotNet", Title: ".NET", Order: 7,
 	Commands: []string{"dotnet"},
-	Heap:     dotnetPercentName, HeapFixed: fixedHardLimits,
+	Marks: []Mark{ // by documentation; no registry has it
+		{File: "libcoreclr.so", Versions: []VersionAt{
+			{Path: regexp.MustCompile(`Microsoft\.NETCore\.App/(\d+\.\d+\.\d+)`)},
+		}},
+		{Program: true, Symbol: "DotNetRuntimeInfo"}, // one file that holds the runtime
+	},
+	Sights: []Sight{{}, {Since: V(3), V1: true}, {Since: V(5), V1: true, V2: true}},
+	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits,
 	Knobs: append([]Knob{
 		{
 			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits,

@@ -14,6 +14,11 @@ import (
 var _ = row(&Runtime{
 	Name: "Go", Title: "Go", Order: 4,
 	Heap: "GOMEMLIMIT", Heeds: []string{"GOGC"},
+	// strip leaves this section; only packers (upx) hide it
+	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
+	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set
+	Libraries: []string{"github.com/KimMachineGun/automemlimit"},
+	Sights:    []Sight{{}}, // GOMEMLIMIT is all that a Go program knows of its limit
 	Knobs: append([]Knob{
 		goMemLimit,
 		{

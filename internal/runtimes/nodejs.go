@@ -6,6 +6,7 @@ package runtimes
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -16,8 +17,13 @@ import (
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Commands: []string{"node", "nodejs"},
-	Fold:     foldV8,
-	Reads:    []string{semiSpaceFlag},
+	Marks: []Mark{ // 18 to 26 of npm's package, and Debian's
+		{Program: true, Symbol: nodeStart, Versions: nodeVersions},
+		{File: "libnode.so*", Versions: nodeVersions},
+	},
+	Sights: []Sight{{}, {Since: V(12), V1: true}, {Since: V(20, 3), V1: true, V2: true}},
+	Fold:   foldV8,
+	Reads:  []string{semiSpaceFlag},
 	// with -percentage they are shares
 	Heap: oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{
@@ -67,6 +73,15 @@ var _ = row(&Runtime{
 			Source: "measured"},
 	},
 })
+
+// nodeStart is int node::Start(int, char**), which programs that embed Node.js call.
+const nodeStart = "_ZN4node5StartEiPPc"
+
+// nodeVersions: process.release.sourceUrl is a constant of the program, and so is the name of the file that it is of.
+var nodeVersions = []VersionAt{
+	{Text: regexp.MustCompile(`node-v(\d+\.\d+\.\d+)\.tar\.gz`)},
+	{Text: regexp.MustCompile(`\x00v(\d+\.\d+\.\d+)\x00`)},
+}
 
 const (
 	oldSpaceFlag  = "--max-old-space-size"

@@ -3,12 +3,20 @@
 
 package runtimes
 
+import "regexp"
+
+var phpVersions = []VersionAt{{Text: regexp.MustCompile(`X-Powered-By: PHP/(\d+\.\d+\.\d+)`)}}
+
 // PHP takes its memory_limit from php.ini, not from the environment, and it holds per request.
 var _ = row(&Runtime{
 	Name: "PHP", Title: "PHP", Order: 8,
 	Commands: []string{"php", "php*", "php-fpm", "php-fpm*"},
-	Knobs:    glibc(0, "", ""),
-	Growth:   func(Facts, bool) Growth { return capped("PHP", 0, 0) },
+	Marks: []Mark{ // 8.2 of Debian
+		{Program: true, Symbol: "php_module_startup", Versions: phpVersions},
+		{File: "libphp*.so", Versions: phpVersions},
+	},
+	Knobs:  glibc(0, "", ""),
+	Growth: func(Facts, bool) Growth { return capped("PHP", 0, 0) },
 	FullHeap: FullHeap{ // of one request: no process ends
 		Words: []string{"Allowed memory size of"},
 		Raise: "raise memory_limit in php.ini, which no profile reaches",

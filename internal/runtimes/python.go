@@ -3,11 +3,24 @@
 
 package runtimes
 
+import "regexp"
+
+// cpythonVersions: Py_Version came with 3.11; before, the text of Py_GetVersion has to agree with the name of the file.
+var cpythonVersions = []VersionAt{
+	{Hex: "Py_Version"},
+	{Text: regexp.MustCompile(`(3\.\d{1,2}\.\d{1,2})\+?\x00`)},
+	{Path: regexp.MustCompile(`python(3\.\d{1,2})`)},
+}
+
 // Python has no heap cap, and PYTHONMALLOC, the one variable there is, is a fatal error where the version does not know
 // the value.
 var _ = row(&Runtime{
 	Name: "Python", Title: "Python", Order: 5,
 	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
+	Marks: []Mark{ // CPython 3.9 to 3.13, of pyenv and of Debian
+		{Program: true, Symbol: "Py_GetVersion", Versions: cpythonVersions},
+		{File: "libpython3*.so*", Versions: cpythonVersions},
+	},
 	Knobs: glibc(
 		0, "",
 		"MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with "+

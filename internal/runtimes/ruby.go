@@ -3,13 +3,26 @@
 
 package runtimes
 
+import "regexp"
+
+const rubyVersion = "ruby_version"
+
+var rubyVersions = []VersionAt{
+	{Symbol: rubyVersion},
+	{Path: regexp.MustCompile(`libruby[^/]*?(\d+\.\d+)`)},
+}
+
 // Ruby has no heap cap. What it retains is glibc's arenas, and two of them are the one default that the field agrees on
 // (Heroku since 2019; article 3). The row must not grow RUBYOPT: a bad option stops Ruby at start.
 var _ = row(&Runtime{
 	Name: "Ruby", Title: "Ruby", Order: 6,
 	Commands: []string{"ruby", "ruby*", "bundle", "bundler", "rails", "rake", "puma", "unicorn", "sidekiq", "irb"},
-	Knobs:    glibc(2, "Ruby's usual number of malloc arenas; more of them retain freed memory", ""),
-	Growth:   func(Facts, bool) Growth { return capped("Ruby", 0, 0) },
+	Marks: []Mark{ // 3.1 of Debian
+		{Program: true, Symbol: rubyVersion, Versions: rubyVersions},
+		{File: "libruby*.so*", Versions: rubyVersions},
+	},
+	Knobs:  glibc(2, "Ruby's usual number of malloc arenas; more of them retain freed memory", ""),
+	Growth: func(Facts, bool) Growth { return capped("Ruby", 0, 0) },
 	Never: map[string]string{
 		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",
 	},

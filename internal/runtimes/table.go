@@ -49,6 +49,13 @@ type Runtime struct {
 	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
+	// Marks are the traces that a running process shows of it; see [Mark].
+	Marks []Mark
+	// Sights say since which versions it sizes its heap by the container's limit, the oldest first; see
+	// [Runtime.SeesLimit].
+	Sights []Sight
+	// Libraries are modules that a program may be built from and that change what is advised.
+	Libraries []string
 	// Variants are the builds of it that differ in what they accept, as runtime.variant spells them.
 	Variants []string
 	// Knobs are the settings, in the order in which they appear in a variable they share.
