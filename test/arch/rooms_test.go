@@ -282,6 +282,13 @@ var rooms = []room{
 		name: "webhooks", dir: "webhooks", noStd: pure, // only tests: of both webhooks before an API server
 	},
 	{
+		name: "detect", dir: "internal/detect/...", noStd: pure, // what runs in a process; opens no file by itself
+		ours: []string{
+			"internal/procmem", "internal/procmem/elffile", "internal/quote", "internal/runtimes",
+		},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
 		ours: []string{
 			"api/v1alpha1", "controllers/...", "internal/constraintindex", "internal/policy", "internal/history",

@@ -17,7 +17,7 @@ static void *work(void *unused) {
 	return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
 	pthread_t threads[8];
 	char *text = NULL, *at;
 	size_t size;
@@ -36,6 +36,11 @@ int main(void) {
 		arenas++;
 	printf("arenas=%d\n", arenas);
 	printf("MALLOC_TRIM_THRESHOLD_=%s\n", getenv("MALLOC_TRIM_THRESHOLD_") ? getenv("MALLOC_TRIM_THRESHOLD_") : "");
+	(void)argv;
+	if (argc > 1) { /* "idle": stay until the input ends */
+		fflush(stdout);
+		getchar();
+	}
 	pthread_barrier_wait(&done);
 	for (i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);

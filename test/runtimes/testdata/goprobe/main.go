@@ -14,4 +14,7 @@ func main() {
 	fmt.Printf("limit=%s\n", memoryLimit())
 	fmt.Printf("gogc=%d\n", debug.SetGCPercent(100))
 	fmt.Printf("AUTOMEMLIMIT=%s\n", os.Getenv("AUTOMEMLIMIT"))
+	if len(os.Args) > 1 { // "idle": stay until the input ends
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}
 }

@@ -1,0 +1,310 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Facts are what a process shows of what runs in it.
+type Facts struct {
+	// Program is the path of the program, as seen inside the container.
+	Program string
+	// Unreadable says why the program's file could not be looked into; empty when it could.
+	Unreadable string `json:",omitempty"`
+	// Files are the program and mapped libraries, as far as a mark asks about them.
+	Files []File
+	// Argv is the command line.
+	Argv []string `json:",omitempty"`
+	// Env are those of [Variables] that are set.
+	Env map[string]string `json:",omitempty"`
+	// VMArgs are the arguments that a JVM says it was started with ([ParsePerfData]).
+	VMArgs string `json:",omitempty"`
+}
+
+// File is a program or library that may bear a mark, with what was looked for in it and found.
+type File struct {
+	Path    string
+	Program bool `json:",omitempty"`
+	// Symbols are exported symbols, with the text of those that hold a version.
+	Symbols map[string]string `json:",omitempty"`
+	// Sections are the names of sections that it has.
+	Sections []string `json:",omitempty"`
+	// Texts are what patterns found in its constants, by pattern, in the order of the file.
+	Texts map[string][]string `json:",omitempty"`
+	// Build is what the Go linker wrote; nil for other programs.
+	Build *Build `json:",omitempty"`
+}
+
+// Build is what matters of a Go program's build information.
+type Build struct {
+	// Version is that of Go, without the letters before it.
+	Version string
+	// Cgo tells that it was built with CGO_ENABLED=1.
+	Cgo bool `json:",omitempty"`
+	// Libraries are those of [runtimes.Runtime.Libraries] that it is built from.
+	Libraries []string `json:",omitempty"`
+}
+
+// Result is what runs in a process.
+type Result struct {
+	// Runtime is the value of runtime.type that fits; empty where nothing fits or nothing could be read.
+	Runtime string `json:",omitempty"`
+	// Title is what people call it: "Node.js", "Bun", "native code".
+	Title string `json:",omitempty"`
+	// Version is exact where a file says it; empty: not known.
+	Version string `json:",omitempty"`
+	// Variant is the build, as runtime.variant spells it.
+	Variant string `json:",omitempty"`
+	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
+	Libc, LibcVersion string `json:",omitempty"`
+	// Allocator is another malloc than the C library's: "jemalloc", "tcmalloc", "mimalloc".
+	Allocator string `json:",omitempty"`
+	// SeesLimit says under which cgroups the runtime sizes its heap by the container's limit; nil: not known, or it has no
+	// such heap.
+	SeesLimit *Sight `json:",omitempty"`
+	// Flags are settings of memory that the process was started with.
+	Flags []Flag `json:",omitempty"`
+	// Libraries are those it is built from that change what is advised.
+	Libraries []string `json:",omitempty"`
+	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and says 17.0.15+6", the deciding one first.
+	Evidence []string `json:",omitempty"`
+}
+
+// Sight is whether a limit is seen under cgroup v1 and v2.
+type Sight struct{ V1, V2 bool }
+
+// Flag is one setting with where it was found.
+type Flag struct {
+	Text string
+	// From is a variable, "command line" or "hsperfdata".
+	From string
+}
+
+// Detect decides what runs.
+func Detect(f Facts) Result {
+	var r Result
+	row := r.runtime(f)
+	r.libc(f)
+	if row != nil {
+		r.flags(f, row)
+		if sight, known := row.SeesLimit(runtimes.ParseVersion(r.Version)); known {
+			r.SeesLimit = &Sight{V1: sight.V1, V2: sight.V2}
+		}
+	}
+	return r
+}
+
+// runtime tries what is surest first: what is in the program itself, then its name, then libraries that it has mapped.
+func (r *Result) runtime(f Facts) *runtimes.Runtime {
+	for _, program := range []bool{true, false} {
+		for _, row := range runtimes.All() {
+			if r.borne(f, row.Marks, program) {
+				return r.is(f, row)
+			}
+		}
+		if program {
+			if r.unlisted(f) {
+				return nil
+			}
+			if row := runtimes.ByCommand(f.Program); row != nil {
+				r.Evidence = append(r.Evidence, "the program is "+quote.Name(path.Base(f.Program)))
+				return r.is(f, row)
+			}
+		}
+	}
+	if f.Unreadable != "" || f.Program == "" {
+		r.Evidence = append(r.Evidence, "the program cannot be looked into: "+f.Unreadable)
+		return nil
+	}
+	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" bears the mark of no runtime")
+	return r.is(f, runtimes.Unmarked())
+}
+
+func (r *Result) unlisted(f Facts) bool {
+	for _, u := range runtimes.OtherPrograms() {
+		if r.borne(f, u.Marks, true) {
+			r.Title = u.Title
+			r.version(f, u.Marks)
+			return true
+		}
+	}
+	return false
+}
+
+// is fills in what a row says once it is known to be the one.
+func (r *Result) is(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
+	r.Runtime, r.Title = row.Name, row.Title
+	r.version(f, row.Marks)
+	return row
+}
+
+// borne looks for a file that bears one of the marks: the program itself, or a library.
+func (r *Result) borne(f Facts, marks []runtimes.Mark, program bool) bool {
+	for _, m := range marks {
+		for _, file := range f.Files {
+			if file.Program == program && file.bears(m) {
+				r.Evidence = append(r.Evidence, file.evidence(m))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bears tells whether a file has all that a mark asks for.
+func (f *File) bears(m runtimes.Mark) bool {
+	if !m.Fits(f.Path, f.Program) {
+		return false
+	}
+	if _, exported := f.Symbols[m.Symbol]; m.Symbol != "" && !exported {
+		return false
+	}
+	return m.Section == "" || slices.Contains(f.Sections, m.Section)
+}
+
+func (f *File) evidence(m runtimes.Mark) string {
+	var how []string
+	if m.Symbol != "" {
+		how = append(how, "exports "+m.Symbol)
+	}
+	if m.Section != "" {
+		how = append(how, "has a section "+m.Section)
+	}
+	if len(how) == 0 && f.Program {
+		how = append(how, "is the program")
+	}
+	if len(how) == 0 {
+		how = append(how, "is mapped")
+	}
+	if version := f.version(m); version != "" {
+		how = append(how, "says "+version)
+	}
+	return quote.Name(path.Base(f.Path)) + " " + strings.Join(how, " and ")
+}
+
+// version takes the version and the variant from the first file that tells them.
+func (r *Result) version(f Facts, marks []runtimes.Mark) {
+	for _, m := range marks {
+		for _, file := range f.Files {
+			if !file.bears(m) {
+				continue
+			}
+			if r.Variant == "" {
+				r.Variant = m.Variant
+			}
+			if version := file.version(m); r.Version == "" && version != "" {
+				r.Version = version
+				if says := file.evidence(m); !slices.Contains(r.Evidence, says) {
+					r.Evidence = append(r.Evidence, says)
+				}
+			}
+			if file.Build != nil {
+				r.Libraries = file.Build.Libraries
+			}
+		}
+	}
+}
+
+// version is what the file says at the first place of the mark that says anything.
+func (f *File) version(m runtimes.Mark) string {
+	for _, at := range m.Versions {
+		if found := f.versionAt(at, m.Versions); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func (f *File) versionAt(at runtimes.VersionAt, all []runtimes.VersionAt) string {
+	switch {
+	case at.Symbol != "":
+		return plain(f.Symbols[at.Symbol])
+	case at.Hex != "":
+		return plain(f.Symbols[at.Hex])
+	case at.Text != nil:
+		return plain(agreeing(f.Texts[at.Text.String()], f.pathVersion(all)))
+	case at.Path != nil:
+		return plain(f.pathVersion([]runtimes.VersionAt{at}))
+	case at.BuildInfo && f.Build != nil:
+		return plain(f.Build.Version)
+	}
+	return ""
+}
+
+// pathVersion is what the file's path says of its version.
+func (f *File) pathVersion(all []runtimes.VersionAt) string {
+	for _, at := range all {
+		if at.Path != nil {
+			if found := at.Path.FindStringSubmatch(f.Path); len(found) == 2 {
+				return found[1]
+			}
+		}
+	}
+	return ""
+}
+
+// agreeing is the first text that begins as the path says; the first of all where the path says nothing.
+func agreeing(texts []string, stem string) string {
+	for _, text := range texts {
+		if stem == "" || strings.HasPrefix(text, stem+".") {
+			return text
+		}
+	}
+	return ""
+}
+
+// plain is a version as files write it, or nothing: whoever runs the process wrote the file.
+func plain(version string) string {
+	const longest = 40
+	odd := strings.Trim(version, "0123456789.+-_abcdefghijklmnopqrstuvwxyz") != ""
+	if len(version) > longest || odd {
+		return ""
+	}
+	return version
+}
+
+func (r *Result) libc(f Facts) {
+	for _, l := range libraries {
+		for _, file := range f.Files {
+			if i := slices.IndexFunc(l.marks, file.bears); i >= 0 {
+				r.library(l, file.version(l.marks[i]))
+				r.Evidence = append(r.Evidence, file.evidence(l.marks[i]))
+				break
+			}
+		}
+	}
+}
+
+func (r *Result) library(l library, version string) {
+	if !l.libc {
+		r.Allocator = l.name
+		return
+	}
+	r.Libc, r.LibcVersion = l.name, version
+}
+
+// Summary is one line for people: "Node.js 20.20.2, glibc 2.36, jemalloc".
+func (r *Result) Summary() string {
+	parts := []string{"not known"}
+	if r.Title != "" {
+		parts[0] = strings.TrimSpace(r.Title + " " + r.Version)
+	}
+	if r.Variant != "" {
+		parts[0] += fmt.Sprintf(" (%s)", r.Variant)
+	}
+	if r.Libc != "" {
+		parts = append(parts, strings.TrimSpace(r.Libc+" "+r.LibcVersion))
+	}
+	if r.Allocator != "" {
+		parts = append(parts, r.Allocator)
+	}
+	return strings.Join(parts, ", ")
+}

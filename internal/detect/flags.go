@@ -1,0 +1,102 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Variables are the variables of a process that tell about its memory: those that memfit sets, and those that speak
+// against it. Any other may hold a secret, and is not read.
+func Variables() []string {
+	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
+	for _, row := range runtimes.All() {
+		names = append(names, row.Heeds...)
+		for _, k := range row.Knobs {
+			names = append(names, k.Env)
+		}
+		for _, s := range allSigns(row) {
+			if s.In == runtimes.AsVariable && !strings.HasSuffix(s.Text, "*") {
+				names = append(names, s.Text)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func allSigns(row *runtimes.Runtime) []runtimes.Sign {
+	signs := slices.Clone(row.HeapFixed)
+	for _, k := range row.Knobs {
+		signs = append(signs, k.Yields...)
+	}
+	return signs
+}
+
+// Bounds of what is kept of a command line and told of a flag.
+const (
+	maxWords    = 1024
+	maxFlagText = 128
+	maxFlags    = 32
+)
+
+// flags collects the settings of memory that the runtime was given. Only words that the table knows are kept: others
+// may be secrets.
+func (r *Result) flags(f Facts, row *runtimes.Runtime) {
+	grammars := map[string]*runtimes.Grammar{}
+	for _, k := range row.Knobs {
+		grammars[k.Env] = k.List
+	}
+	for _, name := range Variables() {
+		value, set := f.Env[name]
+		switch grammar, ofRuntime := grammars[name]; {
+		case !set || !ofRuntime && !slices.Contains(row.Heeds, name):
+		case grammar != nil:
+			r.words(row, name, grammar.Words(value))
+		default:
+			r.flag(name+"="+value, name)
+		}
+	}
+	if len(f.Argv) > 1 {
+		r.words(row, "command line", f.Argv[1:min(len(f.Argv), maxWords)])
+	}
+	r.words(row, "hsperfdata", strings.Fields(f.VMArgs))
+}
+
+// words keeps those words that speak of memory, each once.
+func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
+	for _, word := range words[:min(len(words), maxWords)] {
+		if strings.HasPrefix(word, "-") && speaksOfMemory(row, word) {
+			r.flag(word, from)
+		}
+	}
+}
+
+func (r *Result) flag(text, from string) {
+	odd := strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+	known := slices.ContainsFunc(r.Flags, func(f Flag) bool { return f.Text == text })
+	if len(text) > maxFlagText || odd || known || len(r.Flags) >= maxFlags {
+		return
+	}
+	r.Flags = append(r.Flags, Flag{Text: text, From: from})
+}
+
+func speaksOfMemory(row *runtimes.Runtime, word string) bool {
+	fold := row.Fold
+	if fold == nil {
+		fold = func(s string) string { return s }
+	}
+	word = fold(word)
+	for _, s := range allSigns(row) {
+		if s.In == runtimes.Anywhere && strings.Contains(word, fold(s.Text)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(row.Knobs, func(k runtimes.Knob) bool {
+		return strings.HasPrefix(k.Name, "-") && strings.HasPrefix(word, fold(k.Name))
+	})
+}

@@ -1,0 +1,292 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/internal/procmem/elffile"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Bounds of what is looked into for one process.
+const (
+	maxFiles   = 16       // a JVM has two that bear marks, and its C library
+	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version stands in the first
+	maxTexts   = 8        // matches that are kept of one pattern
+	maxText    = 64       // bytes of a symbol's text
+)
+
+// Process is a process as far as it is looked at.
+type Process struct {
+	Program  string
+	Mappings []procmem.Mapping
+	Argv     []string
+	Env      map[string]string
+}
+
+// Open opens a mapped file by its path, as the process sees it.
+type Open func(path string) (procmem.File, error)
+
+// Gather looks into the files of a process for all that a mark asks about. It reads each file once, in pieces, and
+// fails never: what cannot be read bears no marks.
+func Gather(p Process, open Open) Facts {
+	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env, VMArgs: vmArgs(p, open)}
+	for _, file := range candidates(p) {
+		found, err := look(file.Path, file.Program, open)
+		if err != nil && file.Program {
+			f.Unreadable = unreadable(err)
+		}
+		f.Files = append(f.Files, found)
+	}
+	return f
+}
+
+// vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
+func vmArgs(p Process, open Open) string {
+	i := slices.IndexFunc(p.Mappings, func(m procmem.Mapping) bool {
+		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
+	})
+	if i < 0 {
+		return ""
+	}
+	file, err := open(p.Mappings[i].Path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	b := make([]byte, min(file.Size(), maxPerfData))
+	n, _ := file.ReadAt(b, 0)
+	data, err := ParsePerfData(b[:n])
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(data.VMArgs + " " + data.VMFlags)
+}
+
+// unreadable says why in words of memfit's own: an error may repeat a path, which the process chose.
+func unreadable(err error) string {
+	if errors.Is(err, elffile.ErrFormat) {
+		return "it is no 64-bit ELF file"
+	}
+	return "its file cannot be opened"
+}
+
+// candidates are the program and the mapped files whose names may bear a mark, each once.
+func candidates(p Process) []File {
+	files := []File{{Path: p.Program, Program: true}}
+	if p.Program == "" {
+		files = nil
+	}
+	seen := map[string]bool{p.Program: true}
+	for i := range p.Mappings {
+		m := &p.Mappings[i]
+		if m.Inode == 0 || seen[m.Path] || len(files) >= maxFiles {
+			continue
+		}
+		seen[m.Path] = true
+		if len(marksFor(m.Path, false)) > 0 {
+			files = append(files, File{Path: m.Path})
+		}
+	}
+	return files
+}
+
+// marksFor are the marks that a file of this name may bear.
+func marksFor(name string, program bool) []runtimes.Mark {
+	var fitting []runtimes.Mark
+	add := func(marks []runtimes.Mark) {
+		for _, m := range marks {
+			if m.Fits(name, program) && (m.File != "" || program) {
+				fitting = append(fitting, m)
+			}
+		}
+	}
+	for _, row := range runtimes.All() {
+		add(row.Marks)
+	}
+	for _, u := range runtimes.OtherPrograms() {
+		add(u.Marks)
+	}
+	for _, l := range libraries {
+		add(l.marks)
+	}
+	return fitting
+}
+
+// look opens one file and looks for what its marks ask about.
+func look(name string, program bool, open Open) (File, error) {
+	found := File{Path: name, Program: program}
+	file, err := open(name)
+	if err != nil {
+		return found, err
+	}
+	defer func() { _ = file.Close() }()
+	size := file.Size()
+	elf, err := elffile.Open(io.NewSectionReader(file, 0, size))
+	if err != nil {
+		return found, err
+	}
+	l := looker{file: file, size: size, elf: elf, found: &found}
+	marks := marksFor(name, program)
+	for _, m := range marks {
+		l.signs(m)
+	}
+	for _, m := range marks {
+		if found.bears(m) {
+			l.versions(m)
+		}
+	}
+	return found, nil
+}
+
+// looker looks into one file.
+type looker struct {
+	file  io.ReaderAt
+	size  int64
+	elf   *elffile.File
+	found *File
+}
+
+func (l *looker) signs(m runtimes.Mark) {
+	if m.Symbol != "" {
+		if _, err := l.elf.Symbol(m.Symbol); err == nil {
+			l.symbol(m.Symbol, "")
+		}
+	}
+	if m.Section != "" && !slices.Contains(l.found.Sections, m.Section) {
+		if _, err := l.elf.Section(m.Section); err == nil {
+			l.found.Sections = append(l.found.Sections, m.Section)
+		}
+	}
+}
+
+func (l *looker) symbol(name, text string) {
+	if l.found.Symbols == nil {
+		l.found.Symbols = map[string]string{}
+	}
+	if l.found.Symbols[name] == "" {
+		l.found.Symbols[name] = text
+	}
+}
+
+// versions looks at the places of a mark in their order, until one says something.
+func (l *looker) versions(m runtimes.Mark) {
+	for _, at := range m.Versions {
+		switch {
+		case at.Symbol != "":
+			if text, err := l.textOf(at.Symbol); err == nil {
+				l.symbol(at.Symbol, text)
+			}
+		case at.Hex != "":
+			if text, err := l.hexOf(at.Hex); err == nil {
+				l.symbol(at.Hex, text)
+			}
+		case at.Text != nil:
+			l.search(at.Text)
+		case at.BuildInfo:
+			l.found.Build = readBuild(l.file, l.size, l.elf)
+		}
+		if l.found.versionAt(at, m.Versions) != "" {
+			return
+		}
+	}
+}
+
+// bytesOf reads the first bytes of an exported variable.
+func (l *looker) bytesOf(symbol string) ([]byte, error) {
+	s, err := l.elf.Symbol(symbol)
+	if err != nil {
+		return nil, err
+	}
+	for _, load := range l.elf.Loads() {
+		if s.Value >= load.Addr && s.Value-load.Addr < load.FileSize {
+			rest := load.FileSize - (s.Value - load.Addr)
+			b := make([]byte, min(s.Size, rest, maxText))
+			_, err := l.file.ReadAt(b, int64(load.Offset+s.Value-load.Addr)) //nolint:gosec // a wrong offset is an error
+			return b, err
+		}
+	}
+	return nil, elffile.ErrNotFound
+}
+
+// textOf is the text of a variable up to the zero that ends it.
+func (l *looker) textOf(symbol string) (string, error) {
+	b, err := l.bytesOf(symbol)
+	text, _, _ := strings.Cut(string(b), "\x00")
+	return text, err
+}
+
+// hexOf is a version as CPython has it: a byte for each of major, minor and patch, then the kind of release.
+func (l *looker) hexOf(symbol string) (string, error) {
+	b, err := l.bytesOf(symbol)
+	if err != nil || len(b) < 4 {
+		return "", errors.Join(elffile.ErrFormat, err)
+	}
+	return fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]), nil
+}
+
+// piece is how much of a file is searched at a time, and overlap what two pieces have in common.
+const (
+	piece   = 1 << 20
+	overlap = 256
+)
+
+// search looks for a pattern in the constants of the file.
+func (l *looker) search(pattern *regexp.Regexp) {
+	from, to := l.constants()
+	if _, done := l.found.Texts[pattern.String()]; done {
+		return
+	}
+	var texts []string
+	buf := make([]byte, min(piece+overlap, max(to-from, 0)))
+	for at := from; at < to && len(texts) < maxTexts; at += piece {
+		b := buf[:min(int64(len(buf)), to-at)]
+		n, err := l.file.ReadAt(b, at)
+		for _, found := range pattern.FindAllSubmatch(b[:n], maxTexts) {
+			if text := string(found[1]); !slices.Contains(texts, text) && len(texts) < maxTexts {
+				texts = append(texts, text)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if l.found.Texts == nil {
+		l.found.Texts = map[string][]string{}
+	}
+	l.found.Texts[pattern.String()] = texts
+}
+
+// constants are where the file's read-only data are: its section of that name, else all that is loaded and cannot be
+// written.
+func (l *looker) constants() (from, to int64) {
+	if s, err := l.elf.Section(".rodata"); err == nil {
+		return l.bounded(s.Offset, s.Size)
+	}
+	for _, load := range l.elf.Loads() {
+		if load.Flags&elffile.Writable == 0 {
+			start, end := l.bounded(load.Offset, load.FileSize)
+			if to == 0 {
+				from = start
+			}
+			to = max(to, end)
+		}
+	}
+	return from, min(to, from+maxScanned)
+}
+
+func (l *looker) bounded(offset, size uint64) (from, to int64) {
+	whole := uint64(max(l.size, 0))
+	offset = min(offset, whole)
+	size = min(size, whole-offset, maxScanned)
+	return int64(offset), int64(offset + size) //nolint:gosec // both are at most the file's size
+}

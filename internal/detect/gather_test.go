@@ -1,0 +1,235 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/test/budget"
+)
+
+// mapped is a file in memory.
+type mapped struct{ *bytes.Reader }
+
+func (mapped) Close() error { return nil }
+
+// onDisk is a file of this machine.
+type onDisk struct{ *os.File }
+
+func (f onDisk) Size() int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// opens returns the same bytes for every path.
+func opens(b []byte) Open {
+	return func(string) (procmem.File, error) { return mapped{bytes.NewReader(b)}, nil }
+}
+
+func openHere(path string) (procmem.File, error) {
+	f, err := os.Open(path)
+	return onDisk{f}, err
+}
+
+// TestThisProcess: the test is a Go program, which says what it was built with.
+func TestThisProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("ELF files only")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Detect(Gather(Process{Program: self}, openHere))
+	if got.Title != "Go" || got.Version == "" || !strings.HasPrefix(runtime.Version(), "go"+got.Version) {
+		t.Errorf("%s, want Go and the version of %s", got.Summary(), runtime.Version())
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	refuse := func(string) (procmem.File, error) { return nil, errors.New("no") }
+	if f := Gather(Process{Program: "/srv/app"}, refuse); f.Unreadable != "its file cannot be opened" {
+		t.Errorf("%+v", f)
+	}
+	script := opens([]byte("#!/bin/sh\n"))
+	if f := Gather(Process{Program: "/srv/app"}, script); f.Unreadable != "it is no 64-bit ELF file" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestFewFilesAreOpened: whatever a process maps, only files whose names may bear a mark are opened, and few of them.
+func TestFewFilesAreOpened(t *testing.T) {
+	opened := map[string]int{}
+	open := func(path string) (procmem.File, error) {
+		opened[path]++
+		return nil, errors.New("no")
+	}
+	p := Process{Program: "/usr/bin/app"}
+	for i := range 4000 {
+		name := "/lib/libpython3." + strings.Repeat("1", i%100) + ".so"
+		p.Mappings = append(p.Mappings, procmem.Mapping{Path: name, Inode: 1},
+			procmem.Mapping{Path: "/etc/passwd", Inode: 2}, procmem.Mapping{Path: "/lib/libjvm.so"})
+	}
+	Gather(p, open)
+	if len(opened) != maxFiles || opened["/etc/passwd"] > 0 || opened["/lib/libjvm.so"] > 0 {
+		t.Errorf("%d files opened: %v", len(opened), opened)
+	}
+}
+
+func TestPerfData(t *testing.T) {
+	b := perfFile(entry{"sun.rt.name", 0, []byte("x\x00"), 'B'},
+		entry{"java.rt.vmArgs", 0, []byte("-Xmx64m -Da=b\x00"), 'B'},
+		entry{"sun.gc.policy.name", 0, []byte("GarbageFirst\x00"), 'B'},
+		entry{"java.threads.live", 9, nil, 'J'}, entry{"sun.cls.time", 7, nil, 'J'})
+	got, err := ParsePerfData(b)
+	if err != nil || got.VMArgs != "-Xmx64m -Da=b" || got.Collector != "GarbageFirst" ||
+		len(got.Counters) != 1 || got.Counters["java.threads.live"] != 9 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	open := func(path string) (procmem.File, error) {
+		if path == "/tmp/hsperfdata_app/1" {
+			return mapped{bytes.NewReader(b)}, nil
+		}
+		return nil, errors.New("no")
+	}
+	mappings := []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}
+	facts := Gather(Process{Program: "/bin/java", Mappings: mappings}, open)
+	if flags := Detect(facts).Flags; len(flags) != 1 || flags[0] != (Flag{"-Xmx64m", "hsperfdata"}) {
+		t.Errorf("flags %v", flags)
+	}
+	for _, cut := range []int{0, 31, 40, len(b) - 1} {
+		if _, err := ParsePerfData(b[:cut]); !errors.Is(err, ErrPerfData) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+	}
+}
+
+// entry is one entry of a file of counters.
+type entry struct {
+	name  string
+	value uint64
+	text  []byte
+	kind  byte
+}
+
+func perfFile(entries ...entry) []byte {
+	b := make([]byte, 32)
+	binary.BigEndian.PutUint32(b, 0xcafec0c0)
+	b[4], b[5] = 1, 2
+	le := binary.LittleEndian
+	le.PutUint32(b[24:], 32)
+	le.PutUint32(b[28:], uint32(len(entries)))
+	for _, e := range entries {
+		name := append([]byte(e.name), make([]byte, 8-len(e.name)%8)...)
+		data := le.AppendUint64(nil, e.value)
+		if e.text != nil {
+			data = e.text
+		}
+		h := make([]byte, 20)
+		le.PutUint32(h, uint32(20+len(name)+len(data)))
+		le.PutUint32(h[4:], 20)
+		le.PutUint32(h[8:], uint32(len(e.text)))
+		h[12] = e.kind
+		le.PutUint32(h[16:], uint32(20+len(name)))
+		b = append(append(append(b, h...), name...), data...)
+	}
+	return b
+}
+
+// perfDataBudget: every entry is cut out and named once.
+var perfDataBudget = budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}
+
+func FuzzParsePerfData(f *testing.F) {
+	f.Add(perfFile(entry{"java.rt.vmArgs", 0, []byte("-Xmx64m\x00"), 'B'}, entry{"java.threads.live", 9, nil, 'J'}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		budget.Check(t, perfDataBudget, len(b), func() {
+			p, err := ParsePerfData(b)
+			if err == nil && len(p.VMArgs)+len(p.VMFlags)+len(p.Collector) > 2*len(b) {
+				t.Errorf("more text than there is: %+v", p)
+			}
+		})
+	})
+}
+
+// buildBudget: the list of modules is parsed by the standard library, which keeps all of it.
+var buildBudget = budget.Budget{Bytes: 128 << 10, PerByte: 64, CPU: time.Second}
+
+func FuzzParseBuild(f *testing.F) {
+	f.Add(section("go1.26.1", modules))
+	f.Add(section("go1.18", ""))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		budget.Check(t, buildBudget, len(b), func() {
+			if build := parseBuild(b); build != nil && build.Version != plain(build.Version) {
+				t.Errorf("version %q", build.Version)
+			}
+		})
+	})
+}
+
+// section is a section ".go.buildinfo".
+func section(version, modules string) []byte {
+	b := append([]byte(buildMagic), 8, buildInline)
+	b = append(b, make([]byte, buildHeader-len(b))...)
+	if modules != "" {
+		modules = strings.Repeat("m", moduleMarker) + modules + strings.Repeat("m", moduleMarker)
+	}
+	b = append(binary.AppendUvarint(b, uint64(len(version))), version...)
+	return append(binary.AppendUvarint(b, uint64(len(modules))), modules...)
+}
+
+const modules = "path\tx\nmod\tx\tv1\ndep\tgithub.com/KimMachineGun/automemlimit\tv1.0.1\nbuild\tCGO_ENABLED=1\n"
+
+func TestBuild(t *testing.T) {
+	got := parseBuild(section("go1.26.1 X:nocoverageredesign", modules))
+	if got == nil || got.Version != "1.26.1" || !got.Cgo || len(got.Libraries) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := parseBuild(section("devel go1.27-abcdef", "")); got == nil || got.Version != "1.27-abcdef" || got.Cgo {
+		t.Errorf("%+v", got)
+	}
+}
+
+// lookBudget: a file is read in pieces of 1 MiB; its headers may have 4,096 sections of 64 bytes.
+var lookBudget = budget.Budget{Bytes: 8 << 20, PerByte: 64, CPU: 2 * time.Second}
+
+// FuzzLook reads a program that anybody may have written, once as each of the files that may bear marks.
+func FuzzLook(f *testing.F) {
+	self, err := os.Executable()
+	if err != nil {
+		f.Fatal(err)
+	}
+	head := make([]byte, 8<<10)
+	file, err := os.Open(self)
+	if err != nil {
+		f.Fatal(err)
+	}
+	n, err := file.Read(head)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(head[:n])
+	f.Add([]byte("\x7fELF\x02\x01"))
+	names := []string{"/a/node", "/a/libpython3.11.so", "/a/libruby.so", "/a/libjvm.so", "/a/libc.so.6"}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		budget.Check(t, lookBudget, len(b), func() {
+			for i, name := range names {
+				found, err := look(name, i == 0, opens(b))
+				if err != nil && len(found.Texts) > 0 {
+					t.Errorf("%s: %v and %+v", name, err, found)
+				}
+			}
+		})
+	})
+}
