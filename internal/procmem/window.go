@@ -56,6 +56,9 @@ func (w *Window) ResidentBytes(start, end uint64) uint64 {
 	return ResidentBytes(w.runs, start, end)
 }
 
+// Covers tells whether an address lies in the range of the window.
+func (w *Window) Covers(addr uint64) bool { return w.start <= addr && addr < w.end }
+
 // Word reads 8 bytes at an address that is a multiple of 8.
 func (w *Window) Word(addr uint64) (uint64, error) {
 	if addr%8 != 0 || addr < w.start || addr+8 > w.end || addr+8 < addr {
@@ -77,7 +80,7 @@ func (w *Window) Fresh(addr uint64) (uint64, error) {
 }
 
 func (w *Window) load(page uint64) error {
-	w.forget()
+	w.at = 0
 	if !w.Resident(page) {
 		return fmt.Errorf("%w: the page of %#x is not in memory", ErrAbsent, page)
 	}

@@ -1,0 +1,212 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package glibc
+
+import (
+	"maps"
+
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// caches tell chunks that threads keep for their next malloc (tcache), and those of fast bins, from chunks in use: none
+// of them is marked as free.
+type caches struct {
+	arenas []arena
+	// mangled says that links are xored with the address of their own page, as they are since 2.32.
+	mangled bool
+	// key stands in the second word of every cached chunk; random since 2.34. 0 is not known.
+	key uint64
+	// perThread says that it is the address of the thread's cache instead, as it was from 2.29 to 2.33.
+	perThread bool
+	owners    map[uint64]bool // what was found out about such addresses
+	probe     *procmem.Probe
+	// trimUnit is what the end of the main arena is cut in: pages, huge ones with glibc.malloc.hugetlb=1.
+	trimUnit uint64
+}
+
+// tcache is the form of struct tcache_perthread_struct, by the size of the chunk that it lies in.
+type tcache struct {
+	chunk, entries uint64 // bytes
+	bins           int
+}
+
+var tcaches = []tcache{
+	{chunk: 0x250, entries: 64, bins: 64},  // 2.26 to 2.29
+	{chunk: 0x290, entries: 128, bins: 64}, // 2.30 to 2.41
+	{chunk: 0x300, entries: 152, bins: 76}, // 2.42 and newer
+}
+
+func tcacheOf(size uint64) (tcache, bool) {
+	for _, t := range tcaches {
+		if size&^allBits == t.chunk {
+			return t, true
+		}
+	}
+	return tcache{}, false
+}
+
+// readCaches looks at the caches of threads, which are the first chunk of the main arena and of each other one: what
+// they hold tells how this version writes links, and its key.
+func readCaches(arenas []arena, probe *procmem.Probe) *caches {
+	c := &caches{arenas: arenas, probe: probe, owners: map[uint64]bool{}, trimUnit: page}
+	keys := map[uint64]int{}
+	mangled := 0
+	for i := range arenas {
+		for _, h := range arenas[i].heaps {
+			mangled += c.learn(h.first, keys)
+		}
+		if i >= maxLearned {
+			break
+		}
+	}
+	best := 0
+	for key, count := range maps.All(keys) {
+		if count > best {
+			best, c.key = count, key
+		}
+	}
+	c.mangled = mangled > 0 || mangled == 0 && c.newLayout()
+	return c
+}
+
+// maxLearned is from how many arenas links are learned.
+const maxLearned = 64
+
+// newLayout tells whether a heap of 2.35 or newer was seen; without any link to look at, that decides.
+func (c *caches) newLayout() bool {
+	for i := range c.arenas {
+		a := &c.arenas[i]
+		if a.layout.fast == 0 || !a.main && a.addr%heapMax == 0x30 {
+			return true
+		}
+	}
+	return len(c.arenas) == 1 && c.arenas[0].layout.bins == 112
+}
+
+// learn reads the entries of the cache in the chunk at an address. It counts their keys and returns how many more links
+// are mangled than are not.
+func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
+	size, err := c.probe.Word(chunk + 8)
+	t, ok := tcacheOf(size)
+	if err != nil || !ok {
+		return 0
+	}
+	var entries [76]uint64
+	if c.probe.Words(chunk+16+t.entries, entries[:t.bins]) != nil {
+		return 0
+	}
+	for _, e := range entries[:t.bins] {
+		var w [2]uint64
+		if e == 0 || e%16 != 0 || !c.inHeaps(e) || c.probe.Words(e, w[:]) != nil {
+			continue
+		}
+		switch {
+		case w[0] == e>>12 || c.inHeaps(w[0]^e>>12):
+			mangled++
+		case w[0] == 0 || c.inHeaps(w[0]):
+			mangled--
+		}
+		if w[1] == chunk+16 {
+			c.perThread = true
+		}
+		if w[1] != 0 {
+			keys[w[1]]++
+		}
+	}
+	return mangled
+}
+
+// inHeaps tells whether an address is one of a chunk in any arena.
+func (c *caches) inHeaps(addr uint64) bool {
+	for i := range c.arenas {
+		if addr%16 == 0 && c.arenas[i].contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains tells whether an address lies in a heap of the arena, which are in ascending order. Heaps of other arenas
+// than the main one may have grown.
+func (a *arena) contains(addr uint64) bool {
+	low, high := 0, len(a.heaps)
+	for low < high {
+		mid := (low + high) / 2
+		if a.heaps[mid].start <= addr {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == 0 {
+		return false
+	}
+	h := a.heaps[low-1]
+	if a.main {
+		return addr < h.end
+	}
+	return addr < h.start+heapMax
+}
+
+// place is where a chunk is that is not marked free.
+type place uint8
+
+const (
+	inProgram place = iota
+	inCache
+	inFastBin
+)
+
+// kept tells where the chunk at w.at is, which is not marked free. It compares two words of it and keeps neither.
+func (w *walker) kept(length uint64) place {
+	if length > maxTcached {
+		return inProgram
+	}
+	class := int(length>>4) - 2
+	fast := class < fastBins && w.arena.fast[class] != 0
+	known := w.caches.key != 0
+	if !fast && !known {
+		return inProgram
+	}
+	link, err := w.window.Word(w.at + 16)
+	if err != nil {
+		return inProgram
+	}
+	if w.caches.mangled {
+		link ^= (w.at + 16) >> 12
+	}
+	if link%16 != 0 {
+		return inProgram
+	}
+	second, err := w.window.Word(w.at + 24)
+	if err != nil {
+		return inProgram
+	}
+	switch {
+	case known && w.caches.isKey(second):
+		if link == 0 || w.caches.inHeaps(link) {
+			return inCache
+		}
+	case fast && (link == 0 && w.caches.mangled || w.arena.contains(link)):
+		return inFastBin
+	}
+	return inProgram
+}
+
+// maxOwners is how many addresses of caches are remembered: one for each thread.
+const maxOwners = 4096
+
+func (c *caches) isKey(word uint64) bool {
+	if !c.perThread {
+		return word == c.key
+	}
+	is, known := c.owners[word]
+	if !known && word%16 == 0 && len(c.owners) < maxOwners && c.inHeaps(word) {
+		size, err := c.probe.Word(word - 8)
+		_, is = tcacheOf(size)
+		is = is && err == nil
+		c.owners[word] = is
+	}
+	return is
+}

@@ -1,0 +1,300 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package glibc
+
+import (
+	"context"
+	"slices"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Bounds of what is looked for. A process gets 8 arenas for each processor unless it asks for more, and 65,536 heaps
+// are 4 TiB.
+const (
+	maxHeaps  = 1 << 16
+	maxArenas = 1 << 12
+	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
+)
+
+// finder looks for arenas.
+type finder struct {
+	s      *attribution.Snapshot
+	probe  *procmem.Probe
+	heaps  map[uint64]heapInfo
+	arenas []arena
+}
+
+// heapInfo is struct heap_info.
+type heapInfo struct {
+	arena, prev, size uint64
+}
+
+// find returns the arenas of a process, the main one included, each with its heaps.
+func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([]arena, error) {
+	f := finder{s: s, probe: probe, heaps: map[uint64]heapInfo{}}
+	if err := f.findHeaps(ctx); err != nil {
+		return nil, err
+	}
+	f.firstArenas()
+	f.ring()
+	if !slices.ContainsFunc(f.arenas, func(a arena) bool { return a.main }) {
+		if err := f.findMain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.assignHeaps()
+	return f.arenas, nil
+}
+
+// findHeaps looks at each multiple of 64 MiB in anonymous memory.
+func (f *finder) findHeaps(ctx context.Context) error {
+	for i := range f.s.Mappings {
+		m := &f.s.Mappings[i]
+		if !isHeap(m) || alignUp(m.Start, heapMax) >= m.End {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		runs, err := f.s.Memory.Resident(m.Start, m.End)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			for at := alignUp(run.Start, heapMax); at < run.End() && len(f.heaps) < maxHeaps; at += heapMax {
+				f.tryHeap(at)
+			}
+		}
+	}
+	return nil
+}
+
+func isHeap(m *procmem.Mapping) bool {
+	return m.Anonymous() && m.Has(procmem.Readable|procmem.Writable) && m.RSS > 0 && m.Path != "[stack]"
+}
+
+func (f *finder) tryHeap(at uint64) {
+	var w [4]uint64
+	if f.probe.Words(at, w[:]) != nil {
+		return
+	}
+	h := heapInfo{arena: w[0], prev: w[1], size: w[2]}
+	offset := h.arena & (heapMax - 1)
+	protected := w[3]
+	switch {
+	case !slices.Contains(heapHeaders, offset) || h.prev%heapMax != 0:
+	case h.size == 0 || h.size > protected || protected > heapMax || h.size%page != 0 || protected%page != 0:
+	case h.prev == 0 && h.arena != at+offset:
+	case !f.covered(at, at+h.size):
+	default:
+		f.heaps[at] = h
+	}
+}
+
+// covered tells whether a range is memory that the process can write, in one or more mappings without a gap.
+func (f *finder) covered(start, end uint64) bool {
+	for start < end {
+		if !writable(f.s, start) {
+			return false
+		}
+		start = f.s.MappingOf(start).End
+	}
+	return true
+}
+
+// firstArenas reads the arenas that stand in the first of their heaps.
+func (f *finder) firstArenas() {
+	for at, h := range f.heaps {
+		if h.prev == 0 && h.arena-at < heapMax && len(f.arenas) < maxArenas {
+			f.add(h.arena)
+		}
+	}
+}
+
+func (f *finder) add(addr uint64) (arena, bool) {
+	a, ok := readArena(f.probe, f.s, addr)
+	if !ok {
+		return a, false
+	}
+	_, inHeap := f.heaps[addr&^uint64(heapMax-1)]
+	a.main = !inHeap || !slices.Contains(heapHeaders, addr%heapMax)
+	f.arenas = append(f.arenas, a)
+	return a, true
+}
+
+// ring follows the arenas, which form a ring, from each that is known: the main one is among them. What nobody points
+// at and points at nobody is no arena.
+func (f *finder) ring() {
+	known := map[uint64]bool{}
+	for _, a := range f.arenas {
+		known[a.addr] = true
+	}
+	for i := 0; i < len(f.arenas) && len(f.arenas) < maxArenas; i++ {
+		if next := f.arenas[i].next; !known[next] {
+			known[next] = true
+			f.add(next)
+		}
+	}
+	ring := map[uint64]bool{}
+	for _, a := range f.arenas {
+		if a.main {
+			f.follow(a, ring)
+		}
+	}
+	f.arenas = slices.DeleteFunc(f.arenas, func(a arena) bool { return !ring[a.addr] })
+}
+
+// follow marks the ring of an arena, if it is closed.
+func (f *finder) follow(first arena, ring map[uint64]bool) {
+	byAddr := map[uint64]arena{}
+	for _, a := range f.arenas {
+		byAddr[a.addr] = a
+	}
+	var members []uint64
+	for at := first.addr; len(members) <= len(f.arenas); {
+		a, ok := byAddr[at]
+		if !ok {
+			return
+		}
+		members = append(members, at)
+		if at = a.next; at == first.addr {
+			break
+		}
+	}
+	if len(members) > len(f.arenas) { // it runs in a circle that does not come back
+		return
+	}
+	for _, m := range members {
+		ring[m] = true
+	}
+}
+
+// findMain looks in the variables of files for a main arena that is alone: its next points to itself.
+func (f *finder) findMain(ctx context.Context) error {
+	left := uint64(maxData)
+	for i := range f.s.Mappings {
+		m := &f.s.Mappings[i]
+		if !f.variables(i) || m.RSS == 0 || m.Size() > left {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		left -= m.Size()
+		if f.searchMain(m) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// variables tells whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
+func (f *finder) variables(i int) bool {
+	m := &f.s.Mappings[i]
+	if !m.Has(procmem.Readable|procmem.Writable) || m.Has(procmem.Shared) {
+		return false
+	}
+	if m.Inode != 0 {
+		return true
+	}
+	return i > 0 && m.Path == "" && f.s.Mappings[i-1].Inode != 0 && f.s.Mappings[i-1].End == m.Start
+}
+
+func (f *finder) searchMain(m *procmem.Mapping) bool {
+	w, err := procmem.NewWindow(f.s.Memory, m.Start, m.End)
+	if err != nil {
+		return false
+	}
+	defer w.Close()
+	for _, run := range w.Runs() {
+		for at := run.Start; at < run.End(); at += 8 {
+			value, err := w.Word(at)
+			if err != nil {
+				at = (at | (page - 1)) - 7 // the next page
+				continue
+			}
+			for _, l := range layouts {
+				if value == at-l.bins-nextAt {
+					if a, ok := f.add(value); ok && a.layout == l {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// assignHeaps gives each arena its heaps: those that name it, and for the main one the [heap], from which it grows.
+func (f *finder) assignHeaps() {
+	index := map[uint64]int{}
+	for i := range f.arenas {
+		index[f.arenas[i].addr] = i
+	}
+	for at, h := range f.heaps {
+		i, ok := index[h.arena]
+		if !ok || f.arenas[i].main {
+			continue
+		}
+		a := &f.arenas[i]
+		first := at + h.arena&(heapMax-1) // behind the header, which is as long in all heaps
+		if at == h.arena&^uint64(heapMax-1) {
+			first = alignUp(a.addr+a.layout.bins+stateEnd, 16)
+		}
+		a.heaps = append(a.heaps, heap{start: at, base: at, first: first, end: at + h.size})
+	}
+	for i := range f.arenas {
+		a := &f.arenas[i]
+		if a.main {
+			f.mainHeap(a)
+		}
+		slices.SortFunc(a.heaps, func(x, y heap) int { return int(int64(x.start) - int64(y.start)) })
+	}
+}
+
+// mainHeap is where the main arena lies, from the first byte that it has taken to the end of its top.
+func (f *finder) mainHeap(a *arena) {
+	m := f.s.MappingOf(a.top)
+	if m == nil {
+		return
+	}
+	start, end := extent(f.s, m)
+	h := heap{start: start, base: start, first: start, end: end}
+	size, err := f.probe.Word(a.top + 8)
+	if err != nil {
+		return
+	}
+	h.end = a.top + size&^7
+	if h.end < a.top || h.end > end {
+		h.end = end
+	}
+	// A static program takes some of the [heap] before malloc does.
+	if base := h.end - a.system; m.Path == "[heap]" && base > start && base < a.top {
+		h.base, h.first = base, alignUp(base, 16)
+	}
+	a.heaps = []heap{h}
+}
+
+// extent is the range of mappings without a gap that a mapping belongs to: advice about huge pages cuts a heap into
+// several.
+func extent(s *attribution.Snapshot, m *procmem.Mapping) (start, end uint64) {
+	start, end = m.Start, m.End
+	for before := s.MappingOf(start - 1); before != nil && alike(before, m); before = s.MappingOf(start - 1) {
+		start = before.Start
+	}
+	for after := s.MappingOf(end); after != nil && alike(after, m); after = s.MappingOf(end) {
+		end = after.End
+	}
+	return start, end
+}
+
+func alike(a, b *procmem.Mapping) bool {
+	return a.Path == b.Path && a.Perms == b.Perms && a.Inode == 0 && b.Inode == 0
+}
+
+func alignUp(addr, unit uint64) uint64 { return (addr + unit - 1) &^ (unit - 1) }
+
+func alignDown(addr, unit uint64) uint64 { return addr &^ (unit - 1) }

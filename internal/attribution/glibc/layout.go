@@ -1,0 +1,144 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package glibc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// heapMax is HEAP_MAX_SIZE: heaps of arenas other than the main one begin at multiples of it. With the tunable
+// glibc.malloc.hugetlb=2, glibc 2.35 to 2.41 use other sizes, but these heaps are reserved huge pages, which no RSS
+// counts.
+const heapMax = 64 << 20
+
+// Offsets in struct malloc_state (malloc.c of each tag from 2.26 to 2.43), relative to its bins.
+const (
+	topAt       = -16
+	binmapAt    = 2032
+	nextAt      = 2048
+	attachedAt  = 2064
+	systemAt    = 2072
+	maxSystemAt = 2080
+	stateEnd    = 2088
+	binCount    = 127
+	fastBins    = 10 // classes of 32, 48 ... 176 bytes
+	headerSize  = 48 // sizeof(struct malloc_chunk)
+	minChunk    = 32
+	maxTcached  = 1040 // the largest chunk that threads cache by default
+	page        = procmem.PageSize
+)
+
+// layout is what differs between versions in struct malloc_state.
+type layout struct {
+	bins uint64 // offset of the bins
+	fast uint64 // offset of the fast bins; 0 for none
+}
+
+// layouts are tried in this order; only one of them makes sense of an arena.
+var layouts = []layout{
+	{bins: 112, fast: 16}, // 2.27 to 2.42
+	{bins: 24},            // 2.43, which has no fast bins
+	{bins: 104, fast: 8},  // 2.26
+}
+
+// heapHeaders are the sizes of struct heap_info, behind which an arena stands in its first heap: until 2.34 and since.
+var heapHeaders = []uint64{0x20, 0x30}
+
+// arena is a struct malloc_state that makes sense.
+type arena struct {
+	addr   uint64
+	layout layout
+	top    uint64
+	next   uint64
+	system uint64 // bytes that it has from the kernel
+	fast   [fastBins]uint64
+	heaps  []heap
+	main   bool
+}
+
+// heap is a range of an arena with chunks from first to end. What the arena counts begins at base.
+type heap struct {
+	start, base, first, end uint64
+}
+
+// attempts are how often something is read that threads may change meanwhile.
+const attempts = 3
+
+// readArena reads an arena and checks it; ok is false for anything else.
+func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (arena, bool) {
+	if addr%8 != 0 {
+		return arena{}, false
+	}
+	var words [(112 + stateEnd) / 8]uint64
+	for range attempts {
+		for _, l := range layouts {
+			state := words[:(l.bins+stateEnd)/8]
+			if probe.Words(addr, state) != nil {
+				continue
+			}
+			if a, ok := l.parse(s, addr, state); ok {
+				return a, true
+			}
+		}
+	}
+	return arena{}, false
+}
+
+// parse checks what must hold in an arena: sizes that fit together, and bins that are empty or point into memory. How
+// many of them are empty says nothing: a fragmented arena has almost none. While a thread moves a chunk from one bin to
+// another, two of them may be neither.
+func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
+	at := func(offset int) uint64 { return words[(int(l.bins)+offset)/8] }
+	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
+	const mostThreads = 4 << 20 // Linux has no more
+	switch {
+	case a.system == 0 || a.system%page != 0 || a.system > at(maxSystemAt):
+		return arena{}, false
+	case at(attachedAt) >= mostThreads:
+		return arena{}, false
+	case !mapped(s, a.next) || !mapped(s, a.top) || a.top%16 != 0:
+		return arena{}, false
+	}
+	const mostMoving = 2
+	moving := 0
+	for i := range binCount {
+		self := addr + l.bins + uint64(16*i) - 16
+		forward, back := at(16*i), at(16*i+8)
+		empty := forward == self && back == self
+		full := forward != self && back != self && forward%16 == 0 && back%16 == 0 &&
+			mapped(s, forward) && mapped(s, back)
+		if !empty && !full {
+			moving++
+		}
+	}
+	if moving > mostMoving {
+		return arena{}, false
+	}
+	if l.fast != 0 {
+		copy(a.fast[:], words[l.fast/8:])
+	}
+	return a, true
+}
+
+// mapped tells whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
+// reserved without permissions, and the [heap] behind its end.
+func mapped(s *attribution.Snapshot, addr uint64) bool {
+	m := s.MappingOf(addr)
+	if m == nil {
+		i, _ := slices.BinarySearchFunc(s.Mappings, addr, func(m procmem.Mapping, a uint64) int {
+			return cmp.Compare(m.Start, a)
+		})
+		return i > 0 && s.Mappings[i-1].Path == "[heap]" && addr-s.Mappings[i-1].End < heapMax
+	}
+	return !m.Has(procmem.Shared)
+}
+
+func writable(s *attribution.Snapshot, addr uint64) bool {
+	m := s.MappingOf(addr)
+	return m != nil && m.Has(procmem.Readable|procmem.Writable) && !m.Has(procmem.Shared)
+}

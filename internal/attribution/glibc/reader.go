@@ -1,0 +1,248 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package glibc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Names of what [attribution.Usage.Details] holds. Amounts are bytes.
+const (
+	Arenas      = "arenas"      // count, the main one included
+	Heaps       = "heaps"       // count, the [heap] included
+	Cached      = "cached"      // free, in caches of threads
+	Fast        = "fast"        // free, in fast bins; part of the free amounts
+	Free        = "free"        // all free chunks but the tops, resident or not
+	Top         = "top"         // all tops
+	TopResident = "topResident" // whole resident pages of them
+	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
+	MappedCount = "mappedCount" // how many there are
+	Walked      = "walked"      // bytes of chunks that were walked
+	PagesRead   = "pagesRead"   // of the process
+)
+
+// ErrNone is returned for a process in which no arena makes sense: its malloc is another, or it has not been used.
+var ErrNone = errors.New("no arena of glibc was found")
+
+// Reader reads the heaps of glibc's malloc.
+type Reader struct {
+	// MaxPages is how many pages of a process are read at most; what is beyond is missing from the coverage. 0 is
+	// DefaultMaxPages.
+	MaxPages int
+}
+
+// DefaultMaxPages are 8 GiB, which take about a second where chunks are small.
+const DefaultMaxPages = 2 << 20
+
+// Name implements [attribution.Reader].
+func (Reader) Name() string { return "glibc" }
+
+// Detect implements [attribution.Reader]: a C library is mapped whose name glibc uses, or the program is static.
+func (Reader) Detect(s *attribution.Snapshot) bool {
+	if s.HasFile("libc.so") || s.HasFile("libc-2") {
+		return true
+	}
+	return !s.HasFile("ld-") // nothing was linked dynamically
+}
+
+// Claim implements [attribution.Reader].
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	probe := procmem.NewProbe(s.Memory)
+	arenas, err := find(ctx, s, probe)
+	if err != nil {
+		return nil, attribution.Usage{}, err
+	}
+	if len(arenas) == 0 {
+		return nil, attribution.Usage{}, ErrNone
+	}
+	if r.MaxPages == 0 {
+		r.MaxPages = DefaultMaxPages
+	}
+	total := tally{s: s, probe: probe, caches: readCaches(arenas, probe), pages: r.MaxPages}
+	total.caches.trimUnit = trimUnit(s)
+	for i := range arenas {
+		if err := total.arena(ctx, &arenas[i]); err != nil {
+			return nil, attribution.Usage{}, err
+		}
+	}
+	if err := total.mapped(ctx); err != nil {
+		return nil, attribution.Usage{}, err
+	}
+	return total.regions, total.usage(arenas), nil
+}
+
+// trimUnit is what malloc_trim cuts the main arena's end in.
+func trimUnit(s *attribution.Snapshot) uint64 {
+	const hugePage = 2 << 20
+	if strings.Contains(s.Env["GLIBC_TUNABLES"], "glibc.malloc.hugetlb=1") {
+		return hugePage
+	}
+	return page
+}
+
+// tally sums up over all heaps.
+type tally struct {
+	s         *attribution.Snapshot
+	probe     *procmem.Probe
+	caches    *caches
+	pages     int // that may still be read
+	pagesRead int
+	regions   []attribution.Region
+
+	sums
+	size        uint64 // bytes that there were to walk
+	heaps       int
+	mappedBytes memory.Bytes
+	mappedCount int
+}
+
+func (t *tally) arena(ctx context.Context, a *arena) error {
+	var size uint64
+	for _, h := range a.heaps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		kind, limit := attribution.Arena, h.start+heapMax
+		if a.main {
+			kind, limit = attribution.GlibcBrk, h.end+heapMax // it may grow meanwhile
+		}
+		found, bytes, err := t.walk(a, h, limit)
+		if err != nil {
+			return err
+		}
+		t.sums.add(found)
+		size += bytes
+		end := limit
+		if a.main {
+			_, end = extent(t.s, t.s.MappingOf(h.start))
+		}
+		t.regions = append(t.regions, attribution.Region{
+			Start: h.start, End: end, Kind: kind, Confidence: attribution.Structural,
+		})
+	}
+	t.heaps += len(a.heaps)
+	t.size += max(size, a.system)
+	return nil
+}
+
+func (t *tally) walk(a *arena, h heap, limit uint64) (sums, uint64, error) {
+	if t.pages <= 0 {
+		return sums{}, h.end - h.base, nil
+	}
+	window, err := procmem.NewWindow(t.s.Memory, h.start, limit)
+	if err != nil {
+		return sums{}, 0, err
+	}
+	defer window.Close()
+	w := walker{window: window, probe: t.probe, arena: a, heap: h, caches: t.caches}
+	found, size := w.walk()
+	t.pages -= window.Reads()
+	t.pagesRead += window.Reads()
+	return found, size, nil
+}
+
+// mapped finds blocks that were too large for a heap: each begins a mapping, or follows another in it.
+func (t *tally) mapped(ctx context.Context) error {
+	heaps := slices.Clone(t.regions)
+	slices.SortFunc(heaps, func(a, b attribution.Region) int { return cmp.Compare(a.Start, b.Start) })
+	for i := range t.s.Mappings {
+		m := &t.s.Mappings[i]
+		if !isHeap(m) || m.Path == "[heap]" || within(heaps, m.Start) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if end := t.blocks(m); end > m.Start {
+			resident, err := t.resident(m, end)
+			if err != nil {
+				return err
+			}
+			t.mappedBytes += resident
+			t.regions = append(t.regions, attribution.Region{
+				Start: m.Start, End: end, Kind: attribution.GlibcMmap, Confidence: attribution.Structural,
+			})
+		}
+	}
+	return nil
+}
+
+// within tells whether an address lies in one of these regions, which are in ascending order.
+func within(regions []attribution.Region, addr uint64) bool {
+	i, found := slices.BinarySearchFunc(regions, addr, func(r attribution.Region, a uint64) int {
+		return cmp.Compare(r.Start, a)
+	})
+	return found || i > 0 && addr < regions[i-1].End
+}
+
+// resident is how much of a mapping is in memory before an address.
+func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
+	if end == m.End {
+		return m.RSS, nil
+	}
+	runs, err := t.s.Memory.Resident(m.Start, end)
+	return memory.Bytes(procmem.ResidentBytes(runs, m.Start, end)), err
+}
+
+// blocks returns the end of the last block of a mapping, of which each is one mapped chunk.
+func (t *tally) blocks(m *procmem.Mapping) uint64 {
+	at := m.Start
+	for at < m.End {
+		var w [2]uint64
+		if t.probe.Words(at, w[:]) != nil {
+			break
+		}
+		length := w[1] &^ allBits
+		rest := length % page
+		if w[0] != 0 || w[1]&allBits != isMapped || rest != 0 && rest != page-16 || length < page-16 ||
+			length > m.End-at {
+			break
+		}
+		at += alignUp(length, page)
+		t.mappedCount++
+	}
+	return at
+}
+
+// usage is what the sums mean.
+func (t *tally) usage(arenas []arena) attribution.Usage {
+	u := attribution.Usage{
+		InUse:        memory.Bytes(t.inUse) + t.mappedBytes,
+		FreeResident: memory.Bytes(t.wholeResident + t.topResident),
+		Returnable:   memory.Bytes(t.wholeResident + t.topReturnable),
+		FreePartial:  memory.Bytes(t.free - t.whole),
+		Committed:    memory.Bytes(t.size),
+		Coverage:     1,
+		Details: []attribution.Detail{
+			{Name: Arenas, Value: int64(len(arenas))},
+			{Name: Heaps, Value: int64(t.heaps)},
+			{Name: Cached, Value: int64(t.cached)},
+			{Name: Fast, Value: int64(t.fast)},
+			{Name: Free, Value: int64(t.free)},
+			{Name: Top, Value: int64(t.sums.top)},
+			{Name: TopResident, Value: int64(t.topResident)},
+			{Name: Mapped, Value: int64(t.mappedBytes)},
+			{Name: MappedCount, Value: int64(t.mappedCount)},
+			{Name: Walked, Value: int64(t.walked)},
+			{Name: PagesRead, Value: int64(t.pagesRead + t.probe.Reads)},
+		},
+	}
+	if t.size > 0 {
+		u.Coverage = min(1, float64(t.walked)/float64(t.size))
+	}
+	for _, r := range t.regions {
+		for m := t.s.MappingOf(r.Start); m != nil && m.Start < r.End; m = t.s.MappingOf(m.End) {
+			u.CgroupDelayed = u.CgroupDelayed || m.AnonHugePages > 0
+		}
+	}
+	return u
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+//go:embed programs/malloc.c
+var mallocProgram []byte
+
+// The C programs of the research's table: mixed sizes, small ones, tiny ones with many in fast bins, a fragmented heap,
+// large blocks, one thread alone. The fragmented one keeps a fifth of its blocks, so that little of what is free is
+// whole pages.
+func init() {
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"c-mixed", []string{"4", "16", "100000", "50", "300"}},
+		{"c-small", []string{"8", "16", "1024", "20", "100"}},
+		{"c-tiny", []string{"16", "64", "128", "5", "20"}},
+		{"c-fragmented", []string{"4", "16", "4000", "200", "200"}},
+		{"c-large", []string{"2", "100000", "4000000", "50", "300"}},
+		{"c-one-thread", []string{"0", "16", "100000", "50", "1000"}},
+	} {
+		cases = append(cases, Case{Name: c.name, Command: compiled("malloc", mallocProgram, nil, c.args), Check: checkTrim})
+		cases = append(cases, Case{
+			Name:    c.name + "-thp",
+			Command: compiled("malloc", mallocProgram, []string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}, c.args),
+			Check:   checkTrim,
+		})
+	}
+	cases = append(cases, Case{
+		Name:    "c-churn",
+		Command: compiled("malloc", mallocProgram, nil, []string{"8", "16", "10000", "50", "100", "churn"}),
+		Check:   checkChurn,
+	})
+}
+
+// compiled builds a C program once, with the system's compiler.
+func compiled(name string, source []byte, env, args []string) func(string) (*exec.Cmd, error) {
+	return func(work string) (*exec.Cmd, error) {
+		if _, err := exec.LookPath("gcc"); err != nil {
+			return nil, fmt.Errorf("%w: there is no gcc", ErrSkip)
+		}
+		program := filepath.Join(work, name)
+		if _, err := os.Stat(program); err != nil {
+			if err := os.WriteFile(program+".c", source, 0o600); err != nil {
+				return nil, err
+			}
+			out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", program, program+".c", "-lpthread").CombinedOutput()
+			if err != nil {
+				return nil, fmt.Errorf("gcc: %w\n%s", err, out)
+			}
+		}
+		command := exec.Command(program, args...)
+		command.Env = append(os.Environ(), env...)
+		return command, nil
+	}
+}
+
+// checkTrim compares with what malloc_trim gives back, and with what malloc says is in use; afterwards nothing is left
+// to give back.
+func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
+	before, err := glibcUsage(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := p.Numbers("info")
+	if err != nil {
+		return nil, err
+	}
+	trim, err := p.Numbers("trim")
+	if err != nil {
+		return nil, err
+	}
+	after, err := glibcUsage(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	given := memory.Bytes(trim[0]-trim[1]) * memory.KiB
+	used := memory.Bytes(info[0])
+	return []Comparison{
+		{Measure: Trim, What: "malloc_trim gives back", Estimate: before.Returnable, Truth: given},
+		{Measure: Trim, What: "what is left after it", Estimate: after.Returnable, Truth: 0, Of: given},
+		{Measure: Heap, What: "in use, says mallinfo2", Truth: used, Estimate: before.inUse, Of: max(used, memory.MiB)},
+	}, nil
+}
+
+// usage is what the reader of glibc found.
+type usage struct {
+	Returnable, inUse memory.Bytes
+}
+
+func glibcUsage(ctx context.Context, p *Process) (usage, error) {
+	look, err := p.Look(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	u := look.Usage(glibc.Reader{}.Name())
+	if u == nil {
+		return usage{}, fmt.Errorf("no heap of glibc: %v", look.Failed)
+	}
+	if u.Coverage < 0.95 {
+		return usage{}, fmt.Errorf("coverage is %.4f", u.Coverage)
+	}
+	// For mallinfo2 chunks in caches of threads are in use, and blocks that are mapped are not in this figure.
+	inUse := u.InUse + memory.Bytes(u.Detail(glibc.Cached)) - memory.Bytes(u.Detail(glibc.Mapped))
+	return usage{Returnable: u.Returnable, inUse: inUse}, nil
+}
+
+// checkChurn compares what is seen while eight threads allocate and free without a pause, with what is seen when they
+// are stopped a moment later. What a thread frees in that moment is a difference that is real.
+func checkChurn(ctx context.Context, p *Process) ([]Comparison, error) {
+	var all []Comparison
+	for i := range 10 {
+		running, err := glibcUsage(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("while it runs: %w", err)
+		}
+		if err := p.Stop(); err != nil {
+			return nil, err
+		}
+		stopped, err := glibcUsage(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("stopped: %w", err)
+		}
+		if err := p.Continue(); err != nil {
+			return nil, err
+		}
+		all = append(all, Comparison{
+			Measure: Trim, What: fmt.Sprintf("running against stopped, %d", i+1), Estimate: running.Returnable,
+			Truth: stopped.Returnable,
+		})
+	}
+	return all, nil
+}
