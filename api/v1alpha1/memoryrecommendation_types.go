@@ -60,6 +60,10 @@ type Evidence struct {
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
+	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. Demand
+	// is anonymous memory in RAM and in swap together: a limit sized by RSS alone would swap for ever.
+	// +optional
+	PeakSwap *resource.Quantity `json:"peakSwap,omitempty"`
 	// peakWorkingSet is the highest working set seen in one container, in the window.
 	// +optional
 	PeakWorkingSet *resource.Quantity `json:"peakWorkingSet,omitempty"`

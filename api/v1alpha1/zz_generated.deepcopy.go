@@ -384,6 +384,11 @@ func (in *Evidence) DeepCopyInto(out *Evidence) {
 		x := (*in).DeepCopy()
 		*out = &x
 	}
+	if in.PeakSwap != nil {
+		in, out := &in.PeakSwap, &out.PeakSwap
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.PeakWorkingSet != nil {
 		in, out := &in.PeakWorkingSet, &out.PeakWorkingSet
 		x := (*in).DeepCopy()

@@ -88,7 +88,7 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 	f.Var(
 		&s.prometheusQueries, "prometheus-query",
-		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Time, PeakRSS, PeakWorkingSet, LowRSS, "+
+		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Time, PeakRSS, PeakWorkingSet, LowRSS, "+
 			"LowWorkingSet); may be repeated",
 	)
 }
@@ -148,7 +148,7 @@ func (s *sources) prometheus() prometheus.Options {
 func (s *sources) queries() (prometheus.Queries, error) {
 	var q prometheus.Queries
 	known := map[string]*string{
-		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Time": &q.Time, "PeakRSS": &q.PeakRSS,
+		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Swap": &q.Swap, "Time": &q.Time, "PeakRSS": &q.PeakRSS,
 		"PeakWorkingSet": &q.PeakWorkingSet,
 		"LowRSS":         &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
 	}

@@ -40,6 +40,8 @@ type Container struct {
 
 	peakRSS, peakWS       size16
 	peakRSSDay, peakWSDay uint16
+	peakSwap              size16
+	peakSwapDay           uint16
 
 	day  uint16 // newest day
 	hour int32  // newest hour
@@ -130,14 +132,14 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 // Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
 // set, but of that at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page
 // cache, which the kernel takes back when a container reaches its limit (research: VPA counts it in full and inflates
-// file readers). What is not reclaimable there - tmpfs, sockets, page tables - is usually small; where it is not, a
-// kill says so and recommend then counts the working set in full.
+// file readers). What the node has swapped out is demand, too. What is not reclaimable there - tmpfs, sockets, page
+// tables - is usually small; where it is not, a kill says so and recommend then counts the working set in full.
 func Demand(s memory.Sample) memory.Bytes {
 	if !s.HasRSS {
 		return s.WorkingSet
 	}
 	beyond := s.WorkingSet.Minus(s.RSS)
-	return s.RSS.Plus(min(beyond, max(s.RSS/4, 16*memory.MiB)))
+	return s.Anonymous().Plus(min(beyond, max(s.RSS/4, 16*memory.MiB)))
 }
 
 // advance closes the hours and days between the newest seen and this one.
@@ -295,6 +297,9 @@ func (c *Container) markDay(v size16, day uint16) {
 func (c *Container) markPeaks(s memory.Sample, day uint16) {
 	if s.HasRSS {
 		mark(&c.peakRSS, &c.peakRSSDay, encode(s.RSS), day)
+	}
+	if s.Swap > 0 {
+		mark(&c.peakSwap, &c.peakSwapDay, encode(s.Swap), day)
 	}
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
 }

@@ -220,8 +220,39 @@ func TestUnmarshalRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestWhatIsSwappedOutIsDemand: on a node, a reclaim of 50M took the RSS of a container to 15 MB and put 54 MB into
+// swap.
+func TestWhatIsSwappedOutIsDemand(t *testing.T) {
+	c := New()
+	for m := range 120 {
+		s := sampleOf("web-1", start.Add(time.Duration(m)*time.Minute), 15*mib)
+		s.WorkingSet, s.Swap = 15*mib, 54*mib
+		c.Add(s, 128*mib)
+	}
+	for _, c := range []*Container{c, decoded(t, encoded(t, c))} {
+		if !near(c.HighestDay(), 69*mib) || !near(c.PeakRSS(), 15*mib) || !near(c.PeakSwap(), 54*mib) {
+			t.Errorf("peak %s, RSS %s, swap %s; want 69Mi, 15Mi, 54Mi", c.HighestDay(), c.PeakRSS(), c.PeakSwap())
+		}
+	}
+	// The version before can go on with the history of a container that never swapped.
+	if with, without := encoded(t, c)[0], encoded(t, busy(1, 1, 1))[0]; with != withSwap || without != withTimeline {
+		t.Errorf("versions %d and %d, want %d and %d", with, without, withSwap, withTimeline)
+	}
+}
+
+func decoded(t *testing.T, data []byte) *Container {
+	t.Helper()
+	c := New()
+	if err := c.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func FuzzUnmarshalBinary(f *testing.F) {
-	for _, c := range []*Container{New(), busy(1, 1, 1), busy(2, 9, 20)} {
+	swapping := busy(3, 1, 1)
+	swapping.peakSwap, swapping.peakSwapDay = encode(54*mib), swapping.day
+	for _, c := range []*Container{New(), busy(1, 1, 1), busy(2, 9, 20), swapping} {
 		data, err := c.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

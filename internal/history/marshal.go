@@ -11,18 +11,21 @@ import (
 )
 
 const (
-	// version is the first byte of the encoding. A reader refuses versions it does not know: the history then starts anew.
-	version = withTimeline
-	// withoutTimeline is the version before, which is still read: its timeline begins empty.
+	// The first byte of the encoding is its version. A reader refuses versions it does not know: the history then starts
+	// anew. Older ones are read: what they lack begins empty.
 	withoutTimeline = 1
 	withTimeline    = 2
+	withSwap        = 3
 )
 
 // MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours
 // are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
-	w := writer{buf: make([]byte, 0, 512)}
-	w.buf = append(w.buf, version)
+	w := writer{buf: make([]byte, 0, 512), version: withTimeline}
+	if c.peakSwap > 0 { // what never swapped is written so that the version before can go on with it
+		w.version = withSwap
+	}
+	w.buf = append(w.buf, w.version)
 	c.code(&w)
 	return w.buf, nil
 }
@@ -32,8 +35,8 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("history: empty input")
 	}
-	if data[0] != version && data[0] != withoutTimeline {
-		return fmt.Errorf("history: version %d is not known, want %d or %d", data[0], withoutTimeline, version)
+	if data[0] < withoutTimeline || data[0] > withSwap {
+		return fmt.Errorf("history: version %d is not known, want %d to %d", data[0], withoutTimeline, withSwap)
 	}
 	var read Container
 	r := reader{buf: data[1:], version: data[0]}
@@ -88,6 +91,10 @@ func (c *Container) code(w coder) {
 	c.recent.code(w)
 	if w.from(withTimeline) {
 		c.past.code(w)
+	}
+	if w.from(withSwap) {
+		num(w, &c.peakSwap)
+		num(w, &c.peakSwapDay)
 	}
 }
 
@@ -288,11 +295,14 @@ func sparse(w coder, cells []uint8) {
 	}
 }
 
-type writer struct{ buf []byte }
+type writer struct {
+	buf     []byte
+	version uint8
+}
 
-func (w *writer) int(v *int64)    { w.buf = binary.AppendVarint(w.buf, *v) }
-func (w *writer) byte(v *uint8)   { w.buf = append(w.buf, *v) }
-func (w *writer) from(uint8) bool { return true }
+func (w *writer) int(v *int64)            { w.buf = binary.AppendVarint(w.buf, *v) }
+func (w *writer) byte(v *uint8)           { w.buf = append(w.buf, *v) }
+func (w *writer) from(version uint8) bool { return w.version >= version }
 
 type reader struct {
 	buf     []byte

@@ -143,6 +143,9 @@ func (c *Container) Span() time.Duration { return time.Duration(c.last-c.first) 
 // PeakRSS is the highest anonymous memory in the days kept; 0 when the source never said.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
+// PeakSwap is the most that was swapped out in the days kept.
+func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
+
 // PeakWorkingSet is the highest working set in the days kept.
 func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 

@@ -48,6 +48,9 @@ type Sample struct {
 	RSS Bytes
 	// HasRSS is false for sources that only know the working set (metrics.k8s.io).
 	HasRSS bool
+	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
+	// kubelet tells it one sample late. 0: none, or the source does not say.
+	Swap Bytes
 	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
 	WorkingSet Bytes
 	// Usage is all memory the kernel counts against the limit, page cache included. What it has beyond RSS is page cache
@@ -62,3 +65,6 @@ type Sample struct {
 	// reports 0, as a calm one does: 0 is unknown, and only what rises says something.
 	Waited time.Duration
 }
+
+// Anonymous is what the allocator holds, in memory and swapped out.
+func (s Sample) Anonymous() Bytes { return s.RSS.Plus(s.Swap) }

@@ -54,6 +54,9 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 			format.InWords(ev.Window), e.looks(),
 		)
 	}
+	if ev.PeakSwap > 0 {
+		e.say("up to %s was swapped out: it is demand, for which RSS alone has no room", ev.PeakSwap)
+	}
 	if ev.PeakRSS > 0 && ev.PeakWorkingSet > ev.PeakRSS && highest < ev.PeakWorkingSet {
 		e.say(
 			"peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest,

@@ -73,7 +73,7 @@ func newEvaluation(in Input) *evaluation {
 	}
 	h := e.History
 	e.rec.Evidence = Evidence{
-		PeakRSS: h.PeakRSS(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
+		PeakRSS: h.PeakRSS(), PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
 		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), history.DaysKept*day),
 	}
 	e.rec.RequeueAfter = time.Hour

@@ -62,8 +62,11 @@ type Quota struct {
 // Running is the container as it runs, with its pod and its node.
 type Running struct {
 	Current Size
-	// RSS is use right now; a limit is not lowered onto it.
+	// RSS is anonymous memory in use right now; a limit is not lowered onto it.
 	RSS memory.Bytes
+	// Usage is all that counts against the limit right now, page cache included, which is what the kubelet compares a
+	// lower limit with before it resizes.
+	Usage memory.Bytes
 	// FrozenHeap is the heap cap the process was started with and keeps until it restarts; NativeOverhead what it
 	// needs on top.
 	FrozenHeap, NativeOverhead memory.Bytes
@@ -304,6 +307,11 @@ func (c *change) roomToLower(dayPeak memory.Bytes) Refusal {
 	}
 	if !holds(limit, c.RSS) {
 		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", c.RSS, limit)
+	}
+	if !c.Restarts && !holds(limit, c.Usage) {
+		return refuse(v1alpha1.ReasonInUse, "memory in use is %s right now, of which %s is page cache and the kernel's: the "+
+			"kubelet refuses to resize to %s until less is in use; the next pod starts with it", c.Usage,
+			c.Usage.Minus(c.RSS), limit)
 	}
 	if dayPeak > limit {
 		return refuse(v1alpha1.ReasonInUse,

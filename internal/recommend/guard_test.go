@@ -124,6 +124,14 @@ func TestGuards(t *testing.T) {
 		},
 		"quota never stops less": {lower(), func(in *GuardInput) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
 		"used right now":         {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
+		"page cache that the kubelet counts": {
+			lower(), func(in *GuardInput) { in.RSS, in.Usage = 90*mib, 410*mib }, "InUse",
+			"410Mi right now, of which 320Mi is page cache and the kernel's: the kubelet refuses to resize to 400Mi",
+		},
+		"page cache does not matter to a fresh pod": {
+			lower(), func(in *GuardInput) { in.RSS, in.Usage, in.Restarts = 90*mib, 410*mib, true }, "", "",
+		},
+		"page cache never stops a raise": {raise(false), func(in *GuardInput) { in.Usage = 4 * gib }, "", ""},
 		"used today": {
 			lower(), func(in *GuardInput) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day",
 		},

@@ -119,6 +119,8 @@ type Input struct {
 type Evidence struct {
 	// PeakRSS and PeakWorkingSet are the highest seen in one container.
 	PeakRSS, PeakWorkingSet memory.Bytes
+	// PeakSwap is the most that was swapped out of one container.
+	PeakSwap memory.Bytes
 	// Trough is the live set; 0 when unknown.
 	Trough memory.Bytes
 	// Replicas is the number of container instances looked at, Samples the number of looks.

@@ -430,7 +430,7 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 	in := recommend.GuardInput{
 		Proposal: proposed(want.Proposal, now, to, bound), Surroundings: want.Surroundings,
 		Running: recommend.Running{
-			Current: now, RSS: c.RSS, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
+			Current: now, RSS: c.RSS, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
 			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
 		},
 		Progress: recommend.Progress{

@@ -33,6 +33,7 @@ type readings struct {
 	seen           uint8
 	last           time.Time
 	workingSetOnly bool
+	usage          memory.Bytes // all of it, page cache included, at last; 0: unknown
 }
 
 // add takes one sample; the same once more, or a late one, is passed over.
@@ -40,12 +41,12 @@ func (r *readings) add(s memory.Sample) {
 	if !s.Time.After(r.last) {
 		return
 	}
-	use := s.RSS
+	use := s.Anonymous()
 	if !s.HasRSS {
 		use = s.WorkingSet
 	}
 	copy(r.latest[1:], r.latest[:])
-	r.latest[0], r.last, r.workingSetOnly = use, s.Time, !s.HasRSS
+	r.latest[0], r.last, r.workingSetOnly, r.usage = use, s.Time, !s.HasRSS, s.Usage
 	r.seen = min(r.seen+1, latestKept)
 
 	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106

@@ -91,7 +91,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 			running.Effective = limit
 		}
 		if in, found := st.instances[ref]; found {
-			running.RSS = in.recent.now()
+			running.RSS, running.Usage = in.recent.now(), in.recent.usage
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal

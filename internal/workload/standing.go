@@ -36,7 +36,8 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
-		for _, q := range []**resource.Quantity{&r.Evidence.PeakRSS, &r.Evidence.PeakWorkingSet, &r.Evidence.Trough, &r.Use} {
+		e := &r.Evidence
+		for _, q := range []**resource.Quantity{&e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough, &r.Use} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {

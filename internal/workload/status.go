@@ -34,8 +34,8 @@ func sameQuantity(a, b *resource.Quantity) bool {
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
-		PeakRSS: format.Quantity(e.PeakRSS), PeakWorkingSet: format.Quantity(e.PeakWorkingSet),
-		Trough:   format.Quantity(e.Trough),
+		PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
+		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 	}
 	if e.Window > 0 {

@@ -142,6 +142,8 @@ func (d *summary) containerMember(key []byte) (err error) {
 		d.at.Started, err = d.time()
 	case "memory":
 		_, err = d.object(d.memoryMember)
+	case "swap":
+		_, err = d.object(d.swapMember)
 	default:
 		err = d.skip()
 	}
@@ -169,6 +171,16 @@ func (d *summary) memoryMember(key []byte) (err error) {
 	default:
 		err = d.skip()
 	}
+	return err
+}
+
+// swapMember reads what is swapped out; its time is not that of memory, and is passed over.
+func (d *summary) swapMember(key []byte) error {
+	if string(key) != "swapUsageBytes" {
+		return d.skip()
+	}
+	n, _, err := d.count()
+	d.at.Swap = memory.Bytes(n)
 	return err
 }
 

@@ -34,6 +34,11 @@ func doc(containers string) string {
 		containers + `]}]}`
 }
 
+func swapped(s memory.Sample, by memory.Bytes) memory.Sample {
+	s.Swap = by
+	return s
+}
+
 func TestDecodeSummary(t *testing.T) {
 	sample := func(rss, ws memory.Bytes, hasRSS bool) memory.Sample {
 		return memory.Sample{
@@ -66,6 +71,14 @@ func TestDecodeSummary(t *testing.T) {
 		},
 		"an RSS of 0 is an answer": {
 			doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)},
+		},
+		"what is swapped out": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400},"swap":{"time":"2026-11-20T13:59:57Z","swapUsageBytes":55}}`),
+			[]memory.Sample{swapped(sample(300, 400, true), 55)},
+		},
+		"swap that is not told": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400},"swap":{"swapUsageBytes":null}}`),
+			[]memory.Sample{sample(300, 400, true)},
 		},
 		"RSS only":   {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
 		"no figures": {doc(`{` + head + `"usageBytes":9}}`), nil},

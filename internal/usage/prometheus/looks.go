@@ -34,12 +34,13 @@ func identify(m model.Metric) (identity, bool) {
 
 // look is what is known about one series at one moment.
 type look struct {
-	rss, workingSet memory.Bytes
-	hasRSS          bool
-	asked, measured time.Time
+	rss, swap, workingSet memory.Bytes
+	hasRSS                bool
+	asked, measured       time.Time
 }
 
 func (l *look) setRSS(v float64)        { l.rss, l.hasRSS = amount(v) }
+func (l *look) setSwap(v float64)       { l.swap, _ = amount(v) }
 func (l *look) setWorkingSet(v float64) { l.workingSet, _ = amount(v) }
 
 func (l *look) setTime(v float64) {
@@ -57,7 +58,9 @@ func amount(v float64) (memory.Bytes, bool) {
 }
 
 func (l *look) sample(ref memory.ContainerRef) memory.Sample {
-	s := memory.Sample{Container: ref, Time: l.measured, RSS: l.rss, HasRSS: l.hasRSS, WorkingSet: l.workingSet}
+	s := memory.Sample{
+		Container: ref, Time: l.measured, RSS: l.rss, HasRSS: l.hasRSS, Swap: l.swap, WorkingSet: l.workingSet,
+	}
 	if s.Time.IsZero() {
 		s.Time = l.asked
 	}

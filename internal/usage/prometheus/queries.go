@@ -24,8 +24,9 @@ import (
 // of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}} (a regular
 // expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
 type Queries struct {
-	// RSS and WorkingSet are instant queries for the containers of one node, in bytes.
-	RSS, WorkingSet string
+	// RSS and WorkingSet are instant queries for the containers of one node, in bytes; Swap is one for what is swapped
+	// out, and may have no answer: nodes without swap have no such series.
+	RSS, WorkingSet, Swap string
 	// Time is the instant query for when those were measured, in Unix seconds. A container without one counts as measured
 	// now.
 	Time string
@@ -39,6 +40,7 @@ type Queries struct {
 // series count once.
 const (
 	rss        = `container_memory_rss`
+	swap       = `container_memory_swap`
 	workingSet = `container_memory_working_set_bytes`
 	containers = `container!="",container!="POD"`
 	onNode     = `{` + containers + `,node={{.Node}}}`
@@ -53,6 +55,7 @@ func (q Queries) compile() (c compiled, err error) {
 	}{
 		{&c.rss, "RSS", q.RSS, rss + onNode + " or " + rss + onInstance},
 		{&c.workingSet, "WorkingSet", q.WorkingSet, workingSet + onNode + " or " + workingSet + onInstance},
+		{&c.swap, "Swap", q.Swap, swap + onNode + " or " + swap + onInstance},
 		{&c.time, "Time", q.Time, "timestamp(" + workingSet + onNode + ") or timestamp(" + workingSet + onInstance + ")"},
 		{&c.peakRSS, "PeakRSS", q.PeakRSS, "max_over_time(" + rss + ofWorkload + ")"},
 		{&c.peakWorkingSet, "PeakWorkingSet", q.PeakWorkingSet, "max_over_time(" + workingSet + ofWorkload + ")"},
@@ -73,7 +76,7 @@ func (q Queries) compile() (c compiled, err error) {
 }
 
 type compiled struct {
-	rss, workingSet, time                          *template.Template
+	rss, workingSet, swap, time                    *template.Template
 	peakRSS, peakWorkingSet, lowRSS, lowWorkingSet *template.Template
 }
 

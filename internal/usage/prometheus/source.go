@@ -34,6 +34,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		set func(*look, float64)
 	}{
 		{s.queries.rss, (*look).setRSS},
+		{s.queries.swap, (*look).setSwap},
 		{s.queries.workingSet, (*look).setWorkingSet},
 		{s.queries.time, (*look).setTime},
 	} {

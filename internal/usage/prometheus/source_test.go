@@ -101,6 +101,13 @@ func TestRead(t *testing.T) {
 			},
 			want: []memory.Sample{{Container: app, Time: time.UnixMilli(990500).UTC(), RSS: 300, HasRSS: true, WorkingSet: 400}},
 		},
+		"what is swapped out": {
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+				"container_memory_swap": at(c1, "55"),
+			},
+			want: []memory.Sample{{Container: app, Time: sec(1000), RSS: 300, HasRSS: true, Swap: 55, WorkingSet: 400}},
+		},
 		"no times: measured when asked": {
 			answers: map[string]string{
 				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
