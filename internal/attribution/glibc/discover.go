@@ -114,15 +114,15 @@ func (f *finder) firstArenas() {
 	}
 }
 
-func (f *finder) add(addr uint64) (arena, bool) {
+func (f *finder) add(addr uint64) bool {
 	a, ok := readArena(f.probe, f.s, addr)
 	if !ok {
-		return a, false
+		return false
 	}
 	_, inHeap := f.heaps[addr&^uint64(heapMax-1)]
 	a.main = !inHeap || !slices.Contains(heapHeaders, addr%heapMax)
 	f.arenas = append(f.arenas, a)
-	return a, true
+	return true
 }
 
 // ring follows the arenas, which form a ring, from each that is known: the main one is among them. What nobody points
@@ -217,10 +217,8 @@ func (f *finder) searchMain(m *procmem.Mapping) bool {
 				continue
 			}
 			for _, l := range layouts {
-				if value == at-l.bins-nextAt {
-					if a, ok := f.add(value); ok && a.layout == l {
-						return true
-					}
+				if value == at-l.bins-nextAt && f.add(value) {
+					return true
 				}
 			}
 		}

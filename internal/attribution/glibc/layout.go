@@ -97,7 +97,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
 	const mostThreads = 4 << 20 // Linux has no more
 	switch {
-	case a.system == 0 || a.system%page != 0 || a.system > at(maxSystemAt):
+	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // no whole pages in a static program's main arena
 		return arena{}, false
 	case at(attachedAt) >= mostThreads:
 		return arena{}, false

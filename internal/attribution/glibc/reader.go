@@ -26,6 +26,7 @@ const (
 	TopResident = "topResident" // whole resident pages of them
 	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
 	MappedCount = "mappedCount" // how many there are
+	Allocated   = "allocated"   // given to the program from heaps, resident or not
 	Walked      = "walked"      // bytes of chunks that were walked
 	PagesRead   = "pagesRead"   // of the process
 )
@@ -232,6 +233,7 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 			{Name: TopResident, Value: int64(t.topResident)},
 			{Name: Mapped, Value: int64(t.mappedBytes)},
 			{Name: MappedCount, Value: int64(t.mappedCount)},
+			{Name: Allocated, Value: int64(t.given)},
 			{Name: Walked, Value: int64(t.walked)},
 			{Name: PagesRead, Value: int64(t.pagesRead + t.probe.Reads)},
 		},

@@ -10,7 +10,8 @@ import (
 // sums are what a walk found. They are bytes, resident or not, unless the name says so.
 type sums struct {
 	walked uint64 // bytes from the base of the heap to where the walk ended
-	inUse  uint64
+	inUse  uint64 // resident
+	given  uint64 // to the program, resident or not
 	cached uint64 // in caches of threads: free for their next malloc, in use for everybody else
 	fast   uint64 // in fast bins, which malloc_trim empties
 	free   uint64 // free chunks, those of fast bins included, without the top
@@ -25,6 +26,7 @@ type sums struct {
 func (s *sums) add(o sums) {
 	s.walked += o.walked
 	s.inUse += o.inUse
+	s.given += o.given
 	s.cached += o.cached
 	s.fast += o.fast
 	s.free += o.free
@@ -187,10 +189,20 @@ func (w *walker) chunk(length uint64, used bool) bool {
 	case inCache:
 		w.cached += length
 	default:
-		w.inUse += length
+		w.given += length
+		w.inUse += w.residentOf(length)
 	}
 	w.flush()
 	return true
+}
+
+// residentOf is how much of the chunk at w.at is in memory: a program need not touch all that it asks for.
+func (w *walker) residentOf(length uint64) uint64 {
+	const large = 2 * page // smaller ones share their pages with others
+	if length < large {
+		return length
+	}
+	return w.window.ResidentBytes(w.at, w.at+length)
 }
 
 func (w *walker) freed(length uint64) {
