@@ -23,10 +23,21 @@ const (
 	NodeName    = Namespace
 	Bridge      = "lab0"
 	NodeIP      = "10.240.0.10"
-	NodeCIDR    = NodeIP + "/24"
+	NodeCIDR    = NodeIP + "/" + NodePrefix
 	PodCIDR     = "10.244.0.0/24"
 	ServiceCIDR = "10.96.0.0/24"
 	ServiceIP   = "10.96.0.1" // the first of ServiceCIDR: what Kubernetes gives the Service `kubernetes`
+
+	// The node with cgroup v2, a machine of its own behind the bridge (internal/uml).
+	Cgroup2Name    = Namespace + "-cgroup2"
+	Cgroup2IP      = "10.240.0.11"
+	Cgroup2PodCIDR = "10.244.1.0/24"
+	Cgroup2Device  = "cgroup2"
+	// NodePrefix is the length of the network's part in the addresses of nodes.
+	NodePrefix = "24"
+	// Cgroup2Label is a label of that node, with the value `cgroup2`, and the key of its taint, so that only pods that ask
+	// for the node get there.
+	Cgroup2Label = "memfit.dev/lab-node"
 
 	// APIPort is 443, not the usual 6443: bound to every address of the namespace, the API server then answers on the
 	// ClusterIP of the Service `kubernetes` itself, and pods reach it without kube-proxy.
@@ -93,6 +104,9 @@ func (l Layout) Bin() string { return filepath.Join(l.Cache, "bin") }
 
 // Images is the store of built images and of the packages they are made of.
 func (l Layout) Images() string { return filepath.Join(l.Cache, "images") }
+
+// Kernels is the store of what the node with cgroup v2 is made of: its kernel and its disks.
+func (l Layout) Kernels() string { return filepath.Join(l.Cache, "cgroup2") }
 
 // Records is where the started processes are written down.
 func (l Layout) Records() string { return filepath.Join(l.State, "processes") }

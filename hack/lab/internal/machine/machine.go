@@ -41,7 +41,7 @@ func Check(l dirs) error {
 		)
 	}
 	for _, dir := range l {
-		if err := checkSpace(dir); err != nil {
+		if err := CheckSpace(dir, minFree); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,8 @@ type dirs []string
 // Dirs names the directories that will grow, for Check.
 func Dirs(paths ...string) dirs { return paths }
 
-func checkSpace(dir string) error {
+// CheckSpace says whether a directory, which is made if it is missing, has room for so many bytes.
+func CheckSpace(dir string, need uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
 	}
@@ -62,10 +63,10 @@ func checkSpace(dir string) error {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("measuring the free space of %s: %w", dir, err)
 	}
-	if free := fs.Bavail * uint64(fs.Bsize); free < minFree {
+	if free := fs.Bavail * uint64(fs.Bsize); free < need {
 		return fmt.Errorf("%s has %d MiB free and the lab needs %d: free some, or set MEMFIT_CACHE and MEMFIT_LAB_STATE to "+
 			"another disk",
-			dir, free>>20, uint64(minFree)>>20)
+			dir, free>>20, need>>20)
 	}
 	return nil
 }

@@ -38,17 +38,16 @@ func Create(ctx context.Context, n Network) error {
 		{"link", "add", n.Bridge, "type", "bridge"},
 		{"addr", "add", n.NodeCIDR, "dev", n.Bridge},
 		{"link", "set", n.Bridge, "up"},
-		// There is nowhere to go, but Kubernetes looks for the interface of the default route to learn the node's address.
+		// There is nowhere to go, but Kubernetes looks for the interface of the default route to learn the node's
+		// address.
 		{"route", "add", "default", "dev", n.Bridge},
 	}
 	for _, addr := range n.Local {
 		steps = append(steps, []string{"addr", "add", addr + "/32", "dev", "lo"})
 	}
 	return Do(n.Path, func() error {
-		for _, step := range steps {
-			if out, err := exec.CommandContext(ctx, "ip", step...).CombinedOutput(); err != nil {
-				return fmt.Errorf("running `ip %s`: %w: %s", strings.Join(step, " "), err, bytes.TrimSpace(out))
-			}
+		if err := ip(ctx, steps...); err != nil {
+			return err
 		}
 		// /proc/sys/net shows the namespace of the thread that opens it.
 		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
@@ -118,4 +117,43 @@ func Dial(ctx context.Context, path, address string) (conn net.Conn, err error) 
 		return err
 	})
 	return conn, err
+}
+
+// Attach makes a pair of devices inside the namespace, unless it is there: one is a port of its bridge, the other is
+// left to who reads raw packets from it, a machine behind it. What is sent to podCIDR goes to that machine's address.
+func Attach(ctx context.Context, path, bridge, device, podCIDR, address string) error {
+	port := device + "p"
+	return Do(path, func() error {
+		if exec.CommandContext(ctx, "ip", "link", "show", device).Run() != nil {
+			if err := ip(ctx, []string{"link", "add", device, "type", "veth", "peer", "name", port}); err != nil {
+				return err
+			}
+		}
+		return ip(ctx,
+			[]string{"link", "set", port, "master", bridge},
+			[]string{"link", "set", port, "up"},
+			[]string{"link", "set", device, "up"},
+			[]string{"route", "replace", podCIDR, "via", address},
+		)
+	})
+}
+
+// Detach removes the route to a machine that is gone, if there is one. The devices stay as long as the namespace: a
+// bridge that loses its last port loses its carrier, and with it what the lab's own node has its address on.
+func Detach(ctx context.Context, path, podCIDR string) error {
+	return Do(path, func() error {
+		if out, err := exec.CommandContext(ctx, "ip", "route", "show", podCIDR).Output(); err != nil || len(out) == 0 {
+			return err
+		}
+		return ip(ctx, []string{"route", "del", podCIDR})
+	})
+}
+
+func ip(ctx context.Context, steps ...[]string) error {
+	for _, step := range steps {
+		if out, err := exec.CommandContext(ctx, "ip", step...).CombinedOutput(); err != nil {
+			return fmt.Errorf("running `ip %s`: %w: %s", strings.Join(step, " "), err, bytes.TrimSpace(out))
+		}
+	}
+	return nil
 }

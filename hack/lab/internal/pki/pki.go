@@ -10,6 +10,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
@@ -61,6 +62,27 @@ func NewAuthority(name string) (*Authority, error) {
 		return nil, fmt.Errorf("making the CA %s: %w", name, err)
 	}
 	return &Authority{Pair: pair, cert: template, key: key}, nil
+}
+
+// LoadAuthority reads a CA that was written with Write.
+func LoadAuthority(dir, name string) (*Authority, error) {
+	var pair Pair
+	var err error
+	if pair.Cert, err = os.ReadFile(filepath.Join(dir, name+".crt")); err != nil {
+		return nil, fmt.Errorf("reading the CA: %w", err)
+	}
+	if pair.Key, err = os.ReadFile(filepath.Join(dir, name+".key")); err != nil {
+		return nil, fmt.Errorf("reading the CA: %w", err)
+	}
+	both, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA %s: %w", name, err)
+	}
+	key, ok := both.PrivateKey.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("the key of the CA %s cannot sign", name)
+	}
+	return &Authority{Pair: pair, cert: both.Leaf, key: key}, nil
 }
 
 // Issue makes a certificate for a server, a client or both.

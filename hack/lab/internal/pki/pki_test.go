@@ -62,6 +62,32 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 	}
 }
 
+// TestLoadAuthority: what a CA that was read back signs, the CA that was written has signed.
+func TestLoadAuthority(t *testing.T) {
+	dir := t.TempDir()
+	made, err := NewAuthority("ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadAuthority(dir, "ca"); err == nil {
+		t.Error("read a CA that is not there")
+	}
+	if err := made.Write(dir, "ca"); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadAuthority(dir, "ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := loaded.Issue(Subject{Name: "node", Hosts: []string{"10.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parse(t, pair.Cert).CheckSignatureFrom(parse(t, made.Cert)); err != nil {
+		t.Error(err)
+	}
+}
+
 func parse(t *testing.T, data []byte) *x509.Certificate {
 	t.Helper()
 	block, _ := pem.Decode(data)

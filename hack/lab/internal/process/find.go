@@ -63,6 +63,33 @@ func Inside(path string) []Running {
 	return found
 }
 
+// Working returns the processes whose working directory is dir or below it.
+func Working(dir string) []Running {
+	var found []Running
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if cwd, err := os.Readlink(filepath.Join(proc, "cwd")); err == nil && strings.HasPrefix(cwd+"/", dir+"/") {
+			found = append(found, Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}})
+		}
+	}
+	return found
+}
+
+// EndAll ends what was found, as far as it still runs.
+func EndAll(found []Running) error {
+	var records []Record
+	for _, p := range found {
+		if r, ok := p.Record(); ok {
+			records = append(records, r)
+		}
+	}
+	return End(records)
+}
+
 // Record turns a found process into one that can be stopped safely; ok is false when it is gone already.
 func (p Running) Record() (r Record, ok bool) {
 	ticks, _, err := stat(p.PID)
