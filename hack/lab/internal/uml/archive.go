@@ -1,0 +1,153 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uml
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+)
+
+// keyring has the keys of Debian's archive, of every Debian since 11.
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// archive asks Debian's archive for packages of one suite, with lists of its own: nothing of it is seen by the
+// machine's apt, and nothing is installed. apt checks the signature of the index, and packages against the index.
+type archive struct {
+	dir string
+}
+
+// openArchive reads the archive's index from where the machine gets its own packages.
+func openArchive(ctx context.Context, site, suite, dir string) (*archive, error) {
+	a := &archive{dir: dir}
+	for _, sub := range []string{"lists/partial", "archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	files := map[string]string{
+		"status":       "", // as if nothing were installed
+		"sources.list": fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, site, suite),
+		"apt.conf": fmt.Sprintf(`Dir::Etc::sourcelist "%[1]s/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "%[1]s/lists";
+Dir::State::status "%[1]s/status";
+Dir::Cache "%[1]s";
+APT::Sandbox::User "root";
+`, dir), // the cache may be below a home directory that apt's own user may not enter
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	_, err := a.run(ctx, "apt-get", "update", "--quiet")
+	return a, err
+}
+
+// findSite asks apt where it gets Debian's own packages from. It knows only after the lists were fetched once.
+func findSite(ctx context.Context) (string, error) {
+	ask := func() (string, bool) {
+		out, err := exec.CommandContext(
+			ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(ORIGIN)|$(LABEL)", "Created-By: Packages",
+		).Output()
+		if err != nil {
+			return "", false
+		}
+		return parseSite(out)
+	}
+	if site, ok := ask(); ok {
+		return site, nil
+	}
+	if err := machine.AptUpdate(ctx); err != nil {
+		return "", err
+	}
+	if site, ok := ask(); ok {
+		return site, nil
+	}
+	return "", errors.New("apt on this machine has no source of Debian packages: " +
+		"the node with cgroup v2 is built from Debian's kernel sources")
+}
+
+// find looks for sources in one suite after the other, and says why they are not the pinned ones.
+func find(ctx context.Context, want Source, dir string) (a *archive, found Source, why string, err error) {
+	site, err := findSite(ctx)
+	if err != nil {
+		return nil, Source{}, "", err
+	}
+	var failed error
+	for _, suite := range suites {
+		if a, err = openArchive(ctx, site, suite, filepath.Join(dir, suite)); err == nil {
+			found, why, err = a.resolve(ctx, want)
+		}
+		if err == nil {
+			return a, found, why, nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("looking in %s: %w", suite, err))
+	}
+	return nil, Source{}, "", failed
+}
+
+// resolve finds the sources to take, and says why they are not the pinned ones.
+func (a *archive) resolve(ctx context.Context, want Source) (Source, string, error) {
+	names, err := a.run(ctx, "apt-cache", "pkgnames", packagePrefix)
+	if err != nil {
+		return Source{}, "", err
+	}
+	out, err := a.run(ctx, "apt-cache", append([]string{"madison"}, strings.Fields(string(names))...)...)
+	if err != nil {
+		return Source{}, "", err
+	}
+	found, why, err := choose(want, parseMadison(out))
+	if err != nil || found.SHA256 != "" {
+		return found, why, err
+	}
+	if out, err = a.run(ctx, "apt-cache", "show", found.Package+"="+found.Version); err != nil {
+		return Source{}, "", err
+	}
+	found.SHA256, err = parseSHA256(out)
+	return found, why, err
+}
+
+// download fetches a package into dir and returns its file.
+func (a *archive) download(ctx context.Context, s Source, dir string) (string, error) {
+	cmd := a.command(ctx, "apt-get", "download", "--quiet", s.Package+"="+s.Version)
+	cmd.Dir = dir
+	if _, err := output(cmd); err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, s.Package+"_*.deb"))
+	if err != nil || len(files) != 1 {
+		return "", fmt.Errorf("apt-get download of %s left %d files in %s", s.Package, len(files), dir)
+	}
+	return files[0], nil
+}
+
+func (a *archive) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(a.dir, "apt.conf"), "LC_ALL=C")
+	return cmd
+}
+
+func (a *archive) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	return output(a.command(ctx, program, args...))
+}
+
+// output runs a command; what it complains about becomes the error.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		text := strings.TrimSpace(stderr.String())
+		return nil, fmt.Errorf("running `%s`: %w: %s", strings.Join(cmd.Args, " "), err, text[max(0, len(text)-2000):])
+	}
+	return stdout.Bytes(), nil
+}

@@ -1,0 +1,307 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uml
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+// config is what the kernel must have; `make olddefconfig` fills in the rest.
+//
+//go:embed files/uml.config
+var config []byte
+
+// Needs lists what building the kernel and the disk uses of the machine.
+func Needs() []machine.Need {
+	return []machine.Need{
+		{Package: "make", Why: "builds the kernel of the node with cgroup v2", Present: has("make")},
+		{Package: "gcc", Why: "compiles the kernel", Present: has("gcc")},
+		{Package: "libc6-dev", Why: "the kernel is linked as a program", Present: exists("/usr/include/stdlib.h")},
+		{Package: "flex", Why: "reads the kernel's configuration", Present: has("flex")},
+		{Package: "bison", Why: "reads the kernel's configuration", Present: has("bison")},
+		{Package: "bc", Why: "computes constants of the kernel", Present: has("bc")},
+		{Package: "xz-utils", Why: "unpacks the kernel's sources", Present: has("xz")},
+		{Package: "e2fsprogs", Why: "makes the node's disk", Present: has("mke2fs")},
+		{Package: "debian-archive-keyring", Why: "checks who signed the sources", Present: exists(keyring)},
+	}
+}
+
+func has(program string) func() bool {
+	return func() bool { _, err := exec.LookPath(program); return err == nil }
+}
+
+func exists(path string) func() bool {
+	return func() bool { _, err := os.Stat(path); return err == nil }
+}
+
+// Builder builds kernels and disks into a store.
+type Builder struct {
+	Store  string // the cache
+	Report *progress.Reporter
+}
+
+// built is what is written beside a kernel: what it was made of, and its checksum.
+type built struct {
+	Source Source `json:"source"`
+	SHA256 string `json:"sha256"` // of the kernel
+}
+
+// recipe is part of every cache key: raise it when the way a kernel or a disk is made changes.
+const recipe = 1
+
+// Kernel returns the kernel's file, which it builds unless the store has it: about ten minutes on two cores.
+//
+// The entry is named by the pins, not by what came of them: a kernel that was built of other sources, because the
+// archive had dropped the pinned ones, is kept like any other.
+func (b *Builder) Kernel(ctx context.Context) (string, error) {
+	entry := filepath.Join(b.Store, "kernel-"+key(runtime.GOARCH, pinned.Package, pinned.Version, string(config)))
+	if err := os.MkdirAll(entry, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := flock.Lock(ctx, entry+".lock", b.Report.Note)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	path := filepath.Join(entry, "linux")
+	if have, ok := readBuilt(entry); ok && matches(path, have.SHA256) {
+		b.Report.Skip("linux", "cached, of "+have.Source.Package+" "+have.Source.Version)
+		return path, nil
+	}
+	step := b.Report.Start("linux", "building the kernel of the node with cgroup v2")
+	parts, err := b.buildKernel(ctx, entry)
+	if err != nil {
+		step.Fail()
+		return "", fmt.Errorf("building the kernel of the node with cgroup v2: %w", err)
+	}
+	step.Done("built", parts...)
+	return path, nil
+}
+
+// buildSpace is what the sources and what is compiled of them take while a kernel is built, rounded up.
+const buildSpace = 4 << 30
+
+func (b *Builder) buildKernel(ctx context.Context, entry string) ([]progress.Part, error) {
+	if err := machine.CheckSpace(b.Store, buildSpace); err != nil {
+		return nil, err
+	}
+	work, err := workDir(entry)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	k := kernelBuild{Builder: b, work: work, out: filepath.Join(entry, "linux")}
+	var parts []progress.Part
+	for _, part := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"download", k.fetch}, {"unpack", k.unpack}, {"compile", k.compile}, {"link", k.install},
+	} {
+		begin := time.Now()
+		if err := part.do(ctx); err != nil {
+			return nil, err
+		}
+		parts = append(parts, progress.Part{Name: part.name, Took: time.Since(begin)})
+	}
+	sum, err := fileSHA256(k.out)
+	if err != nil {
+		return nil, err
+	}
+	return parts, writeBuilt(entry, built{Source: k.source, SHA256: sum})
+}
+
+// kernelBuild is one build on its way.
+type kernelBuild struct {
+	*Builder
+
+	work   string // removed when the build ends
+	out    string
+	source Source
+	deb    string
+	tree   string // the unpacked sources
+}
+
+// fetch finds the package of sources and checks it. It stays in the store: the archive may not have it the next time.
+func (k *kernelBuild) fetch(ctx context.Context) error {
+	debs := filepath.Join(k.Store, "debs")
+	if err := os.MkdirAll(debs, 0o755); err != nil {
+		return err
+	}
+	kept := func(s Source) string { return filepath.Join(debs, s.Package+"_"+key(s.Version)+".deb") }
+	k.source, k.deb = pinned, kept(pinned)
+	if matches(k.deb, pinned.SHA256) {
+		return nil
+	}
+	a, source, why, err := find(ctx, pinned, filepath.Join(k.work, "apt"))
+	if err != nil {
+		return err
+	}
+	k.source = source
+	if why != "" {
+		k.Report.Note("%s", why)
+	}
+	fetched, err := a.download(ctx, k.source, k.work)
+	if err != nil {
+		return err
+	}
+	if !matches(fetched, k.source.SHA256) {
+		return fmt.Errorf("%s %s has another checksum than %s: it is not what was pinned and tested",
+			k.source.Package, k.source.Version, k.source.SHA256)
+	}
+	k.deb = kept(k.source)
+	return os.Rename(fetched, k.deb)
+}
+
+func (k *kernelBuild) unpack(ctx context.Context) error {
+	if _, err := output(exec.CommandContext(ctx, "dpkg-deb", "-x", k.deb, filepath.Join(k.work, "deb"))); err != nil {
+		return err
+	}
+	archives, err := filepath.Glob(filepath.Join(k.work, "deb/usr/src/linux-source-*.tar.xz"))
+	if err != nil || len(archives) != 1 {
+		return fmt.Errorf("%s holds %d archives of sources instead of one", k.source.Package, len(archives))
+	}
+	k.tree = filepath.Join(k.work, "linux")
+	if err := os.Mkdir(k.tree, 0o755); err != nil {
+		return err
+	}
+	_, err = output(exec.CommandContext(ctx, "tar", "-xf", archives[0], "-C", k.tree, "--strip-components=1"))
+	return err
+}
+
+// compile builds the kernel. What the configuration asks for and the sources do not have any more is told before
+// minutes go into compiling.
+func (k *kernelBuild) compile(ctx context.Context) error {
+	path := filepath.Join(k.tree, ".config")
+	if err := os.WriteFile(path, config, 0o644); err != nil {
+		return err
+	}
+	if err := k.make(ctx, "olddefconfig"); err != nil {
+		return err
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if lost := lostOptions(config, got); len(lost) > 0 {
+		return fmt.Errorf("%s %s does not take these options of our configuration: %s",
+			k.source.Package, k.source.Version, strings.Join(lost, ", "))
+	}
+	return k.make(ctx, fmt.Sprintf("-j%d", runtime.NumCPU()), "linux")
+}
+
+func (k *kernelBuild) make(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "make", append([]string{"ARCH=um", "-C", k.tree}, args...)...)
+	// The same sources give the same kernel, whoever builds it when and where.
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "MAKEFLAGS=",
+		"KBUILD_BUILD_USER=memfit", "KBUILD_BUILD_HOST=lab", "KBUILD_BUILD_TIMESTAMP=2026-01-01")
+	// Asked to end, make ends its compilers, too; killed, it leaves them running.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Run(); err != nil {
+		text := log.Bytes()
+		return fmt.Errorf("make %s: %w\n%s", strings.Join(args, " "), err, text[max(0, len(text)-3000):])
+	}
+	return nil
+}
+
+// install puts the kernel into the store without its symbols, 10 MB instead of 100, and starts it to see that it runs.
+func (k *kernelBuild) install(ctx context.Context) error {
+	fresh := k.out + ".new"
+	strip := exec.CommandContext(ctx, "strip", "-o", fresh, filepath.Join(k.tree, "linux"))
+	if _, err := output(strip); err != nil {
+		return err
+	}
+	if _, err := output(exec.CommandContext(ctx, fresh, "--version")); err != nil {
+		return fmt.Errorf("the new kernel does not start: %w", err)
+	}
+	return os.Rename(fresh, k.out)
+}
+
+// lostOptions are those that were asked for and did not get into the configuration that is built.
+func lostOptions(asked, got []byte) []string {
+	var lost []string
+	have := strings.Split(string(got), "\n")
+	for line := range strings.Lines(string(asked)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "CONFIG_") && !slices.Contains(have, line) {
+			lost = append(lost, line)
+		}
+	}
+	return lost
+}
+
+// key hashes what a file in the store is made of.
+func key(parts ...string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, recipe)
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d %s\n", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+const builtName = "built.json"
+
+func readBuilt(dir string) (b built, ok bool) {
+	data, err := os.ReadFile(filepath.Join(dir, builtName))
+	return b, err == nil && json.Unmarshal(data, &b) == nil
+}
+
+func writeBuilt(dir string, b built) error {
+	data, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, builtName), append(data, '\n'), 0o644)
+}
+
+// matches says whether the file is there and has this checksum.
+func matches(path, sum string) bool {
+	got, err := fileSHA256(path)
+	return err == nil && got == sum
+}
+
+func fileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// removed is nil also when there was nothing to remove.
+func removed(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

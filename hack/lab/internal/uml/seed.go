@@ -1,0 +1,281 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uml
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/flock"
+	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/progress"
+)
+
+// nodeInit is the first process of a guest.
+//
+//go:embed files/node-init
+var nodeInit []byte
+
+// nodePrograms are what a node runs, found in the lab's folder of built programs.
+var nodePrograms = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local"}
+
+// diskSize is room for images and for what containers write. The file is sparse.
+const diskSize = "8G"
+
+// SeedRequest is what a root disk with imported images is made of.
+type SeedRequest struct {
+	Kernel   string
+	Programs string            // the folder of built programs; its name says what is in it
+	Images   []string          // image tars; their names say what is in them
+	Config   map[string][]byte // files below the share: containerd's configuration
+	Share    Share             // of the guest that imports them
+	Memory   string            // for MountMemory
+	Run      string            // of the guest
+}
+
+// Seed returns a root disk on which the images are imported already, which it makes unless the store has it: two
+// minutes, and four seconds of every later start.
+func (b *Builder) Seed(ctx context.Context, r SeedRequest) (string, error) {
+	busybox, err := b.busybox(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, err := seedName(r, busybox)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.Store, name+".ext4")
+	unlock, err := flock.Lock(ctx, path+".lock", b.Report.Note)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		b.Report.Skip("seed disk", "cached")
+		now := time.Now()
+		return path, os.Chtimes(path, now, now) // used today: prune goes by that
+	}
+	step := b.Report.Start("seed disk", "importing images in a first boot")
+	if err := b.buildSeed(ctx, r, busybox, path); err != nil {
+		step.Fail()
+		return "", fmt.Errorf("making the disk of the node with cgroup v2: %w", err)
+	}
+	step.Done("made", step.Part("seed"))
+	b.prune(path)
+	return path, nil
+}
+
+// seedName hashes all that decides what is on the disk. Programs and images lie in the cache under names that say
+// their content.
+func seedName(r SeedRequest, busybox string) (string, error) {
+	shell, err := fileSHA256(busybox)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{runtime.GOARCH, r.Kernel, r.Programs, shell, string(nodeInit), diskSize}
+	parts = append(parts, nodePrograms...)
+	parts = append(parts, r.Images...)
+	for _, name := range slices.Sorted(maps.Keys(r.Config)) {
+		parts = append(parts, name, string(r.Config[name]))
+	}
+	return "seed-" + key(parts...), nil
+}
+
+// buildSeed makes the disk under another name: what lies under its own name is whole.
+func (b *Builder) buildSeed(ctx context.Context, r SeedRequest, busybox, path string) error {
+	work, err := workDir(path)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	fresh := filepath.Join(work, "disk.ext4")
+	if err := makeDisk(ctx, r.Programs, busybox, filepath.Join(work, "root"), fresh); err != nil {
+		return err
+	}
+	if err := r.Share.Prepare(map[string]string{"SEED": "1", "NODE": "seed"}); err != nil {
+		return err
+	}
+	defer os.RemoveAll(string(r.Share))
+	for name, data := range r.Config {
+		if err := r.Share.Put(name, data); err != nil {
+			return err
+		}
+	}
+	for i, image := range r.Images {
+		// Numbered: they are imported in the order of their names, the pause image first.
+		if _, _, err := r.Share.AddImage(fmt.Sprintf("%02d-%s", i, filepath.Base(image)), image); err != nil {
+			return err
+		}
+	}
+	boot := Boot{Kernel: r.Kernel, Disk: fresh, Share: r.Share, Memory: r.Memory, Run: r.Run}
+	if err := bootOnce(ctx, boot, b.Report); err != nil {
+		return err
+	}
+	return os.Rename(fresh, path)
+}
+
+// bootOnce runs a guest until it powers itself off, with its memory mounted only as long.
+func bootOnce(ctx context.Context, boot Boot, report *progress.Reporter) error {
+	if err := os.MkdirAll(boot.Run, 0o700); err != nil {
+		return err
+	}
+	if err := MountMemory(boot.Memory); err != nil {
+		return err
+	}
+	defer func() { _ = UnmountMemory(boot.Memory) }() // lab-down does it again
+	log, err := os.Create(filepath.Join(boot.Run, "console.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, boot.Kernel, boot.Args()...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, boot.Env()...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	// The signal comes when the thread ends that started the process, not when the program ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err = cmd.Run()
+	if _, seeded := os.Stat(boot.Share.path("seeded")); seeded == nil {
+		return nil
+	}
+	console, _ := os.ReadFile(log.Name()) // what cannot be read cannot help
+	report.Note("The last lines of the guest's console:\n%s", console[max(0, len(console)-3000):])
+	return errors.Join(errors.New("the first boot did not import all images"), err)
+}
+
+// makeDisk makes a root disk without mounting anything, out of a directory that it fills.
+func makeDisk(ctx context.Context, programs, busybox, root, path string) error {
+	for _, dir := range []string{
+		"bin", "sbin", "etc", "proc", "sys", "dev", "run", "tmp", "root", "var/lib", "var/log", "opt/lab", "share",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := installBusybox(ctx, busybox, filepath.Join(root, "bin")); err != nil {
+		return err
+	}
+	for _, name := range nodePrograms {
+		if err := linkOrCopy(filepath.Join(programs, name), filepath.Join(root, "opt/lab", name)); err != nil {
+			return err
+		}
+	}
+	for name, data := range map[string]string{"init": string(nodeInit), "etc/passwd": "root:x:0:0::/root:/bin/sh\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(data), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := MakeSparse(path, 0); err != nil {
+		return err
+	}
+	_, err := output(exec.CommandContext(ctx, "mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1",
+		"-J", "size=16", "-d", root, path, diskSize))
+	return err
+}
+
+// installBusybox links every name that busybox runs as.
+func installBusybox(ctx context.Context, busybox, bin string) error {
+	if err := linkOrCopy(busybox, filepath.Join(bin, "busybox")); err != nil {
+		return err
+	}
+	names, err := output(exec.CommandContext(ctx, busybox, "--list"))
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(string(names)) {
+		if name == "busybox" {
+			continue
+		}
+		if err := os.Symlink("busybox", filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busybox returns a static shell with the usual tools, out of Debian's package. It is not installed: it would replace
+// the machine's own.
+func (b *Builder) busybox(ctx context.Context) (string, error) {
+	dir := filepath.Join(b.Store, "busybox")
+	path := filepath.Join(dir, "bin/busybox")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(b.Store, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := flock.Lock(ctx, dir+".lock", b.Report.Note)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	work, err := workDir(dir)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := fetchBusybox(ctx, work); err != nil {
+		return "", err
+	}
+	return path, os.Rename(filepath.Join(work, "tree"), dir)
+}
+
+func fetchBusybox(ctx context.Context, work string) error {
+	fetch := func() error {
+		cmd := exec.CommandContext(ctx, "apt-get", "download", "--quiet", "-o", "APT::Sandbox::User=root", "busybox-static")
+		cmd.Dir = work
+		_, err := output(cmd)
+		return err
+	}
+	if err := fetch(); err != nil {
+		// A machine without package lists, or with old ones that name files which are gone.
+		if updateErr := machine.AptUpdate(ctx); updateErr != nil {
+			return errors.Join(err, updateErr)
+		}
+		if err := fetch(); err != nil {
+			return err
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
+	if err != nil || len(debs) != 1 {
+		return fmt.Errorf("apt-get download of busybox-static left %d files", len(debs))
+	}
+	_, err = output(exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], filepath.Join(work, "tree")))
+	return err
+}
+
+// keptSeeds is how many disks stay in the store: one for each of two versions of Kubernetes, and one for other images.
+const keptSeeds = 3
+
+// prune removes the disks that were not used for the longest time: a gigabyte each.
+func (b *Builder) prune(keep string) {
+	disks, _ := filepath.Glob(filepath.Join(b.Store, "seed-*.ext4")) // a well-formed pattern
+	slices.SortFunc(disks, func(x, y string) int { return modified(y).Compare(modified(x)) })
+	for i, disk := range disks {
+		if i >= keptSeeds && disk != keep {
+			_ = os.Remove(disk) // what stays only takes room
+		}
+	}
+}
+
+// modified is the zero time for what is gone.
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
