@@ -20,6 +20,7 @@ func commands() []command {
 		{"forward", "NAMESPACE/POD:PORT | IP:PORT",
 			"make an address of the lab reachable on the machine's loopback, and print where", runForward},
 		{"exec", "-- COMMAND", "run a command inside the lab's network namespace", runExec},
+		{"node-exec", "-- COMMAND", "run a command on the node with cgroup v2, as root", runNodeExec},
 		{"logs", "NAME", "print the log of a daemon", runLogs},
 		{"restart", "NAME", "kill a daemon and start it again", runRestart},
 		{"binaries", "[--only a,b] [--print-dir]", "only build the programs of the node into the cache", runBinaries},

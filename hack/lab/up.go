@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/node"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
 func runUp(ctx context.Context, l layout.Layout, args []string) error {
@@ -40,7 +41,15 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := machine.Check(machine.Dirs(l.Cache, l.State)); err != nil {
 		return err
 	}
-	if err := machine.Install(ctx, os.Stderr, machine.Needs()); err != nil {
+	second, err := secondNode(os.Getenv)
+	if err != nil {
+		return err
+	}
+	needs := machine.Needs()
+	if second != nil {
+		needs = append(needs, uml.Needs()...)
+	}
+	if err := machine.Install(ctx, os.Stderr, needs); err != nil {
 		return err
 	}
 	unlock, err := lockLab(ctx, l)
@@ -58,30 +67,48 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err != nil {
 		return fmt.Errorf("LAB_IMAGES: %w", err)
 	}
-	report := progress.New(os.Stderr, component.Count(component.All(kubernetes))+len(recipes)+node.StartSteps)
+	steps := component.Count(component.All(kubernetes)) + len(recipes) + node.StartSteps
+	if second != nil {
+		steps += node.Cgroup2Steps
+	}
+	report := progress.New(os.Stderr, steps)
 	n, err := build(ctx, l, kubernetes, recipes, options, report)
 	if err != nil {
 		return err
 	}
+	if second != nil {
+		if err := second.build(ctx, n, report); err != nil {
+			return err
+		}
+	}
+	if err := upFirst(ctx, n, report); err != nil {
+		return err
+	}
+	if err := upSecond(ctx, n, second, report); err != nil {
+		return err
+	}
+	report.Parts()
+	report.Total(fmt.Sprintf("The lab is up with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
+	return nil
+}
+
+// upFirst makes sure that the lab's own node runs, and a healthy control plane.
+func upFirst(ctx context.Context, n *node.Node, report *progress.Reporter) error {
 	if reason := n.Reusable(ctx); reason == nil {
 		if err := n.Refresh(ctx); err != nil {
 			return err
 		}
-		report.Total(
-			fmt.Sprintf("The lab is up already, with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()),
-		)
+		report.Note("The lab is up already, with Kubernetes %s", n.Options.Kubernetes)
 		return nil
-	} else if _, err := os.Stat(l.Records()); err == nil {
+	} else if _, err := os.Stat(n.Layout.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)
 	}
 	if err := n.Down(report.Note); err != nil {
 		return fmt.Errorf("cleaning up after a predecessor: %w", err)
 	}
 	if err := n.Start(ctx, report); err != nil {
-		return fmt.Errorf("%w\n`lab status` says what runs, logs are in %s, `lab down` cleans up", err, l.Logs())
+		return fmt.Errorf("%w\n`lab status` says what runs, logs are in %s, `lab down` cleans up", err, n.Layout.Logs())
 	}
-	report.Parts()
-	report.Total(fmt.Sprintf("The lab is up with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
 	return nil
 }
 

@@ -10,6 +10,10 @@
 # hack/lab decides, so that make and the lab never disagree.
 # MEMFIT_LAB=NAME is another lab beside the first one, with everything of its own.
 # LAB_KUBERNETES=1.37 is another version of Kubernetes than the usual one (hack/lab/README.md).
+# NODE=cgroup2 adds a second node to the lab, with cgroup v2; NODE_WITH=swap,memory-qos,single-process-oom-kill are its variants (NODE_OPTIONS would
+# be Node.js's own). npm sets NODE to the path of a program, which is none of ours.
+export LAB_NODE      := $(if $(findstring /,$(NODE)),,$(or $(NODE),$(LAB_NODE)))
+export LAB_NODE_WITH := $(or $(NODE_WITH),$(LAB_NODE_WITH))
 LAB_KUBECONFIG := $(if $(MEMFIT_LAB),/var/lib/memfit-labs/$(MEMFIT_LAB),/var/lib/memfit-lab)/kubeconfig
 LAB_MODE := $(if $(filter-out $(LAB_KUBECONFIG),$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
 
@@ -27,7 +31,7 @@ cluster: ## Bring up whatever cluster demo and e2e run on: KUBECONFIG, kind (KIN
 	@$(LAB) cluster-up >/dev/null
 
 .PHONY: lab-up
-lab-up: ## Start a real one-node cluster on this machine (Linux, root), or reuse the healthy one.
+lab-up: ## Start a real one-node cluster on this machine (Linux, root), or reuse the healthy one. NODE=cgroup2 adds a node with cgroup v2.
 	@$(LAB) up
 
 .PHONY: lab-down

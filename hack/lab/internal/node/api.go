@@ -101,9 +101,12 @@ func (a *api) ready(ctx context.Context) error {
 	return err
 }
 
-// nodeReady says why the node takes no pods yet, or nil.
-func (a *api) nodeReady(ctx context.Context) error {
-	body, err := a.get(ctx, "/api/v1/nodes/"+layout.NodeName)
+// nodeReady says why the lab's own node takes no pods yet, or nil.
+func (a *api) nodeReady(ctx context.Context) error { return a.named(ctx, layout.NodeName) }
+
+// named says why this node takes no pods yet, or nil.
+func (a *api) named(ctx context.Context, node string) error {
+	body, err := a.get(ctx, "/api/v1/nodes/"+node)
 	if err != nil {
 		return err
 	}

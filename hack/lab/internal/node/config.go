@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
 //go:embed templates
@@ -25,6 +26,8 @@ type settings struct {
 	// Network is the name of the pod network: the CNI library keeps its results by that name in one place of the machine.
 	Network         string
 	CrashBackoffMax string
+	// Guest has the variants of the node with cgroup v2; nil for the lab's own node, which shares the machine's kernel.
+	Guest *uml.Variants
 }
 
 func (n *Node) settings() settings {

@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/netns"
 	"github.com/memfit/memfit/hack/lab/internal/process"
+	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
 // downPauses are the waits between the rounds of Down. A machine that is busy with something else needs a while to let
@@ -69,7 +70,8 @@ func (n *Node) downOnce() error {
 		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
 		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to
 		// be removed.
-		{"ending what is in the network namespace", func() error { return endAll(process.Inside(n.Layout.NetNS())) }},
+		{"ending what is in the network namespace", func() error { return process.EndAll(process.Inside(n.Layout.NetNS())) }},
+		{"ending builds that were cut off", func() error { return uml.EndOrphans(n.Layout.Kernels()) }},
 		{"ending late containers", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
 		{"unmounting", n.unmount},
@@ -146,23 +148,17 @@ func (n *Node) isShim(args []string) bool {
 // isStray knows daemons whose record was lost: they are started from the cache or the state directory and their
 // arguments lead into the state directory or the namespace.
 func (n *Node) isStray(args []string) bool {
-	ours := strings.HasPrefix(args[0], n.Layout.Bin()+"/") || strings.HasPrefix(args[0], n.Layout.State+"/")
+	ours := slices.ContainsFunc([]string{n.Layout.Bin(), n.Layout.Kernels(), n.Layout.State}, func(dir string) bool {
+		return strings.HasPrefix(args[0], dir+"/")
+	})
 	return ours && slices.ContainsFunc(args[1:], func(arg string) bool {
 		return strings.Contains(arg, n.Layout.State+"/") || strings.Contains(arg, n.Layout.Run+"/") ||
 			arg == "--netns="+n.Layout.NetNS()
 	})
 }
 
-func (n *Node) sweep(match func(args []string) bool) error { return endAll(process.Find(match)) }
-
-func endAll(found []process.Running) error {
-	var records []process.Record
-	for _, p := range found {
-		if r, ok := p.Record(); ok {
-			records = append(records, r)
-		}
-	}
-	return process.End(records)
+func (n *Node) sweep(match func(args []string) bool) error {
+	return process.EndAll(process.Find(match))
 }
 
 // unmount removes every mount below the lab's own directories, the deepest first.

@@ -32,13 +32,16 @@ func (n *Node) importAll(ctx context.Context) error {
 	return nil
 }
 
-// Import loads a docker-archive or OCI tar into the node. The names it gives are those in the tar.
+// Import loads a docker-archive or OCI tar into every node of the lab. The names it gives are those in the tar.
 func (n *Node) Import(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("reading the image: %w", err)
 	}
 	if _, err := n.ctr(ctx, "images", "import", "--local", path); err != nil {
 		return fmt.Errorf("importing %s: %w", path, err)
+	}
+	if n.Cgroup2Runs() {
+		return n.importCgroup2(ctx, path)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
+	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
 func testNode(t *testing.T) *Node {
@@ -56,6 +57,59 @@ func TestRenderedConfiguration(t *testing.T) {
 	}
 }
 
+// TestConfigurationOfTheCgroup2Node: the same templates, with what differs.
+func TestConfigurationOfTheCgroup2Node(t *testing.T) {
+	n := testNode(t)
+	kubelet := func(v uml.Variants) string {
+		t.Helper()
+		got, err := render("kubelet.yaml", n.cgroup2Settings(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	plain := kubelet(uml.Variants{})
+	all := kubelet(uml.Variants{SingleProcessOOMKill: true, Swap: true, MemoryQoS: true})
+	for _, tc := range []struct {
+		what, text string
+		want, not  []string
+	}{
+		{
+			"plain", plain,
+			[]string{
+				"failCgroupV1: true", "singleProcessOOMKill: false", "swapBehavior: NoSwap", `cgroupRoot: "/"`,
+				`clusterDNS: ["` + layout.Cgroup2IP + `"]`, `clientCAFile: "/share/pki/ca.crt"`, "maxContainerRestartPeriod: 7s",
+			},
+			[]string{"/state", "/run/lab/x", "featureGates", "oomScoreAdj"},
+		},
+		{
+			"all variants", all,
+			[]string{"singleProcessOOMKill: true", "swapBehavior: LimitedSwap", "featureGates: {MemoryQoS: true}"}, nil,
+		},
+	} {
+		for _, part := range tc.want {
+			if !strings.Contains(tc.text, part) {
+				t.Errorf("%s: the kubelet's configuration lacks %q", tc.what, part)
+			}
+		}
+		for _, part := range tc.not {
+			if strings.Contains(tc.text, part) {
+				t.Errorf("%s: the kubelet's configuration has %q", tc.what, part)
+			}
+		}
+	}
+	// The disk with the images is made with containerd's configuration, and serves every variant.
+	one, err := render("containerd.toml", n.cgroup2Settings(uml.Variants{}))
+	other, otherErr := render("containerd.toml", n.cgroup2Settings(uml.Variants{Swap: true}))
+	if err != nil || otherErr != nil || string(one) != string(other) || strings.Contains(string(one), "/state") {
+		t.Errorf("containerd's configuration: %v, %v\n%s", err, otherErr, one)
+	}
+	cni, err := render("cni.json", n.cgroup2Settings(uml.Variants{}))
+	if err != nil || !json.Valid(cni) || !strings.Contains(string(cni), layout.Cgroup2PodCIDR) {
+		t.Errorf("%v\n%s", err, cni)
+	}
+}
+
 func TestEveryDaemonOfAHealthyLabIsOneThatIsStarted(t *testing.T) {
 	n := testNode(t)
 	started := []string{
@@ -83,6 +137,13 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 		"our shim": {
 			args: "/cache/bin/view/containerd-shim-runc-v2 -namespace k8s.io -address /run/lab/containerd.sock", wantShim: true,
 			wantIt: true,
+		},
+		"our node with cgroup v2, or its first boot": {
+			args:   "/cache/cgroup2/kernel-1/linux ubd0=/cache/cgroup2/seed.work/disk.ext4 hostfs=/state/cgroup2/share",
+			wantIt: true,
+		},
+		"the first boot of another lab": {
+			args: "/cache/cgroup2/kernel-1/linux ubd0=/cache/cgroup2/seed.work/disk.ext4 hostfs=/state2/cgroup2/share",
 		},
 		"envtest, from the same cache": {args: "/cache/bin/view/etcd --data-dir=/tmp/k8s_test_framework_1"},
 		"the machine's etcd":           {args: "/usr/bin/etcd --data-dir=/var/lib/etcd"},

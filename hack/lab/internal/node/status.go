@@ -53,6 +53,10 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	}
 	if err := n.Healthy(ctx); err != nil {
 		s.Problem = err.Error()
+	} else if n.Cgroup2Asked() {
+		if err := n.Cgroup2Healthy(ctx); err != nil {
+			s.Problem = err.Error()
+		}
 	}
 	s.Healthy = s.Problem == ""
 	return s, nil
