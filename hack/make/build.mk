@@ -5,6 +5,8 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 # -trimpath, no build id and nothing of git but VERSION: equal source and an equal Go give equal binaries, in any folder.
 GO_BUILD  := go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)'
 IMG       ?= memfit.test/manager:dev
+# The agent's image, for trees with config/agent.
+AGENT_IMG ?= memfit.test/agent:dev
 # What build-installer, deploy and undeploy work on: config/default, one of config/overlays, or an overlay of your own below config/.
 TREE      ?= config/default
 KUBECTL   ?= kubectl
@@ -46,13 +48,18 @@ run: ## Run the manager on this machine against the current kubeconfig, without 
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager and bin/kubectl-memfit.
-	CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/manager ./cmd/kubectl-memfit
+build: ## Build bin/manager, bin/agent and bin/kubectl-memfit.
+	CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/manager ./cmd/agent ./cmd/kubectl-memfit
 
 .PHONY: image
 image: ## Build dist/manager.tar, an image without Docker or a registry (IMG names it).
 	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/manager ./cmd/manager
 	$(LAB) image --binary $(CURDIR)/dist/image/manager --name $(IMG) -o $(CURDIR)/dist/manager.tar
+
+.PHONY: agent-image
+agent-image: ## Build dist/agent.tar, the image of the agent (AGENT_IMG names it).
+	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/agent ./cmd/agent
+	$(LAB) image --binary $(CURDIR)/dist/image/agent --entrypoint /agent --name $(AGENT_IMG) -o $(CURDIR)/dist/agent.tar
 
 .PHONY: image-digest
 image-digest: image ## Build the image and print its digest: equal source, VERSION and Go give an equal one.
@@ -68,9 +75,10 @@ verify-reproducible: ## Build image, plugin and SBOMs twice, elsewhere and with 
 	hack/reproducible.sh
 
 .PHONY: docker-build
-docker-build: ## Build an image of the same binary with Docker (IMG names it), for those who have it.
-	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/manager ./cmd/manager
+docker-build: ## Build images of the same binaries with Docker (IMG, AGENT_IMG name them), for those who have it.
+	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/ ./cmd/manager ./cmd/agent
 	docker build -t $(IMG) .
+	docker build -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
 
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image, TREE the overlay).
@@ -79,7 +87,8 @@ build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs
 
 # The image is set in a copy, so that no target leaves config/ edited. (Under dist/: go tool works only inside the module.)
 with_image = mkdir -p dist && copy=$$(mktemp -d dist/config.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && cp -r config "$$copy/" \
-	&& (cd "$$copy/config/manager" && $(KUSTOMIZE) edit set image controller=$(IMG)) && $(KUSTOMIZE) build "$$copy/$(1)"
+	&& (cd "$$copy/config/manager" && $(KUSTOMIZE) edit set image controller=$(IMG)) \
+	&& (cd "$$copy/config/agent/watch" && $(KUSTOMIZE) edit set image agent=$(AGENT_IMG)) && $(KUSTOMIZE) build "$$copy/$(1)"
 
 ##@ Deployment (to the cluster kubectl points at)
 
@@ -92,7 +101,7 @@ uninstall: ## Remove the CRDs, and with them every MemoryProfile.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Deploy memfit (IMG names the image, TREE the overlay).
+deploy: ## Deploy memfit (IMG names the image, AGENT_IMG that of the agent, TREE the overlay).
 	$(call with_image,$(TREE)) | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy

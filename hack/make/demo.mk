@@ -32,6 +32,19 @@ deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait u
 	kubectl wait mutatingwebhookconfiguration/memfit-mutating-webhook-configuration --timeout=60s \
 		--for=jsonpath='{.webhooks[0].clientConfig.caBundle}'
 
+# The agent alone; memfit itself comes with deploy-lab, before or after.
+.PHONY: agent-lab
+agent-lab: agent-image ## Run the agent at tier See on the cluster that demo and e2e use (config/overlays/lab-agent), and wait until it runs.
+ifeq ($(LAB_MODE),existing)
+	@echo "KUBECONFIG is set: push $(AGENT_IMG) where that cluster can pull it, and make deploy TREE=config/overlays/agent-see"
+else
+	@$(LAB) load $(CURDIR)/dist/agent.tar
+	@export $(WITH_CLUSTER); mkdir -p dist; $(KUSTOMIZE) build config/overlays/lab-agent > dist/lab-agent.yaml; \
+	kubectl apply --server-side --force-conflicts -f dist/lab-agent.yaml | tail -n 3; \
+	kubectl -n memfit-agent rollout restart daemonset/memfit-agent; \
+	kubectl -n memfit-agent rollout status daemonset/memfit-agent --timeout=120s
+endif
+
 # What the manifests of hack/demo run; the lab's other images are built when something else needs them.
 DEMO_IMAGES = $$(sed -nE 's,.*image: memfit.test/([a-z]+):.*,\1,p' hack/demo/manifests/*.yaml | sort -u | paste -sd,)
 

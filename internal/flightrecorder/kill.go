@@ -75,8 +75,7 @@ func (r *Recorder) record(s Sample, evidence Evidence) {
 		k.Series = series(points, s.At)
 	}
 	if s.Processes != nil {
-		k.Processes = gone(r.processes, s.Processes)
-		k.Processes = k.Processes[:min(len(k.Processes), processesMost)]
+		k.Processes = largest(r.processes, s.Processes)
 	}
 	if evidence == PodStatus || mainIsGone(r.processes, s.Processes) {
 		k.Kind = MainProcess
@@ -143,12 +142,13 @@ func (k *Kill) Summary() string {
 		b.WriteString("; it came before the agent's first look at this container, so nothing is known of the time before")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", inShort(k.LastRead), k.Usage)
+	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", InShort(k.LastRead), k.Usage)
 	if limit, _ := k.Limit(); limit != cgroup.Unlimited && k.Usage < limit.Percent(fastKillPercent) {
 		b.WriteString(", so the last part of the way was too fast to be seen")
+		return b.String() // what was seen of growth does not explain it
 	}
 	if g := k.Growth; g.For > 0 {
-		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), inShort(g.For))
+		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), InShort(g.For))
 	}
 	return b.String()
 }
@@ -166,8 +166,8 @@ func (k *Kill) victim() string {
 	return fmt.Sprintf("%s (%s, %s resident when last seen)", who, p.Name, p.Resident)
 }
 
-// inShort is a duration as a sentence about a second needs it: 250ms, 12s.
-func inShort(d time.Duration) string {
+// InShort is a duration as a sentence about a second needs it: 250ms, 12s.
+func InShort(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(10 * time.Millisecond).String()
 	}

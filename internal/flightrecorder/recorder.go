@@ -84,6 +84,7 @@ func (r *Recorder) Add(s Sample) bool {
 	}
 	r.push(point{s.At, s.Reading.Usage})
 	if s.Processes != nil {
+		trigger = r.amend(s) || trigger
 		r.processes = s.Processes
 	}
 	return trigger
@@ -115,19 +116,45 @@ func (r *Recorder) points(now time.Time) []point {
 	return out
 }
 
-// Terminated is what the kubelet says about the end of this container: it was OOM-killed at that time. It says whether
-// that is news. It is none where the count of kills rose just before.
-func (r *Recorder) Terminated(at, now time.Time) bool {
+// Terminated is what the kubelet says about the end of this container: it was OOM-killed at that time. noticed is
+// when its cgroup was found to be gone, or zero; where it fits, it is taken for the time of the kill, because the
+// kubelet's has whole seconds. Terminated says whether that is news. It is none where the count of kills rose just
+// before.
+func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
+	if noticed.Sub(at).Abs() <= sameKill {
+		at = noticed
+	}
 	if k := r.lastKill; k != nil && at.Sub(k.Time).Abs() <= sameKill {
 		news := k.Kind != MainProcess
 		k.Kind = MainProcess
+		if len(k.Processes) == 0 {
+			k.Processes = largest(r.processes, nil)
+		}
 		return news
 	}
 	if now.Sub(at) > kept {
 		return false // of before this agent looked
 	}
+	if newest := r.ring[(r.next-1+ringSize)%ringSize].at; newest.After(at) {
+		at = newest
+	}
 	r.record(Sample{At: at, Reading: r.last, PodLimit: r.podLimit, Processes: []Process{}}, PodStatus)
 	return true
+}
+
+// Dying is how long a process may take to go after its kill was counted: its memory is given back first.
+const Dying = 2 * time.Second
+
+// amend completes the last kill where its victim was still there when the count rose. It says whether it did.
+func (r *Recorder) amend(s Sample) bool {
+	k := r.lastKill
+	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > Dying || !s.At.After(k.Time) {
+		return false
+	}
+	if k.Processes = largest(r.processes, s.Processes); mainIsGone(r.processes, s.Processes) {
+		k.Kind = MainProcess
+	}
+	return len(k.Processes) > 0
 }
 
 // sameKill: the kubelet's time of an end has whole seconds, and comes after containerd's notice of it.
@@ -149,6 +176,12 @@ func (r *Recorder) Peak() memory.Bytes { return r.peak }
 // none.
 func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at time.Time) {
 	return r.last, r.podLimit, r.lastFull
+}
+
+// largest are the few largest processes that were there before and are not there now.
+func largest(before, now []Process) []Process {
+	out := gone(before, now)
+	return out[:min(len(out), processesMost)]
 }
 
 // gone are the processes that were there before and are not there now, the largest first.

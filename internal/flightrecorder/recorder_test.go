@@ -118,24 +118,46 @@ func TestKills(t *testing.T) {
 		if r.LastKill().Kind != ChildProcess {
 			t.Fatal("processes that were not read say nothing")
 		}
-		if !r.Terminated(start.Add(2*time.Second), start.Add(3*time.Second)) || r.Kills() != 1 ||
+		if !r.Terminated(start.Add(2*time.Second), time.Time{}, start.Add(3*time.Second)) || r.Kills() != 1 ||
 			r.LastKill().Kind != MainProcess {
 			t.Errorf("%d kills, %+v", r.Kills(), r.LastKill())
 		}
-		if r.Terminated(start.Add(2*time.Second), start.Add(4*time.Second)) {
+		if r.Terminated(start.Add(2*time.Second), time.Time{}, start.Add(4*time.Second)) {
 			t.Error("the same once more is news")
+		}
+	})
+	t.Run("of a process that takes a moment to go", func(t *testing.T) {
+		r := New(true)
+		r.Add(kill(0, 0, both))
+		r.Add(kill(time.Second, 1, both))
+		if r.Add(kill(time.Second+fastest, 1, both)) || !r.Add(kill(time.Second+2*fastest, 1, both[:1])) {
+			t.Error("who died is not told when it is known")
+		}
+		if k := r.LastKill(); len(k.Processes) != 1 || k.Processes[0].Name != "stress" || k.Kind != ChildProcess {
+			t.Errorf("%+v", k)
+		}
+		r.Add(kill(10*time.Second, 1, []Process{}))
+		if k := r.LastKill(); len(k.Processes) != 1 || r.Kills() != 1 {
+			t.Errorf("what ended later is told as part of the kill: %+v", k)
 		}
 	})
 	t.Run("only the kubelet saw it", func(t *testing.T) {
 		r := New(true)
 		r.Add(kill(0, 0, both))
-		if !r.Terminated(start.Add(time.Second), start.Add(2*time.Second)) {
+		noticed := start.Add(1250 * time.Millisecond)
+		if !r.Terminated(start.Add(time.Second), noticed, start.Add(2*time.Second)) {
 			t.Fatal("not told")
 		}
-		if k := r.LastKill(); k.Evidence != PodStatus || k.Kind != MainProcess || len(k.Processes) != 2 {
+		if k := r.LastKill(); k.Evidence != PodStatus || k.Kind != MainProcess || len(k.Processes) != 2 ||
+			!k.Time.Equal(noticed) || k.LastRead != 1250*time.Millisecond {
 			t.Errorf("%+v", k)
 		}
-		if New(true).Terminated(start, start.Add(time.Hour)) {
+		r = New(true)
+		r.Add(kill(900*time.Millisecond, 0, both))
+		if !r.Terminated(start, time.Time{}, start.Add(2*time.Second)) || r.LastKill().LastRead != 0 {
+			t.Errorf("the kubelet's seconds make a time before the last reading: %+v", r.LastKill())
+		}
+		if New(true).Terminated(start, time.Time{}, start.Add(time.Hour)) {
 			t.Error("a kill of an hour ago is told as if it had been watched")
 		}
 	})

@@ -9,6 +9,7 @@ import "time"
 type Writes struct {
 	first  time.Time // when the object may first be written where nothing happens
 	last   time.Time
+	follow bool      // the last write was triggered: what became of it may follow soon, once
 	burst  float64   // triggered writes that may follow each other, of burstMost
 	filled time.Time // when burst was brought up to date
 }
@@ -21,6 +22,8 @@ const (
 	unchangedEvery = 3 * time.Hour
 	// floor is the least time between two writes of one pod, whatever happens.
 	floor = 5 * time.Second
+	// followUp is when, after a trigger, the numbers are written that came of it: the container that was started again.
+	followUp = time.Minute
 	// burstMost triggers may follow each other at the floor, and then one burstEvery: a pod that is killed every ten
 	// seconds is told every minute, with the count of its kills.
 	burstMost  = 6
@@ -48,7 +51,7 @@ func (w *Writes) Due(now time.Time, trigger, changed bool) bool {
 	case trigger:
 		return w.refilled(now) >= 1
 	case changed:
-		return since >= quietEvery
+		return since >= quietEvery || w.follow && since >= followUp
 	}
 	return since >= unchangedEvery
 }
@@ -60,7 +63,7 @@ func (w *Writes) Wrote(now time.Time, trigger bool) {
 	if trigger {
 		w.burst = max(w.burst-1, 0)
 	}
-	w.last = now
+	w.last, w.follow = now, trigger
 }
 
 func (w *Writes) refilled(now time.Time) float64 {

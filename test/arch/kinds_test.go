@@ -20,6 +20,8 @@ import (
 var mayNameKinds = map[string]string{
 	"internal/owners/resolver.go": "a pod that nothing owns is its own workload",
 	"internal/workload/events.go": "events are about pods",
+
+	"cmd/agent/internal/snapshot/write.go": "a snapshot is of a pod, which owns it",
 }
 
 // TestNobodyElseNamesAKind: what is special about a kind of workload is a column of the table. A list of kinds

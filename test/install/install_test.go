@@ -27,6 +27,7 @@ const root = "../.."
 // trees are the ways to install memfit.
 var trees = []string{
 	"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab",
+	watchTree, seeTree,
 }
 
 // built is one object of a built tree.

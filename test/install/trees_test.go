@@ -202,8 +202,11 @@ func TestBindings(t *testing.T) {
 		check := func(name string, ref rbacv1.RoleRef, got []rbacv1.Subject) {
 			bound[ref.Kind+" "+ref.Name] = true
 			subjects := subjects
-			if ref.Name == "memfit-usage-reader-role" {
+			switch ref.Name {
+			case "memfit-usage-reader-role":
 				subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Name: "memfit-usage-reader", Namespace: namespace}}
+			case "memfit-agent-role":
+				subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Name: agent, Namespace: agent}}
 			}
 			if !roles[ref.Kind+" "+ref.Name] {
 				t.Errorf("%s: %s binds %s %s, which does not exist", tree, name, ref.Kind, ref.Name)

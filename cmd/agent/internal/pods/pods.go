@@ -1,0 +1,175 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Pod is what is kept of a pod.
+type Pod struct {
+	types.NamespacedName
+
+	UID types.UID
+	// Declined: its owner does not want its processes to be looked into.
+	Declined   bool
+	Containers []Container
+}
+
+// Container is what is kept of a container.
+type Container struct {
+	Name string
+	ID   string // of the instance that runs or ran last, as its cgroup has it; "" before the first
+	// Killed are the instances that the kubelet says were OOM-killed, as far as the status remembers: one or two.
+	Killed []End
+}
+
+// End is how an instance ended.
+type End struct {
+	ID string
+	At time.Time
+}
+
+// Set is the pods of a node, as the API server last told them. It is filled by a reflector, of which it is the store.
+type Set struct {
+	mu      sync.Mutex
+	pods    map[types.UID]Pod
+	version int
+	listed  bool
+}
+
+// NewSet returns an empty set.
+func NewSet() *Set { return &Set{pods: map[types.UID]Pod{}} }
+
+// Watch keeps the set up to date until ctx ends. It outlives API servers that go away.
+func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
+	ofNode := fields.OneTermEqualSelector("spec.nodeName", node)
+	lw := cache.NewListWatchFromClient(client, "pods", corev1.NamespaceAll, ofNode)
+	r := cache.NewReflectorWithOptions(lw, &corev1.Pod{}, s, cache.ReflectorOptions{Name: "pods-of-this-node"})
+	r.RunWithContext(ctx)
+}
+
+// All returns the pods, and a number that changes when they do. ok is false before the first list: a pod that is not
+// there then may well exist.
+func (s *Set) All() (pods map[types.UID]Pod, version int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[types.UID]Pod, len(s.pods))
+	for uid := range s.pods {
+		out[uid] = s.pods[uid]
+	}
+	return out, s.version, s.listed
+}
+
+// Version changes when the pods do.
+func (s *Set) Version() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// Add is part of what a reflector's store does.
+func (s *Set) Add(object any) error { return s.Update(object) }
+
+// Update is part of what a reflector's store does.
+func (s *Set) Update(object any) error {
+	pod, err := trim(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods[pod.UID] = pod
+	s.version++
+	return nil
+}
+
+// Delete is part of what a reflector's store does.
+func (s *Set) Delete(object any) error {
+	pod, err := trim(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, pod.UID)
+	s.version++
+	return nil
+}
+
+// Replace is part of what a reflector's store does.
+func (s *Set) Replace(objects []any, _ string) error {
+	pods := make(map[types.UID]Pod, len(objects))
+	for _, object := range objects {
+		pod, err := trim(object)
+		if err != nil {
+			return err
+		}
+		pods[pod.UID] = pod
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods, s.listed = pods, true
+	s.version++
+	return nil
+}
+
+// Resync is part of what a reflector's store does.
+func (s *Set) Resync() error { return nil }
+
+// containersMost is how many containers of a pod are told, as in the API.
+const containersMost = 32
+
+// trim takes what is kept of a pod.
+func trim(object any) (Pod, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return Pod{}, fmt.Errorf("the watch for pods returned a %T", object)
+	}
+	out := Pod{
+		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
+		Declined: strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]), "false"),
+	}
+	for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		if len(out.Containers) == containersMost {
+			break
+		}
+		out.Containers = append(out.Containers, containerOf(&status))
+	}
+	return out, nil
+}
+
+// oomKilled is the reason that the kubelet gives.
+const oomKilled = "OOMKilled"
+
+func containerOf(status *corev1.ContainerStatus) Container {
+	c := Container{Name: status.Name, ID: idOf(status.ContainerID)}
+	for _, state := range []corev1.ContainerState{status.LastTerminationState, status.State} {
+		if t := state.Terminated; t != nil && t.Reason == oomKilled {
+			c.Killed = append(c.Killed, End{idOf(t.ContainerID), t.FinishedAt.Time})
+		}
+	}
+	return c
+}
+
+// idOf is the ID of "containerd://<id>".
+func idOf(s string) string {
+	_, id, found := strings.Cut(s, "://")
+	if !found {
+		return ""
+	}
+	return id
+}

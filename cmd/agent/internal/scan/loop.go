@@ -1,0 +1,233 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"context"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/pods"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/flightrecorder"
+)
+
+// Pods is what the API server says about the pods of this node.
+type Pods interface {
+	All() (all map[types.UID]pods.Pod, version int, listed bool)
+	Version() int
+}
+
+// Writer takes snapshots and says later what became of them.
+type Writer interface {
+	Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
+	Results() <-chan snapshot.Result
+	Forget(uid types.UID)
+}
+
+// Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
+// time.
+type Explainer interface {
+	Start(container string, pids []int) bool
+	Found() <-chan Finding
+}
+
+// Finding is what an Explainer found in a container.
+type Finding struct {
+	Container string // its ID
+	Memory    *v1alpha1.MemoryParts
+	Runtime   *v1alpha1.RuntimeFound
+	Err       error
+}
+
+// Loop is the agent's work. Its fields are set before the first Tick; one goroutine calls Tick.
+type Loop struct {
+	Tree    *cgroup.Tree
+	Proc    fs.FS // of the node
+	Pods    Pods
+	Writer  Writer
+	Explain Explainer // nil at tier Watch
+	Node    string
+	Log     *slog.Logger
+	Metrics *Metrics
+
+	containers map[string]*container // by ID
+	objects    map[types.UID]*object // by pod
+	governor   flightrecorder.Governor
+
+	searched   bool // the cgroups were listed once, so that what is new is new on the node
+	search     time.Time
+	podVersion int
+}
+
+// container is one instance of a container, as long as its cgroup is there and a minute more.
+type container struct {
+	cgroup.Container
+
+	recorder      *flightrecorder.Recorder
+	pod           types.UID // "" while the API server has not told whose it is
+	name          string
+	due           time.Time
+	processesRead time.Time
+	gone          time.Time // when its cgroup was seen to be gone; zero while it is there
+	trigger       bool      // something should be told as soon as it is known whose it is
+	finding       *Finding  // the last
+	explained     time.Time
+	found         time.Time // when its cgroup was found
+}
+
+// object is a pod and its snapshot.
+type object struct {
+	pod     pods.Pod
+	writes  flightrecorder.Writes
+	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
+	trigger bool
+	// history is, by container name, what instances that are gone left behind.
+	history map[string]history
+	check   time.Time // not before then it is compared with what was written
+}
+
+// history is what outlives an instance of a container.
+type history struct {
+	kills int
+	kill  *flightrecorder.Kill
+	parts *v1alpha1.MemoryParts // before that kill
+	stall *flightrecorder.Stall
+}
+
+const (
+	// TickEvery is how often Tick should be called: the shortest interval of a container.
+	TickEvery = 250 * time.Millisecond
+	// searchEvery is how often cgroups are listed where nothing says that they have changed. A pod that is new to the API
+	// server, or a cgroup that has gone, brings it forward to searchSoon.
+	searchEvery = 10 * time.Second
+	searchSoon  = time.Second
+	// unknownMost is how long a container is read that no pod of this node names. The name of one that was just started
+	// comes within seconds; the sandbox of a pod never has one.
+	unknownMost = time.Minute
+	// keptAfter is how long a container is kept whose cgroup has gone: the kubelet's word about its end comes by way of
+	// the API server.
+	keptAfter = time.Minute
+)
+
+// Tick does what is due now.
+func (l *Loop) Tick(ctx context.Context, now time.Time) {
+	if l.containers == nil {
+		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
+	}
+	l.searchCgroups(now)
+	l.matchPods(now)
+	for id, c := range l.containers {
+		if ctx.Err() != nil {
+			return
+		}
+		if !c.gone.IsZero() {
+			if now.Sub(c.gone) > keptAfter {
+				delete(l.containers, id)
+			}
+			continue
+		}
+		if c.pod == "" && now.Sub(c.found) > unknownMost {
+			continue // a sandbox, or a container of another cluster on this machine
+		}
+		if now.Add(TickEvery / 2).After(c.due) { // ticks come a little early and late
+			l.read(c, now)
+		}
+	}
+	l.explain(now)
+	l.write(now)
+	l.Metrics.observe(l)
+}
+
+// Spent takes note of the processor time that the agent used, all of it, so that reading gives way.
+func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, elapsed) }
+
+// searchCgroups finds containers that are new, and those that are gone.
+func (l *Loop) searchCgroups(now time.Time) {
+	wait := searchEvery
+	if l.Pods.Version() != l.podVersion {
+		wait = searchSoon
+	}
+	if l.searched && now.Sub(l.search) < wait {
+		return
+	}
+	l.search = now
+	found, err := l.Tree.Containers()
+	if err != nil {
+		l.Log.Error("Listing the cgroups of containers", "error", err)
+		return
+	}
+	there := make(map[string]bool, len(found))
+	for i := range found {
+		id := found[i].ContainerID
+		there[id] = true
+		if l.containers[id] == nil {
+			l.containers[id] = &container{Container: found[i], recorder: flightrecorder.New(l.searched), found: now}
+			l.podVersion = -1 // whose it is has to be looked up
+		}
+	}
+	for id, c := range l.containers {
+		if !there[id] && c.gone.IsZero() {
+			c.gone = now
+		}
+	}
+	l.searched = true
+}
+
+// matchPods says whose containers are, and takes note of what the kubelet says about their ends.
+func (l *Loop) matchPods(now time.Time) {
+	if version := l.Pods.Version(); version == l.podVersion {
+		return
+	}
+	all, version, listed := l.Pods.All()
+	if !listed {
+		return
+	}
+	l.podVersion = version
+	for uid := range all {
+		pod := all[uid]
+		o := l.objects[uid]
+		if o == nil {
+			o = &object{writes: flightrecorder.NewWrites(now, spread(uid)), history: map[string]history{}}
+			l.objects[uid] = o
+		}
+		o.pod = pod
+		for i := range pod.Containers {
+			l.match(uid, &pod.Containers[i], now)
+		}
+	}
+	for uid := range l.objects {
+		if _, there := all[uid]; !there {
+			delete(l.objects, uid)
+			l.Writer.Forget(uid)
+		}
+	}
+}
+
+func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
+	if c := l.containers[told.ID]; c != nil {
+		c.pod, c.name = uid, told.Name
+	}
+	for _, end := range told.Killed {
+		if c := l.containers[end.ID]; c != nil {
+			c.pod, c.name = uid, told.Name
+			if c.recorder.Terminated(end.At, c.gone, now) {
+				l.kill(c)
+			}
+		}
+	}
+}
+
+// spread is where a pod stands among others, from 0 to 1.
+func spread(uid types.UID) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return float64(h.Sum32()) / (1 << 32)
+}

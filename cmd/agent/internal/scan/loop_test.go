@@ -1,0 +1,310 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/pods"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
+)
+
+// node is a node of cgroup v1 whose files a test writes, with a loop that reads them.
+type node struct {
+	t       *testing.T
+	now     time.Time
+	cgroups fstest.MapFS
+	proc    fstest.MapFS
+	pods    *pods.Set
+	writer  *writer
+	loop    *Loop
+}
+
+// writer keeps what it is given, and says that it was written.
+type writer struct {
+	written   []submitted
+	results   chan snapshot.Result
+	fails     bool
+	forgotten int
+}
+
+type submitted struct {
+	pod    snapshot.Pod
+	status *v1alpha1.MemorySnapshotStatus
+}
+
+func (w *writer) Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+	snapshot.Summarize(status)
+	w.written = append(w.written, submitted{pod, status})
+	var err error
+	if w.fails {
+		err = errors.New("the API server is away")
+	}
+	w.results <- snapshot.Result{Pod: pod.UID, Err: err}
+	return true
+}
+
+func (w *writer) Results() <-chan snapshot.Result { return w.results }
+func (w *writer) Forget(types.UID)                { w.forgotten++ }
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{
+		t: t, now: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), proc: fstest.MapFS{}, pods: pods.NewSet(),
+		cgroups: fstest.MapFS{"memory/memory.stat": {}, "memory/kubepods/burstable/cgroup.procs": {}},
+		writer:  &writer{results: make(chan snapshot.Result, 1000)},
+	}
+	n.restart()
+	if err := n.pods.Replace(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// restart is what a kill of the agent does: everything it knew is gone, and its pods come anew.
+func (n *node) restart() {
+	tree, err := cgroup.Open(n.cgroups)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.loop = &Loop{
+		Tree: tree, Proc: n.proc, Pods: n.pods, Writer: n.writer, Node: "node-a", Log: slog.New(slog.DiscardHandler),
+		Metrics: NewMetrics(prometheus.NewRegistry()),
+	}
+}
+
+// container is the folder of the instance of a pod's container.
+func dir(uid types.UID, id string) string {
+	return "memory/kubepods/burstable/pod" + string(uid) + "/" + id
+}
+
+func uidOf(pod int) types.UID { return types.UID(fmt.Sprintf("254a8dbd-72d3-46e9-bb4e-%012d", pod)) }
+
+func idOf(instance int) string { return fmt.Sprintf("%064x", instance) }
+
+// set writes what the kernel counts for an instance.
+func (n *node) set(uid types.UID, id string, usage memory.Bytes, kills int, pids ...int) {
+	put := func(name, text string) { n.cgroups[name] = &fstest.MapFile{Data: []byte(text)} }
+	at := dir(uid, id)
+	put(at+"/memory.usage_in_bytes", strconv.FormatInt(int64(usage), 10))
+	put(at+"/memory.limit_in_bytes", strconv.FormatInt(int64(128*memory.MiB), 10))
+	put(at+"/memory.stat", fmt.Sprintf("total_rss %d\n", usage))
+	put(at+"/memory.oom_control", fmt.Sprintf("under_oom 0\noom_kill %d\n", kills))
+	put("memory/kubepods/burstable/pod"+string(uid)+"/memory.limit_in_bytes", "9223372036854771712")
+	put("memory/kubepods/burstable/pod"+string(uid)+"/memory.usage_in_bytes", strconv.FormatInt(int64(usage), 10))
+	procs := ""
+	for i, pid := range pids {
+		procs += strconv.Itoa(pid) + "\n"
+		n.proc[strconv.Itoa(pid)+"/status"] = &fstest.MapFile{
+			Data: fmt.Appendf(nil, "Name:\tx\nNSpid:\t%d\t%d\nThreads:\t1\nVmRSS:\t%d kB\n", pid, i*6+1, 1024*(i+1)),
+		}
+		n.proc[strconv.Itoa(pid)+"/comm"] = &fstest.MapFile{Data: fmt.Appendf(nil, "p%d\n", pid)}
+	}
+	put(at+"/cgroup.procs", procs)
+}
+
+// end removes an instance's cgroup.
+func (n *node) end(uid types.UID, id string) {
+	maps.DeleteFunc(n.cgroups, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, dir(uid, id)) })
+}
+
+// tell is what the API server says about the pod: its container app is this instance, and the one before was killed.
+func (n *node) tell(uid types.UID, id, killed string) {
+	n.t.Helper()
+	status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + id}
+	if killed != "" {
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+			Reason: "OOMKilled", ContainerID: "containerd://" + killed, FinishedAt: metav1.NewTime(n.now.Truncate(time.Second)),
+		}
+	}
+	if err := n.pods.Update(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-" + string(uid[30:]), UID: uid},
+		Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{status}},
+	}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// pass lets time go by.
+func (n *node) pass(d time.Duration) {
+	for until := n.now.Add(d); n.now.Before(until); n.now = n.now.Add(TickEvery) {
+		n.loop.Tick(n.t.Context(), n.now)
+	}
+}
+
+// last is the only container of what was written last.
+func (n *node) last() v1alpha1.ContainerSnapshot {
+	n.t.Helper()
+	if len(n.writer.written) == 0 {
+		n.t.Fatal("nothing was written")
+	}
+	status := n.writer.written[len(n.writer.written)-1].status
+	if len(status.Containers) != 1 || status.NodeName != "node-a" || status.CgroupVersion != "v1" {
+		n.t.Fatalf("%+v", status)
+	}
+	return status.Containers[0]
+}
+
+func TestAPodIsWrittenOnceItStays(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.pass(25 * time.Second)
+	if len(n.writer.written) != 0 {
+		t.Fatalf("a pod of 25 s is written: %+v", n.writer.written)
+	}
+	n.pass(2 * time.Minute)
+	if c := n.last(); len(n.writer.written) != 1 || c.Summary != "uses 30Mi of 128Mi, of which 30Mi cannot be reclaimed" {
+		t.Errorf("%d writes: %s", len(n.writer.written), c.Summary)
+	}
+	n.pass(30 * time.Minute)
+	if len(n.writer.written) != 1 {
+		t.Errorf("%d writes of numbers that do not change", len(n.writer.written))
+	}
+	n.set(uid, idOf(1), 40*memory.MiB, 0, 70)
+	n.pass(15 * time.Second)
+	if len(n.writer.written) != 2 {
+		t.Errorf("%d writes after a change by a third", len(n.writer.written))
+	}
+}
+
+func TestAKillOfAChildIsWrittenAtOnce(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.pass(5 * time.Second)
+	for i := range memory.Bytes(40) {
+		n.set(uid, idOf(1), (30+2*i)*memory.MiB, 0, 70, 71)
+		n.pass(TickEvery)
+	}
+	n.set(uid, idOf(1), 5*memory.MiB, 1, 70)
+	n.pass(time.Second)
+	c := n.last()
+	if len(n.writer.written) != 1 || c.OOMKills != 1 || c.LastKill == nil || c.LastKill.Kind != "ChildProcess" {
+		t.Fatalf("%d writes, %+v", len(n.writer.written), c)
+	}
+	if k := c.LastKill; len(k.Processes) != 1 || k.Processes[0].Name != "p71" || k.Processes[0].PID != 7 ||
+		len(k.Series) < 15 || k.GrowthPerSecond.Value()>>20 != 7 || k.ContainerLimit.String() != "128Mi" {
+		t.Errorf("%+v", k)
+	}
+}
+
+func TestAKillOfTheMainProcess(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 110*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.pass(5 * time.Second)
+	n.end(uid, idOf(1))
+	n.pass(500 * time.Millisecond)
+	n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
+	n.tell(uid, idOf(2), idOf(1))
+	n.pass(2 * time.Second)
+	c := n.last()
+	if c.LastKill == nil || c.LastKill.Kind != "MainProcess" || c.LastKill.Evidence != "PodStatus" || c.OOMKills != 1 {
+		t.Fatalf("%+v", c)
+	}
+	if len(c.LastKill.Processes) != 1 || c.LastKill.Usage.String() != "110Mi" {
+		t.Errorf("%+v", c.LastKill)
+	}
+	n.pass(2 * time.Minute)
+	if c := n.last(); len(n.writer.written) != 2 || c.Usage == nil || c.Usage.String() != "3Mi" || c.LastKill == nil {
+		t.Errorf("what came of it is not told a minute later: %d writes, %+v", len(n.writer.written), c)
+	}
+}
+
+// TestARestartOfTheAgent: kills of before are not told as new ones.
+func TestARestartOfTheAgent(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 3, 70)
+	n.tell(uid, idOf(1), "")
+	n.restart()
+	n.pass(2 * time.Minute)
+	if c := n.last(); c.OOMKills != 0 || c.LastKill != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestPodsByTheHundred: what is kept goes with the pods, and what lives for seconds is not written.
+func TestPodsByTheHundred(t *testing.T) {
+	n := newNode(t)
+	for i := range 500 {
+		uid := uidOf(i)
+		n.set(uid, idOf(i+1), 30*memory.MiB, 0)
+		n.tell(uid, idOf(i+1), "")
+		n.pass(time.Second)
+		n.end(uid, idOf(i+1))
+		if err := n.pods.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.pass(2 * keptAfter)
+	if len(n.loop.containers) != 0 || len(n.loop.objects) != 0 || len(n.writer.written) != 0 || n.writer.forgotten != 500 {
+		t.Errorf("%d containers and %d pods are kept, %d were written, %d forgotten", len(n.loop.containers),
+			len(n.loop.objects), len(n.writer.written), n.writer.forgotten)
+	}
+}
+
+// TestTheAPIServerIsAway: what could not be written is written later, and not more often than the budget allows.
+func TestTheAPIServerIsAway(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.writer.fails = true
+	n.pass(time.Hour)
+	if tries := len(n.writer.written); tries < 50 || tries > 70 {
+		t.Errorf("%d tries in an hour, want one a minute", tries)
+	}
+	n.writer.fails, n.writer.written = false, nil
+	n.pass(2 * time.Minute)
+	if len(n.writer.written) != 1 {
+		t.Errorf("%d writes when it is back", len(n.writer.written))
+	}
+}
+
+// TestContainersOfOthers: what no pod of this node names is not read for long.
+func TestContainersOfOthers(t *testing.T) {
+	n := newNode(t)
+	n.set(uidOf(1), idOf(1), 120*memory.MiB, 0, 70)
+	n.pass(10 * time.Minute)
+	if c := n.loop.containers[idOf(1)]; n.now.Sub(c.due) < 8*time.Minute || len(n.writer.written) != 0 {
+		t.Errorf("due %s ago, %d writes", n.now.Sub(c.due), len(n.writer.written))
+	}
+}
+
+// FuzzPrintable: the name of a process, which it chooses.
+func FuzzPrintable(f *testing.F) {
+	f.Add([]byte("node\n"))
+	f.Add([]byte("\x1b[2J\u202e\xff`$(reboot)`"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var name string
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, CPU: 5 * time.Millisecond}, len(text), func() {
+			name = Printable(text)
+		})
+		if name == "" || len(name) > nameMost {
+			t.Errorf("%q is named %q", text, name)
+		}
+		for _, c := range []byte(name) {
+			if c < ' ' || c > '~' {
+				t.Errorf("%q is named %q", text, name)
+			}
+		}
+	})
+}

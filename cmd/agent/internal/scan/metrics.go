@@ -1,0 +1,54 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics of the agent's work. They count, and name neither pods nor containers.
+type Metrics struct {
+	containers, pods, stretch          prometheus.Gauge
+	readings, writes, kills, explained *prometheus.CounterVec
+}
+
+// NewMetrics registers them.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		containers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_agent_containers", Help: "Containers whose memory is read.",
+		}),
+		pods: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_agent_pods", Help: "Pods of this node, as the API server tells them.",
+		}),
+		stretch: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_agent_interval_stretch",
+			Help: "Factor on all reading intervals, above 1 when reading would take more than 1 % of a core.",
+		}),
+		readings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_agent_readings_total", Help: "Readings of containers: usage alone, full, or failed.",
+		}, []string{"kind"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_agent_writes_total", Help: "MemorySnapshots written to the API server.",
+		}, []string{"result"}),
+		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_agent_oom_kills_total", Help: "OOM kills seen, by what they ended.",
+		}, []string{"kind"}),
+		explained: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_agent_inspections_total", Help: "Looks into the processes of a container (tier See).",
+		}, []string{"result"}),
+	}
+	r.MustRegister(m.containers, m.pods, m.stretch, m.readings, m.writes, m.kills, m.explained)
+	return m
+}
+
+func (m *Metrics) observe(l *Loop) {
+	there := 0
+	for _, c := range l.containers {
+		if c.gone.IsZero() && c.pod != "" {
+			there++
+		}
+	}
+	m.containers.Set(float64(there))
+	m.pods.Set(float64(len(l.objects)))
+	m.stretch.Set(l.governor.Stretch())
+}

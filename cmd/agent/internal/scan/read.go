@@ -1,0 +1,125 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// read takes one sample of a container and says when the next is due.
+func (l *Loop) read(c *container, now time.Time) {
+	sample, err := l.sample(c, now)
+	if err != nil { // it has gone, or is going
+		c.gone = now
+		l.search = time.Time{}
+		l.Metrics.readings.WithLabelValues("failed").Inc()
+		return
+	}
+	kills := c.recorder.Kills()
+	if c.recorder.Add(sample) {
+		c.trigger = true
+		if c.recorder.Kills() > kills {
+			l.kill(c)
+		}
+	}
+	if sample.Processes != nil {
+		c.processesRead = now
+	}
+	interval := c.recorder.Urgency(now).Interval()
+	c.due = now.Add(time.Duration(float64(interval) * l.governor.Stretch()))
+}
+
+func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
+	s := flightrecorder.Sample{At: now, PodLimit: cgroup.Unlimited}
+	usage, err := l.Tree.Usage(c.Dir)
+	if err != nil {
+		return s, err
+	}
+	if !c.recorder.WantsFull(usage, now) {
+		s.Partial, s.Reading.Usage = true, usage
+		l.Metrics.readings.WithLabelValues("usage").Inc()
+		return s, nil
+	}
+	if s.Reading, err = l.Tree.Read(c.Dir); err != nil {
+		return s, err
+	}
+	if limit, err := l.Tree.Limit(c.PodDir); err == nil {
+		s.PodLimit = limit
+	}
+	before, _, _ := c.recorder.Last()
+	if s.Reading.Kills != before.Kills || now.Sub(c.processesRead) >= processesEvery(c.recorder, now) {
+		s.Processes = l.processesOf(c)
+	}
+	l.Metrics.readings.WithLabelValues("full").Inc()
+	return s, nil
+}
+
+// processesEvery is how often the processes of a container are listed, so that one knows which were there before a
+// kill.
+func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
+	switch k := r.LastKill(); {
+	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
+		return 0
+	case r.Urgency(now) == flightrecorder.Near:
+		return time.Second
+	}
+	return 30 * time.Second
+}
+
+// processesMost of a container are told apart. What has more forks all the time, and any of them says the same.
+const processesMost = 64
+
+// processesOf lists the processes of a container; not nil.
+func (l *Loop) processesOf(c *container) []flightrecorder.Process {
+	out := []flightrecorder.Process{}
+	pids, err := l.Tree.Processes(c.Dir)
+	if err != nil {
+		return out
+	}
+	for _, pid := range pids[:min(len(pids), processesMost)] {
+		status, err := procmem.StatusOf(l.Proc, pid)
+		if err != nil || status.RSS == 0 { // it was killed, and nobody has asked for its exit code yet
+			continue
+		}
+		out = append(out, flightrecorder.Process{
+			PID: pid, InnerPID: status.NSPID, Name: nameOf(l.Proc, pid), Resident: status.RSS,
+		})
+	}
+	return out
+}
+
+// nameMost: the kernel keeps 15 bytes of a name.
+const nameMost = 64
+
+// nameOf is the name of a process, which it chooses itself: of other bytes than letters, digits and a few signs
+// nothing is repeated.
+func nameOf(proc fs.FS, pid int) string {
+	text, err := fs.ReadFile(proc, strconv.Itoa(pid)+"/comm")
+	if err != nil {
+		return "unknown"
+	}
+	return Printable(text)
+}
+
+// Printable is a name that somebody else chose, fit for logs and statuses.
+func Printable(text []byte) string {
+	name := strings.TrimSpace(string(text[:min(len(text), nameMost)]))
+	if name == "" {
+		return "unnamed"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_.:/+#@ ()", r):
+			return r
+		}
+		return '?'
+	}, name)
+}

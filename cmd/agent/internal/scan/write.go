@@ -1,0 +1,178 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/flightrecorder"
+)
+
+// kill takes note of a kill that a recorder has just found.
+func (l *Loop) kill(c *container) {
+	c.trigger = true
+	k := c.recorder.LastKill()
+	l.Metrics.kills.WithLabelValues(string(k.Kind)).Inc()
+	l.Log.Info("OOM kill", "container", c.ContainerID, "pod", c.PodUID, "kind", k.Kind, "evidence", k.Evidence)
+}
+
+// checkEvery is how often the numbers of a pod whose object may be written are compared with those that were.
+const checkEvery = 10 * time.Second
+
+// write hands over the snapshots that are due.
+func (l *Loop) write(now time.Time) {
+	l.results()
+	l.settle()
+	running := l.running()
+	for uid, o := range l.objects {
+		if !o.writes.Due(now, o.trigger, true) || !o.trigger && now.Before(o.check) {
+			continue
+		}
+		o.check = now.Add(checkEvery)
+		status := l.status(o, running[uid], now)
+		if len(status.Containers) == 0 || !o.writes.Due(now, o.trigger, snapshot.Worthwhile(o.written, status)) {
+			continue
+		}
+		if l.Writer.Submit(snapshot.Pod{NamespacedName: o.pod.NamespacedName, UID: uid}, status.DeepCopy()) {
+			o.writes.Wrote(now, o.trigger)
+			o.written, o.trigger = status, false
+		}
+	}
+}
+
+// results reads what became of earlier writes. One that failed is tried again within the same budget.
+func (l *Loop) results() {
+	for {
+		select {
+		case r := <-l.Writer.Results():
+			outcome := "ok"
+			if r.Err != nil {
+				outcome = "failed"
+				l.Log.Error("Writing a snapshot", "error", r.Err)
+				if o := l.objects[r.Pod]; o != nil {
+					o.written, o.trigger = nil, true
+				}
+			}
+			l.Metrics.writes.WithLabelValues(outcome).Inc()
+		default:
+			return
+		}
+	}
+}
+
+// settle moves what recorders found to the pods that their containers belong to, as soon as that is known.
+func (l *Loop) settle() {
+	for _, c := range l.containers {
+		o := l.objects[c.pod]
+		if !c.trigger || o == nil {
+			continue
+		}
+		h := o.history[c.name]
+		if k := c.recorder.LastKill(); k != nil && k != h.kill {
+			h.kills, h.kill = h.kills+1, k
+			if c.finding != nil {
+				h.parts = c.finding.Memory
+			}
+		}
+		if s := c.recorder.LastStall(); s != nil {
+			h.stall = s
+		}
+		o.history[c.name] = h
+		o.trigger, c.trigger = true, false
+	}
+}
+
+// running are the containers whose cgroup is there, by pod and name.
+func (l *Loop) running() map[types.UID]map[string]*container {
+	out := map[types.UID]map[string]*container{}
+	for _, c := range l.containers {
+		if c.pod == "" || !c.gone.IsZero() {
+			continue
+		}
+		if out[c.pod] == nil {
+			out[c.pod] = map[string]*container{}
+		}
+		out[c.pod][c.name] = c
+	}
+	return out
+}
+
+// status is what would be written of a pod now.
+func (l *Loop) status(o *object, running map[string]*container, now time.Time) *v1alpha1.MemorySnapshotStatus {
+	s := &v1alpha1.MemorySnapshotStatus{
+		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
+		ObservedTime: metav1.NewTime(now.Truncate(time.Second)),
+	}
+	if l.Explain != nil {
+		s.Tier = v1alpha1.AgentSee
+	}
+	for i := range o.pod.Containers {
+		name := o.pod.Containers[i].Name
+		h, told := o.history[name]
+		c := running[name]
+		if c == nil && !told {
+			continue
+		}
+		s.Containers = append(s.Containers, l.container(o, name, c, h))
+		if c != nil && s.PodUsage == nil {
+			s.PodLimit, s.PodUsage = l.pod(c)
+		}
+	}
+	return s
+}
+
+// container is one container of a pod: what its running instance shows, if there is one, and what those before left.
+func (l *Loop) container(o *object, name string, c *container, h history) v1alpha1.ContainerSnapshot {
+	recorder := flightrecorder.New(true)
+	if c != nil {
+		recorder = c.recorder
+	}
+	out := snapshot.Container(name, recorder)
+	out.OOMKills = int32(min(h.kills, 1<<30)) //nolint:gosec // bounded
+	if h.kill != nil {
+		out.LastKill = snapshot.Kill(h.kill)
+		out.LastKill.Memory = h.parts
+	}
+	if h.stall != nil {
+		out.LastStall = snapshot.Stall(h.stall)
+	}
+	l.inspected(&out, o, c)
+	return out
+}
+
+// inspected says what looking into the processes gave, and why where it gave nothing.
+func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
+	switch {
+	case l.Explain == nil:
+		out.Inspection = v1alpha1.InspectionNotEnabled
+	case o.pod.Declined:
+		out.Inspection = v1alpha1.InspectionDeclined
+	case c == nil || c.finding == nil:
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not looked into yet"
+	case c.finding.Err != nil:
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, snapshot.Cut(c.finding.Err.Error(), 512)
+	default:
+		out.Inspection, out.Memory, out.Runtime = v1alpha1.InspectionDone, c.finding.Memory, c.finding.Runtime
+	}
+}
+
+// pod is what the kernel enforces and counts for the pod that a container is of.
+func (l *Loop) pod(c *container) (limit, usage *resource.Quantity) {
+	if n, err := l.Tree.Limit(c.PodDir); err == nil && n != cgroup.Unlimited {
+		q := n.Quantity()
+		limit = &q
+	}
+	if n, err := l.Tree.Usage(c.PodDir); err == nil {
+		q := n.Quantity()
+		usage = &q
+	}
+	return limit, usage
+}

@@ -1,0 +1,234 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem/live"
+)
+
+// Explainer attributes the memory of one container after the other. [Explainer.Run] does the work.
+type Explainer struct {
+	proc    string // "/proc"
+	readers []attribution.Reader
+	now     func() time.Time
+	jobs    chan job
+	found   chan scan.Finding
+}
+
+type job struct {
+	container string
+	pids      []int
+}
+
+// New returns an Explainer that reads below a folder that is a /proc, with these readers.
+func New(proc string, readers []attribution.Reader, now func() time.Time) *Explainer {
+	return &Explainer{proc: proc, readers: readers, now: now, jobs: make(chan job), found: make(chan scan.Finding, 1)}
+}
+
+// Start hands a container over, and says whether nothing else is being looked into.
+func (e *Explainer) Start(container string, pids []int) bool {
+	select {
+	case e.jobs <- job{container, pids}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Found is what was found.
+func (e *Explainer) Found() <-chan scan.Finding { return e.found }
+
+const (
+	// explainMost is how long one container may take. The largest of the research took 0.4 s.
+	explainMost = 5 * time.Second
+	// processesMost of a container are looked into: those that started first. Others are told by their number alone.
+	processesMost = 32
+	// restShare: after a look that took so long, so many times that passes before the next, which keeps looks within 1
+	// % of a core.
+	restShare = 100
+)
+
+// Run works until ctx ends.
+func (e *Explainer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-e.jobs:
+			began := e.now()
+			finding := e.explain(ctx, j)
+			took := e.now().Sub(began)
+			select {
+			case e.found <- finding:
+			case <-ctx.Done():
+				return
+			}
+			rest(ctx, restShare*took)
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// explain adds up the processes of a container.
+func (e *Explainer) explain(ctx context.Context, j job) scan.Finding {
+	ctx, cancel := context.WithTimeout(ctx, explainMost)
+	defer cancel()
+	sum := newSum()
+	var failed error
+	for _, pid := range j.pids[:min(len(j.pids), processesMost)] {
+		result, err := e.process(ctx, pid)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		sum.add(&result)
+	}
+	if sum.processes == 0 {
+		return scan.Finding{Container: j.container, Err: errors.Join(errNoProcess, failed)}
+	}
+	return scan.Finding{Container: j.container, Memory: sum.parts(e.now())}
+}
+
+var errNoProcess = errors.New("no process of it could be read")
+
+// process attributes the memory of one process.
+func (e *Explainer) process(ctx context.Context, pid int) (attribution.Result, error) {
+	target, err := live.Open(e.proc, pid)
+	if err != nil {
+		return attribution.Result{}, fmt.Errorf("opening: %w", err)
+	}
+	defer target.Close()
+	s, err := attribution.Take(target)
+	if err != nil {
+		return attribution.Result{}, fmt.Errorf("reading: %w", err)
+	}
+	return attribution.Attribute(ctx, s, e.readers)
+}
+
+// sum is what the processes of one container have together. Pages that they share count for each.
+type sum struct {
+	processes        int
+	rss, unexplained memory.Bytes
+	kinds            map[string]memory.Bytes
+	returnable       map[string]memory.Bytes // by reader
+	coverage         float64                 // the least of all readers
+}
+
+func newSum() *sum {
+	return &sum{
+		kinds: map[string]memory.Bytes{}, returnable: map[string]memory.Bytes{}, coverage: 1,
+	}
+}
+
+func (s *sum) add(r *attribution.Result) {
+	s.processes++
+	s.rss, s.unexplained = s.rss.Plus(r.RSS), s.unexplained.Plus(r.Unexplained)
+	for kind, resident := range r.ByKind() {
+		if kind != attribution.Other {
+			s.kinds[partOf(kind)] = s.kinds[partOf(kind)].Plus(resident)
+		}
+	}
+	for i := range r.Usages {
+		u := &r.Usages[i]
+		s.coverage = min(s.coverage, u.Coverage)
+		if u.Returnable > 0 {
+			s.returnable[u.Reader] = s.returnable[u.Reader].Plus(u.Returnable)
+		}
+	}
+}
+
+const (
+	partsMost = 24 // as in the API
+	gainsMost = 8
+)
+
+func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
+	out := &v1alpha1.MemoryParts{
+		Time: metav1.NewTime(now.Truncate(time.Second)), Resident: s.rss.Quantity(), Unexplained: s.unexplained.Quantity(),
+		Processes: int32(min(s.processes, 1<<30)), CoveragePercent: int32(100 * s.coverage), //nolint:gosec // bounded
+	}
+	for name, resident := range s.kinds {
+		if resident > 0 {
+			out.Parts = append(out.Parts, v1alpha1.MemoryPart{Name: name, Resident: resident.Quantity()})
+		}
+	}
+	slices.SortFunc(out.Parts, func(a, b v1alpha1.MemoryPart) int {
+		return cmp.Or(b.Resident.Cmp(a.Resident), cmp.Compare(a.Name, b.Name))
+	})
+	out.Parts = folded(out.Parts)
+	for reader, gain := range s.returnable {
+		out.Gains = append(out.Gains, v1alpha1.PredictedGain{
+			Action: actionOf(reader), Gain: gain.Quantity(), Method: "whole free pages that are resident, counted by " + reader,
+		})
+	}
+	slices.SortFunc(out.Gains, func(a, b v1alpha1.PredictedGain) int {
+		return cmp.Or(b.Gain.Cmp(a.Gain), cmp.Compare(a.Action, b.Action))
+	})
+	out.Gains = out.Gains[:min(len(out.Gains), gainsMost)]
+	return out
+}
+
+// folded puts what is beyond the bound into one part, so that the parts still add up.
+func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
+	if len(parts) <= partsMost {
+		return parts
+	}
+	rest := resource.Quantity{Format: resource.BinarySI}
+	for i := partsMost - 1; i < len(parts); i++ {
+		rest.Add(parts[i].Resident)
+	}
+	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
+}
+
+// partOf is what people call a kind of region.
+func partOf(k attribution.Kind) string {
+	if name, ok := partNames[k]; ok {
+		return name
+	}
+	return string(k)
+}
+
+var partNames = map[attribution.Kind]string{
+	attribution.MainStack: "thread stacks", attribution.ThreadStack: "thread stacks",
+	attribution.Shmem: "shared memory", attribution.HugeTLB: "huge pages",
+	attribution.Text: "program and libraries", attribution.ReadOnly: "program and libraries",
+	attribution.Data: "variables", attribution.BSS: "variables",
+	attribution.JIT: "compiled code", attribution.BrkHeap: "heap of an unknown allocator",
+	attribution.Arena: "glibc arenas", attribution.GlibcBrk: "glibc main arena",
+	attribution.GlibcMmap: "glibc large blocks",
+	attribution.JVMHeap:   "Java heap", attribution.JVMCode: "JVM code cache", attribution.JVMCDS: "JVM class archive",
+	attribution.JVMClass: "JVM class space", attribution.JVMOther: "JVM metaspace and tables",
+	attribution.V8Page: "V8 heap", attribution.V8Code: "V8 code", attribution.GoHeap: "Go heap",
+	attribution.GoMeta: "Go runtime", attribution.PyArena: "Python objects", attribution.RubyPage: "Ruby heap",
+}
+
+// actionOf is what gives back what a reader calls returnable.
+func actionOf(reader string) string {
+	if reader == "glibc" {
+		return "malloc_trim"
+	}
+	return "a trim by " + reader
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Container is what the recorder of a container's running instance knows.
+func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapshot {
+	c := v1alpha1.ContainerSnapshot{Container: name, Inspection: v1alpha1.InspectionNotEnabled}
+	reading, _, at := r.Last()
+	if !at.IsZero() {
+		c.Limit = limit(reading.Limit)
+		c.Usage, c.Unreclaimable = amount(reading.Usage), amount(reading.Unreclaimable())
+		c.Swap = format.Exact(reading.Swap)
+		c.Peak = amount(r.Peak())
+	}
+	return c
+}
+
+// Kill as the API has it.
+func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
+	out := &v1alpha1.KillSnapshot{
+		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Evidence),
+		ContainerLimit: limit(k.ContainerLimit), PodLimit: limit(k.PodLimit), Summary: k.Summary(),
+	}
+	if !k.Seen {
+		return out
+	}
+	out.Usage, out.LastReadBefore = amount(k.Usage), flightrecorder.InShort(k.LastRead)
+	if k.Growth.For > 0 {
+		out.GrewFor, out.GrowthPerSecond = flightrecorder.InShort(k.Growth.For), amount(rounded(k.Growth.PerSecond))
+	}
+	for _, p := range k.Series {
+		out.Series = append(out.Series, v1alpha1.UsagePoint{
+			MillisecondsBefore: int32(p.Before.Milliseconds()), //nolint:gosec // within a minute
+			Usage:              *amount(p.Usage),
+		})
+	}
+	for _, p := range k.Processes {
+		out.Processes = append(out.Processes, v1alpha1.ProcessDied{
+			Name: p.Name, PID: int32(p.InnerPID), Resident: amount(p.Resident), //nolint:gosec // Linux has 2^22 at most
+		})
+	}
+	return out
+}
+
+// Stall as the API has it.
+func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
+	out := &v1alpha1.StallSnapshot{
+		Started: metav1.NewTime(s.Started.Truncate(1e9)), Summary: s.Summary(),
+		MajorFaultsPerSecond: int32(min(s.FaultsPerSec, 1<<30)), StalledPercent: int32(s.StalledPercent), //nolint:gosec // bounded
+	}
+	if !s.Ended.IsZero() {
+		ended := metav1.NewTime(s.Ended.Truncate(1e9))
+		out.Ended = &ended
+	}
+	return out
+}
+
+// Summarize writes the summaries of all containers and of the pod.
+func Summarize(s *v1alpha1.MemorySnapshotStatus) {
+	best, worst := "", -1
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		c.Summary = Cut(summary(c), summaryMost)
+		if u := urgency(c); u > worst {
+			best, worst = c.Container+": "+c.Summary, u
+		}
+	}
+	s.Summary = Cut(best, summaryMost)
+}
+
+// summaryMost is the length of a summary in the API, in bytes to be on the safe side.
+const summaryMost = 1024
+
+// Cut is a text of at most so many bytes.
+func Cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
+
+func summary(c *v1alpha1.ContainerSnapshot) string {
+	var parts []string
+	switch {
+	case c.Usage == nil:
+		parts = append(parts, "does not run")
+	case c.Limit == nil:
+		parts = append(parts, fmt.Sprintf("uses %s without a limit, of which %s cannot be reclaimed", size(c.Usage),
+			size(c.Unreclaimable)))
+	default:
+		parts = append(parts, fmt.Sprintf("uses %s of %s, of which %s cannot be reclaimed", size(c.Usage), size(c.Limit),
+			size(c.Unreclaimable)))
+	}
+	if m := c.Memory; m != nil {
+		for _, g := range m.Gains {
+			parts = append(parts, fmt.Sprintf("%s would give back %s", g.Action, size(&g.Gain)))
+			break
+		}
+	}
+	if st := c.LastStall; st != nil && st.Ended == nil {
+		parts = append(parts, "since "+format.Time(st.Started.Time)+" it "+st.Summary)
+	}
+	if k := c.LastKill; k != nil {
+		parts = append(parts, format.Time(k.Time.Time)+": "+k.Summary)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// urgency orders containers by how much they deserve a look.
+func urgency(c *v1alpha1.ContainerSnapshot) int {
+	switch {
+	case c.LastKill != nil:
+		return 300
+	case c.LastStall != nil && c.LastStall.Ended == nil:
+		return 200
+	case c.Limit != nil && c.Unreclaimable != nil && c.Limit.Value() > 0:
+		return int(min(100*c.Unreclaimable.Value()/c.Limit.Value(), 100))
+	}
+	return 0
+}
+
+// Worthwhile tells whether two snapshots of a pod differ so much that one should replace the other: another container,
+// another limit, something found, or usage that is an eighth or more away from what was written.
+func Worthwhile(old, now *v1alpha1.MemorySnapshotStatus) bool {
+	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
+		!same(old.PodLimit, now.PodLimit) {
+		return true
+	}
+	return !slices.EqualFunc(old.Containers, now.Containers, func(a, b v1alpha1.ContainerSnapshot) bool {
+		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) &&
+			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) && (a.Memory == nil) == (b.Memory == nil) &&
+			(a.Runtime == nil) == (b.Runtime == nil)
+	})
+}
+
+func same(a, b *resource.Quantity) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
+}
+
+// near: within an eighth. A new number that differs by less tells nobody anything.
+func near(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := a.Value(), b.Value()
+	return max(x, y)-min(x, y) <= max(x, y)/8
+}
+
+// limit as the API has it: absent where there is none.
+func limit(b memory.Bytes) *resource.Quantity {
+	if b == cgroup.Unlimited {
+		return nil
+	}
+	return amount(b)
+}
+
+// amount is a quantity, also of 0.
+func amount(b memory.Bytes) *resource.Quantity {
+	q := b.Quantity()
+	return &q
+}
+
+// rounded to whole KiB: a rate per second is no exact number.
+func rounded(perSecond int64) memory.Bytes { return memory.Bytes(perSecond).FloorTo(memory.KiB) }
+
+func size(q *resource.Quantity) string {
+	if q == nil {
+		return "an unknown amount"
+	}
+	return memory.FromQuantity(*q).String()
+}

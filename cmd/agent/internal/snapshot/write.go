@@ -1,0 +1,182 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Pod names the pod that a snapshot is of.
+type Pod struct {
+	types.NamespacedName
+
+	UID types.UID
+}
+
+// Result is what became of a write.
+type Result struct {
+	Pod types.UID
+	Err error
+}
+
+// Writer writes snapshots one after the other, away from whoever reads memory: a slow API server delays no reading.
+type Writer struct {
+	client  rest.Interface
+	queue   chan job
+	results chan Result
+
+	mu     sync.Mutex
+	before map[types.UID]*v1alpha1.MemorySnapshotStatus // what an earlier agent left, for each pod that was looked up
+}
+
+type job struct {
+	pod    Pod
+	status *v1alpha1.MemorySnapshotStatus
+}
+
+const (
+	plural = "memorysnapshots"
+	// queued writes wait; beyond, the caller keeps what it has for later. A node has 110 to 250 pods.
+	queued = 64
+	// writeTimeout is for one request.
+	writeTimeout = 10 * time.Second
+	// fieldManager owns the fields in server-side apply.
+	fieldManager = "memfit-agent"
+)
+
+// NewWriter returns a writer through a client of memfit's group. [Writer.Run] does the work.
+func NewWriter(client rest.Interface) *Writer {
+	return &Writer{
+		client: client, queue: make(chan job, queued), results: make(chan Result, queued),
+		before: map[types.UID]*v1alpha1.MemorySnapshotStatus{},
+	}
+}
+
+// Submit hands a snapshot over, and says whether there was room. It does not wait.
+func (w *Writer) Submit(pod Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+	select {
+	case w.queue <- job{pod, status}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Results are of what was submitted, in order. Whoever submits must read them.
+func (w *Writer) Results() <-chan Result { return w.results }
+
+// Forget drops what is kept of a pod that has gone.
+func (w *Writer) Forget(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.before, uid)
+}
+
+// Run writes until ctx ends.
+func (w *Writer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-w.queue:
+			result := Result{j.pod.UID, w.write(ctx, j)}
+			select {
+			case w.results <- result:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (w *Writer) write(ctx context.Context, j job) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	before, err := w.earlier(ctx, j.pod)
+	if err != nil {
+		return err
+	}
+	CarryOver(before, j.status)
+	Summarize(j.status)
+	body, err := json.Marshal(object(j.pod, j.status))
+	if err != nil {
+		return fmt.Errorf("encoding the snapshot of %s: %w", j.pod, err)
+	}
+	err = w.client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
+		Param("fieldManager", fieldManager).Param("force", "true").Body(body).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
+	}
+	return nil
+}
+
+// object is what is applied. The pod owns it, so that it goes with the pod and never outlives it under its name.
+func object(pod Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnapshot {
+	return &v1alpha1.MemorySnapshot{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemorySnapshot"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
+		},
+		Status: *status,
+	}
+}
+
+// earlier is what stands in the API server of this very pod, from an agent that is not there any more. It is asked for
+// once for each pod.
+func (w *Writer) earlier(ctx context.Context, pod Pod) (*v1alpha1.MemorySnapshotStatus, error) {
+	w.mu.Lock()
+	status, known := w.before[pod.UID]
+	w.mu.Unlock()
+	if known {
+		return status, nil
+	}
+	var found v1alpha1.MemorySnapshot
+	err := w.client.Get().Namespace(pod.Namespace).Resource(plural).Name(pod.Name).Do(ctx).Into(&found)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("reading the snapshot of %s: %w", pod, err)
+	case len(found.OwnerReferences) == 1 && found.OwnerReferences[0].UID == pod.UID:
+		status = &found.Status
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before[pod.UID] = status
+	return status, nil
+}
+
+// CarryOver takes the last kill and the last stall of each container from what an earlier agent wrote, where this one
+// has seen none.
+func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
+	if before == nil {
+		return
+	}
+	for i := range now.Containers {
+		c := &now.Containers[i]
+		for j := range before.Containers {
+			b := &before.Containers[j]
+			if b.Container != c.Container {
+				continue
+			}
+			if c.LastKill == nil {
+				c.LastKill = b.LastKill
+			}
+			if c.LastStall == nil {
+				c.LastStall = b.LastStall
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command agent reads the memory of the containers of its own node and writes a MemorySnapshot for each pod: the limits
+// in force, the minute before an OOM kill, and at tier See what fills a container. docs/agent.md says what it needs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/memfit/memfit/cmd/agent/internal/pods"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
+	"github.com/memfit/memfit/cmd/agent/internal/see"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/cgroup"
+)
+
+// version is set by the build.
+var version = "unknown"
+
+// readers know allocators and runtimes; rules alone name what they do not claim.
+var readers []attribution.Reader
+
+type options struct {
+	node, tier, cgroups, proc, address string
+	printVersion                       bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.node, "node-name", os.Getenv("NODE_NAME"), "Node whose pods are read; $NODE_NAME.")
+	flag.StringVar(&o.tier, "tier", "watch", "How far to look: watch (what the kernel counts) or see (into processes).")
+	flag.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Where the cgroups of the node are mounted.")
+	flag.StringVar(&o.proc, "proc-root", "/proc", "A /proc that shows the processes of the node (hostPID).")
+	flag.StringVar(&o.address, "bind-address", ":8082", "Where /healthz and /metrics are served.")
+	flag.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
+	flag.Parse()
+	if o.printVersion {
+		fmt.Println(version)
+		return
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	klog.SetSlogLogger(log)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, o, log); err != nil {
+		log.Error("The agent ends", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, log *slog.Logger) error {
+	if o.node == "" {
+		return errors.New("--node-name or NODE_NAME must say which node this is")
+	}
+	if o.tier != "watch" && o.tier != "see" {
+		return fmt.Errorf("--tier=%s: watch and see are the tiers", o.tier)
+	}
+	tree, err := cgroup.Open(os.DirFS(o.cgroups))
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", o.cgroups, err)
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	core, own, err := clients(config)
+	if err != nil {
+		return err
+	}
+	set, writer := pods.NewSet(), snapshot.NewWriter(own)
+	loop := &scan.Loop{
+		Tree: tree, Proc: os.DirFS(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
+		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
+	}
+	if o.tier == "see" {
+		explainer := see.New(o.proc, readers, time.Now)
+		loop.Explain = explainer
+		go explainer.Run(ctx)
+	}
+	var lastTick atomic.Int64
+	lastTick.Store(time.Now().UnixNano())
+	if err := serve(ctx, o.address, &lastTick, log); err != nil {
+		return err
+	}
+	go set.Watch(ctx, core, o.node)
+	go writer.Run(ctx)
+	log.Info("The agent starts", "version", version, "node", o.node, "tier", o.tier, "cgroup", tree.Version().String())
+	tick(ctx, loop, &lastTick)
+	return nil
+}
+
+// accountEvery is how often the agent looks at its own processor time.
+const accountEvery = 5 * time.Second
+
+// tick runs the loop until ctx ends.
+func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
+	ticker := time.NewTicker(scan.TickEvery)
+	defer ticker.Stop()
+	accounted, used := time.Now(), processorTime()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			loop.Tick(ctx, now)
+			lastTick.Store(time.Now().UnixNano())
+			if elapsed := now.Sub(accounted); elapsed >= accountEvery {
+				total := processorTime()
+				loop.Spent(total-used, elapsed)
+				accounted, used = now, total
+			}
+		}
+	}
+}
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

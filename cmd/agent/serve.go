@@ -1,0 +1,48 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// stuckAfter is how long a tick may take before the liveness check fails. A busy node delays one by seconds.
+const stuckAfter = 30 * time.Second
+
+// serve answers the kubelet's liveness check and Prometheus. What it tells are counts, so it asks nobody who they are.
+func serve(ctx context.Context, address string, lastTick *atomic.Int64, log *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {
+			http.Error(w, fmt.Sprintf("no reading for %s", since.Round(time.Second)), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		MaxHeaderBytes: 16 << 10,
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening on %s: %w", address, err)
+	}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("Serving metrics", "error", err)
+		}
+	}()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return nil
+}
