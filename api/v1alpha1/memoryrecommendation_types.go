@@ -127,6 +127,10 @@ type ContainerRecommendation struct {
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
+	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
+	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
+	// +optional
+	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
@@ -162,6 +166,38 @@ type ContainerRecommendation struct {
 	// useSeen is when that replica was read last before use was written.
 	// +optional
 	UseSeen *metav1.Time `json:"useSeen,omitempty"`
+}
+
+// FoundRuntime is what replicas of a container were found to run, by reading their processes.
+type FoundRuntime struct {
+	// declared says where that differs from what was declared, and what to do; absent where it does not.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Declared string `json:"declared,omitempty"`
+	// evidence is what showed it. Example: libjvm.so says 17.0.15+6.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Evidence string `json:"evidence,omitempty"`
+	// image is the one that they run. A pod created from the same image gets settings for this version; from another tag
+	// of it, settings that every supported version takes; from another repository, none.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Image string `json:"image,omitempty"`
+	// libc is the C library, where it was found.
+	// +optional
+	Libc Libc `json:"libc,omitempty"`
+	// replicas is the number of replicas that were found to run it: all that were inspected.
+	// +kubebuilder:validation:Minimum=1
+	Replicas int32 `json:"replicas"`
+	// type is the runtime.
+	Type RuntimeType `json:"type"`
+	// variant is the build. JVM only.
+	// +optional
+	Variant RuntimeVariant `json:"variant,omitempty"`
+	// version is the runtime's own, absent while replicas run several.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Version string `json:"version,omitempty"`
 }
 
 // OOMKillRecord is one OOM kill.

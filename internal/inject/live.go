@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Live is what running replicas of a container showed of their heap.
+// Live is what running replicas of a container showed: of their heap, and of what they run.
 type Live struct {
 	// Set is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a heap
 	// cap. A cap with no room above it would stop a process that runs today, so none is set. 0: not known.
@@ -22,20 +22,25 @@ type Live struct {
 	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on
 	// their low points below it, which say more than what they held before they had one.
 	Limit memory.Bytes
+	// Found is what the agents saw replicas run; nil: nobody looked, or replicas differ.
+	Found *Found
 }
 
-// LiveIn is what the status of a MemoryRecommendation says of live heaps; nil when it says nothing.
+// LiveIn is what the status of a MemoryRecommendation says of running replicas; nil when it says nothing.
 func LiveIn(containers []v1alpha1.ContainerRecommendation) map[string]Live {
 	var out map[string]Live
 	for i := range containers {
 		c := &containers[i]
-		if c.Evidence.LiveSet == nil {
+		if c.Evidence.LiveSet == nil && c.FoundRuntime == nil {
 			continue
 		}
 		if out == nil {
 			out = make(map[string]Live, len(containers))
 		}
-		live := Live{Set: memory.FromQuantity(*c.Evidence.LiveSet)}
+		live := Live{Found: foundIn(c.FoundRuntime)}
+		if q := c.Evidence.LiveSet; q != nil {
+			live.Set = memory.FromQuantity(*q)
+		}
 		if q := c.Evidence.HeapCap; q != nil {
 			live.Cap = memory.FromQuantity(*q)
 		}

@@ -138,7 +138,7 @@ func MakePlan(in Input) Plan {
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
 	var p Plan
-	managed := targets(in.Pod, in.Profile)
+	managed := targets(in.Pod, in.Profile, in.Live)
 	p.containers = make([]containerPlan, 0, len(managed))
 	sizings := in.sizings(managed)
 	for i, t := range managed {
@@ -206,16 +206,14 @@ func (c *containerPlan) restartHelps() bool {
 
 // facts gathers what knobs are derived from.
 func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
-	spec := t.policy.Runtime
+	spec := d.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
 		Ask: ask(t.policy.Tuning),
 	}
-	if d.declared {
-		f.Variant = string(spec.Variant)
-		if spec.Version != "" {
-			f.Version = runtimes.ParseVersion(spec.Version)
-		}
+	f.Variant = string(spec.Variant)
+	if spec.Version != "" {
+		f.Version = runtimes.ParseVersion(spec.Version)
 	}
 	switch {
 	case spec.Libc == v1alpha1.LibcMusl:

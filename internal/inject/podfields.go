@@ -8,7 +8,7 @@ package inject
 // replicas that have them in common share an answer, and what is dropped from the cache of running pods is none of
 // them. Tests hold [MakePlan], the fast path and the cache to it, leaf by leaf.
 //
-// Not here: what decides who governs a pod (its names, labels, annotations and owners), which package govern reads.
+// Not here: what decides who governs a pod (its names, labels, annotations and owners), which package policy reads.
 var PodFields = []string{
 	"metadata.annotations",       // those of memfit.dev
 	"spec.activeDeadlineSeconds", // by which quotas choose pods
@@ -16,6 +16,7 @@ var PodFields = []string{
 	"spec.containers[].command",
 	"spec.containers[].env",
 	"spec.containers[].envFrom",
+	"spec.containers[].image", // which says whether what replicas were found to run still holds
 	"spec.containers[].name",
 	"spec.containers[].resizePolicy",
 	"spec.containers[].resources",
@@ -25,6 +26,7 @@ var PodFields = []string{
 	"spec.initContainers[].command",
 	"spec.initContainers[].env",
 	"spec.initContainers[].envFrom",
+	"spec.initContainers[].image",
 	"spec.initContainers[].name",
 	"spec.initContainers[].resizePolicy",
 	"spec.initContainers[].resources",

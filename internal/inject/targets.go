@@ -18,6 +18,7 @@ import (
 type target struct {
 	container *corev1.Container
 	policy    profile.Container
+	found     *Found
 	// sidecar is a native sidecar: an init container that runs as long as the pod.
 	sidecar bool
 	// once is a plain init container, which is managed only because the profile names it.
@@ -26,10 +27,13 @@ type target struct {
 
 // targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
 // of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
-func targets(pod *corev1.Pod, n *profile.Named) []target {
+func targets(pod *corev1.Pod, n *profile.Named, live map[string]Live) []target {
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
-		t := target{container: c, policy: n.Container(c.Name, pod.Annotations)}
+		t := target{container: c, policy: n.Container(c.Name, pod.Annotations), found: live[c.Name].Found}
+		if t.policy.Sidecar {
+			t.found = nil // it is another tool's: the settings of its runtime are that tool's business
+		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar
 		if t.policy.Managed && (!t.once || t.policy.Named) {
@@ -49,26 +53,36 @@ func targets(pod *corev1.Pod, n *profile.Named) []target {
 type decision struct {
 	runtime  *runtimes.Runtime
 	declared bool
-	// certain: declared, or the command is that runtime's own program. Only then may a setting go in that another runtime
-	// or version could refuse. An image's name never makes it certain.
+	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then may a setting
+	// go in that another runtime or version could refuse. An image's name never makes it certain.
 	certain bool
-	text    string
+	// spec is what is known of it besides: version, variant, C library.
+	spec v1alpha1.RuntimeSpec
+	text string
 }
 
-// decide takes the declared runtime, else the one whose program the command names, else none.
-func decide(t target) decision {
+// decide takes the declared runtime, else the one whose program the command names, else the one that running replicas
+// were found to run, else none.
+func decide(t target) decision { return decideByFound(t, decideBySpec(t)) }
+
+// decideBySpec goes by the profile and the pod alone.
+func decideBySpec(t target) decision {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
 		r := runtimes.Lookup(string(spec.Type))
 		text := title(r, spec) + " (declared by " + t.policy.RuntimeDeclaredBy + ")"
-		return decision{runtime: r, declared: true, certain: true, text: text}
+		return decision{runtime: r, declared: true, certain: true, spec: spec, text: text}
 	}
 	if name := program(t.container.Command); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
-			return decision{runtime: r, certain: true, text: r.Title + " (the command is " + short(path.Base(name)) + ")"}
+			return decision{
+				runtime: r, certain: true, spec: v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
+				text: r.Title + " (the command is " + short(path.Base(name)) + ")",
+			}
 		}
 	}
 	return decision{
 		runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
+		spec:    v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
 		text:    "unknown (nobody declared it, and the command does not tell)",
 	}
 }

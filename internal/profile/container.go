@@ -22,6 +22,8 @@ type Container struct {
 	Managed bool
 	// Named is true when an entry names this very container (not "*"), which is how plain init containers opt in.
 	Named bool
+	// Sidecar is true for a container that another tool adds to people's pods, unless an entry names it.
+	Sidecar bool
 	// Runtime is what the container runs, as declared; Type is Auto when nobody declared it.
 	Runtime v1alpha1.RuntimeSpec
 	// RuntimeDeclaredBy says who declared it: "the profile", "annotation memfit.dev/runtime"; empty for Auto.
@@ -49,7 +51,7 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	if entry != nil && entry.Runtime != nil {
 		c.Runtime = *entry.Runtime
 	}
-	if sidecars[name] && !named {
+	if c.Sidecar = sidecars[name] && !named; c.Sidecar {
 		c.Runtime, podAnnotations = v1alpha1.RuntimeSpec{}, nil
 		c.Tuning = v1alpha1.TuningSpec{
 			Mode: c.Tuning.Mode, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: c.Tuning.ResizePolicy,

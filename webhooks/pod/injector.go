@@ -344,7 +344,9 @@ func (h *Injector) recommendation(
 		return nil, nil // what was recorded of an earlier workload of that name is about another program
 	}
 	if !sized(ruling, rec) && !slices.ContainsFunc(
-		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.Evidence.LiveSet != nil },
+		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
+			return c.Evidence.LiveSet != nil || c.FoundRuntime != nil
+		},
 	) {
 		return nil, nil
 	}
@@ -382,8 +384,8 @@ func sizes(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[str
 	return sizes
 }
 
-// live is what replicas showed of their heaps. It counts in every mode: no cap may be set that a running process could
-// not live with.
+// live is what replicas showed of their heaps, and of what they run. It counts in every mode: no cap may be set that a
+// running process could not live with.
 func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
 	if rec == nil {
 		return nil

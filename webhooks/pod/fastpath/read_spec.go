@@ -133,6 +133,8 @@ func (s *spec) container(into *corev1.Container, have *pod.Resources) {
 		switch string(key) {
 		case "name":
 			into.Name = c.ASCII()
+		case "image":
+			into.Image = c.ASCII()
 		case "command":
 			into.Command = list(c)
 		case "args":

@@ -74,7 +74,8 @@ func needed(p *corev1.Pod) *corev1.Pod {
 		all := make([]corev1.Container, 0, len(list))
 		for _, c := range list {
 			slimmed := corev1.Container{
-				Name: c.Name, Command: c.Command, Args: c.Args, Env: c.Env, EnvFrom: c.EnvFrom, Resources: c.Resources,
+				Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args, Env: c.Env, EnvFrom: c.EnvFrom,
+				Resources:    c.Resources,
 				ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy,
 			}
 			for _, m := range c.VolumeMounts {

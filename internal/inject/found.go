@@ -1,0 +1,86 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Found is what agents saw the replicas of a container run, and of which image.
+type Found struct {
+	Image   string
+	Runtime v1alpha1.RuntimeSpec
+	// Evidence is half a sentence: "libjvm.so says 17.0.15+6".
+	Evidence string
+}
+
+// foundIn reads the status of a MemoryRecommendation; nil: nothing was found.
+func foundIn(f *v1alpha1.FoundRuntime) *Found {
+	if f == nil || f.Type == "" || f.Type == v1alpha1.RuntimeAuto {
+		return nil
+	}
+	return &Found{
+		Image:    f.Image,
+		Runtime:  v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc},
+		Evidence: f.Evidence,
+	}
+}
+
+// of is what is known from it about a container that is created from an image: all of it for the same image, the
+// runtime alone for another tag of the same repository, nothing for another repository. A tag that moves, as latest
+// does, may hold another version by now, and a setting for the wrong version can keep a process from starting.
+func (f *Found) of(image string) (spec v1alpha1.RuntimeSpec, known bool) {
+	switch {
+	case f == nil || f.Image == "" || image == "":
+		return v1alpha1.RuntimeSpec{}, false
+	case image == f.Image && !moves(image):
+		return f.Runtime, true
+	case repository(image) == repository(f.Image):
+		return v1alpha1.RuntimeSpec{Type: f.Runtime.Type, Variant: f.Runtime.Variant}, true
+	}
+	return v1alpha1.RuntimeSpec{}, false
+}
+
+// moves says that an image's name is expected to mean another image tomorrow.
+func moves(image string) bool {
+	name := image[strings.LastIndexByte(image, '/')+1:]
+	if strings.Contains(name, "@") {
+		return false
+	}
+	_, tag, tagged := strings.Cut(name, ":")
+	return !tagged || tag == "latest"
+}
+
+// repository is an image's name without tag and digest; a port of the registry is no tag.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
+		image = image[:colon]
+	}
+	return image
+}
+
+// decideByFound completes a decision by what replicas were found to run: the runtime where nobody declared one and the
+// command names none, the version where the command names the same runtime. What people declare is never changed.
+func decideByFound(t target, d decision) decision {
+	spec, known := t.found.of(t.container.Image)
+	if !known || d.declared {
+		return d
+	}
+	r := runtimes.Lookup(string(spec.Type))
+	if d.certain && d.runtime != r || r.Name == string(v1alpha1.RuntimeAuto) {
+		return d
+	}
+	if spec.Libc == "" || t.policy.Runtime.Libc == v1alpha1.LibcMusl {
+		spec.Libc = t.policy.Runtime.Libc
+	}
+	text := title(r, spec) + " (found in running replicas"
+	if t.found.Evidence != "" {
+		text += ": " + t.found.Evidence
+	}
+	return decision{runtime: r, certain: true, spec: spec, text: text + ")"}
+}
