@@ -34,14 +34,16 @@ const (
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
-// RuntimeFound is the language runtime that a container really runs, as its main process shows it.
+// RuntimeFound is the language runtime that a container really runs, as its largest process shows it: the first one is
+// often a shell that started it.
 type RuntimeFound struct {
 	// allocator is who hands out memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Allocator string `json:"allocator,omitempty"`
-	// containerAware is No where the runtime sizes itself by the memory of the node instead of the limit.
-	// +kubebuilder:validation:MaxLength=64
+	// containerAware is No where the runtime sizes itself by the memory of the node instead of the limit, and Yes where
+	// it sees the limit; absent: not known, or it has no heap that it sizes.
+	// +kubebuilder:validation:Enum=Yes;No
 	// +optional
 	ContainerAware string `json:"containerAware,omitempty"`
 	// evidence says how that was found, each in a few words. Example: libjvm.so is mapped.
@@ -50,7 +52,7 @@ type RuntimeFound struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Evidence []string `json:"evidence,omitempty"`
-	// flags are the settings for memory in force, as name=value, whoever set them. Example: MaxHeapSize=402653184.
+	// flags are the settings for memory that it was started with, and where they stand. Example: -Xmx300m (command line).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256

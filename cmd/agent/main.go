@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/see"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
@@ -33,7 +35,7 @@ import (
 var version = "unknown"
 
 // readers know allocators and runtimes; rules alone name what they do not claim.
-var readers []attribution.Reader
+var readers = []attribution.Reader{glibc.Reader{}}
 
 type options struct {
 	node, tier, cgroups, proc, address string
@@ -88,7 +90,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
 	if o.tier == "see" {
-		explainer := see.New(o.proc, readers, time.Now)
+		explainer := see.New(o.proc, tree.Version(), readers, time.Now)
 		loop.Explain = explainer
 		go explainer.Run(ctx)
 	}
@@ -104,11 +106,13 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return nil
 }
 
-// accountEvery is how often the agent looks at its own processor time.
+// accountEvery is how often the agent looks at the processor time of its readings.
 const accountEvery = 5 * time.Second
 
-// tick runs the loop until ctx ends.
+// tick runs the loop until ctx ends, on a thread of its own, so that what reading costs can be told from the rest.
 func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	ticker := time.NewTicker(scan.TickEvery)
 	defer ticker.Stop()
 	accounted, used := time.Now(), processorTime()
@@ -128,10 +132,11 @@ func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime is what this thread has used so far.
 func processorTime() time.Duration {
+	const thread = 1 // RUSAGE_THREAD of Linux
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	if err := syscall.Getrusage(thread, &u); err != nil {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

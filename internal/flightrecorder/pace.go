@@ -86,9 +86,13 @@ func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
 	return time.Duration(float64(room) / float64(g.PerSecond) * float64(time.Second))
 }
 
-// Interval is how long after a reading the next one is due.
-func (u Urgency) Interval() time.Duration {
-	return [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u]
+// Interval is how long after a reading the next one is due. Those near their limit give way last, and least.
+func (g *Governor) Interval(u Urgency) time.Duration {
+	interval, stretch := [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u], g.Stretch()
+	if u == Near {
+		stretch = min(stretch, nearStretchMost)
+	}
+	return time.Duration(float64(interval) * stretch)
 }
 
 // WantsFull tells whether the reading that is due should be a full one. Usage near the limit may be page cache, which
@@ -107,8 +111,10 @@ type Governor struct {
 const (
 	// corePercent is the share of one core that reading may take.
 	corePercent = 1
-	// stretchMost: a node with hundreds of containers at their limits is still read every two seconds.
+	// stretchMost: a container with much room is still read every 16 s.
 	stretchMost = 8
+	// nearStretchMost: of a container near its limit there are two readings a second, however many there are.
+	nearStretchMost = 2
 	// settle is how much of a new figure counts at once; the rest is history.
 	settle = 0.3
 )

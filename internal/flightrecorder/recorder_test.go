@@ -326,6 +326,9 @@ func TestGovernor(t *testing.T) {
 	for range 50 {
 		g.Spent(time.Second, time.Second)
 	}
+	if near, q := g.Interval(Near), g.Interval(Quiet); near != 2*fastest || q != stretchMost*quiet {
+		t.Errorf("at the most, near its limit a container is read every %s, and others every %s", near, q)
+	}
 	if g.Stretch() > stretchMost {
 		t.Errorf("stretches %.2f times", g.Stretch())
 	}

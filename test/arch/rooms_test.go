@@ -318,8 +318,8 @@ var rooms = []room{
 		// tools/cache (1.3 MB of program), and neither informers nor the clients of all kinds.
 		name: "agent", dir: "cmd/agent/...",
 		ours: []string{
-			"api/v1alpha1", "internal/attribution/...", "internal/cgroup", "internal/flightrecorder", "internal/format",
-			"internal/memory", "internal/procmem/...",
+			"api/v1alpha1", "internal/attribution/...", "internal/cgroup", "internal/detect", "internal/flightrecorder",
+			"internal/format", "internal/memory", "internal/procmem/...",
 		},
 		outside: []string{
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",

@@ -146,7 +146,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.Metrics.observe(l)
 }
 
-// Spent takes note of the processor time that the agent used, all of it, so that reading gives way.
+// Spent takes note of the processor time that Tick used, so that reading gives way where it takes too much.
 func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, elapsed) }
 
 // searchCgroups finds containers that are new, and those that are gone.

@@ -33,8 +33,7 @@ func (l *Loop) read(c *container, now time.Time) {
 	if sample.Processes != nil {
 		c.processesRead = now
 	}
-	interval := c.recorder.Urgency(now).Interval()
-	c.due = now.Add(time.Duration(float64(interval) * l.governor.Stretch()))
+	c.due = now.Add(l.governor.Interval(c.recorder.Urgency(now)))
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {

@@ -155,7 +155,9 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 		out.Inspection = v1alpha1.InspectionNotEnabled
 	case o.pod.Declined:
 		out.Inspection = v1alpha1.InspectionDeclined
-	case c == nil || c.finding == nil:
+	case c == nil:
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "does not run"
+	case c.finding == nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not looked into yet"
 	case c.finding.Err != nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, snapshot.Cut(c.finding.Err.Error(), 512)

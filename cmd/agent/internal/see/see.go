@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
@@ -24,6 +25,7 @@ import (
 // Explainer attributes the memory of one container after the other. [Explainer.Run] does the work.
 type Explainer struct {
 	proc    string // "/proc"
+	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
 	jobs    chan job
@@ -35,9 +37,12 @@ type job struct {
 	pids      []int
 }
 
-// New returns an Explainer that reads below a folder that is a /proc, with these readers.
-func New(proc string, readers []attribution.Reader, now func() time.Time) *Explainer {
-	return &Explainer{proc: proc, readers: readers, now: now, jobs: make(chan job), found: make(chan scan.Finding, 1)}
+// New returns an Explainer that reads below a folder that is a /proc, with these readers, on a node with this version
+// of cgroups.
+func New(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *Explainer {
+	return &Explainer{
+		proc: proc, cgroups: v, readers: readers, now: now, jobs: make(chan job), found: make(chan scan.Finding, 1),
+	}
 }
 
 // Start hands a container over, and says whether nothing else is being looked into.
@@ -99,33 +104,40 @@ func (e *Explainer) explain(ctx context.Context, j job) scan.Finding {
 	sum := newSum()
 	var failed error
 	for _, pid := range j.pids[:min(len(j.pids), processesMost)] {
-		result, err := e.process(ctx, pid)
-		if err != nil {
+		if err := e.process(ctx, pid, sum); err != nil {
 			failed = errors.Join(failed, err)
-			continue
 		}
-		sum.add(&result)
 	}
 	if sum.processes == 0 {
 		return scan.Finding{Container: j.container, Err: errors.Join(errNoProcess, failed)}
 	}
-	return scan.Finding{Container: j.container, Memory: sum.parts(e.now())}
+	return scan.Finding{Container: j.container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
 }
 
 var errNoProcess = errors.New("no process of it could be read")
 
-// process attributes the memory of one process.
-func (e *Explainer) process(ctx context.Context, pid int) (attribution.Result, error) {
+// process adds the memory of one process to the sum. What runs in the container is what runs in its largest process:
+// the first is often a shell that started it.
+func (e *Explainer) process(ctx context.Context, pid int, sum *sum) error {
 	target, err := live.Open(e.proc, pid)
 	if err != nil {
-		return attribution.Result{}, fmt.Errorf("opening: %w", err)
+		return fmt.Errorf("opening: %w", err)
 	}
 	defer target.Close()
 	s, err := attribution.Take(target)
 	if err != nil {
-		return attribution.Result{}, fmt.Errorf("reading: %w", err)
+		return fmt.Errorf("reading: %w", err)
 	}
-	return attribution.Attribute(ctx, s, e.readers)
+	result, err := attribution.Attribute(ctx, s, e.readers)
+	if err != nil {
+		return fmt.Errorf("attributing: %w", err)
+	}
+	sum.add(&result)
+	if result.RSS > sum.largest {
+		sum.largest = result.RSS
+		sum.runtime = runtimeOf(e.proc, target, s, e.cgroups)
+	}
+	return nil
 }
 
 // sum is what the processes of one container have together. Pages that they share count for each.
@@ -135,6 +147,8 @@ type sum struct {
 	kinds            map[string]memory.Bytes
 	returnable       map[string]memory.Bytes // by reader
 	coverage         float64                 // the least of all readers
+	largest          memory.Bytes            // RSS of the largest process
+	runtime          *v1alpha1.RuntimeFound  // of that
 }
 
 func newSum() *sum {

@@ -1,0 +1,84 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/procmem/live"
+)
+
+// runtimeOf says what runs in a process, or nil where its files show nothing.
+func runtimeOf(proc string, target *live.Target, s *attribution.Snapshot, v cgroup.Version) *v1alpha1.RuntimeFound {
+	env, err := target.Environ(detect.Variables())
+	if err != nil {
+		return nil
+	}
+	process := detect.Process{
+		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv(os.DirFS(proc), s.Process.PID),
+	}
+	return found(detect.Detect(detect.Gather(process, target.OpenFile)), v)
+}
+
+// argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
+const argvMost = 64 << 10
+
+// argv is the command line of a process; nil where it cannot be read. It stays in this package: what is told of it
+// are the settings of memory that internal/detect knows.
+func argv(proc fs.FS, pid int) []string {
+	f, err := proc.Open(strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, argvMost))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(bytes.TrimRight(text, "\x00")), "\x00")
+}
+
+// Bounds of the API.
+const (
+	evidenceMost = 8
+	flagsMost    = 16
+	sentenceMost = 256
+	wordMost     = 64
+)
+
+// found is what was detected, as the API has it.
+func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
+	if r.Runtime == "" {
+		return nil
+	}
+	out := &v1alpha1.RuntimeFound{
+		Type: r.Runtime, Version: cut(r.Version, wordMost),
+		Libc: cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
+	}
+	if out.Allocator == "" {
+		out.Allocator = r.Libc
+	}
+	if r.SeesLimit != nil {
+		sees := v == cgroup.V1 && r.SeesLimit.V1 || v == cgroup.V2 && r.SeesLimit.V2
+		out.ContainerAware = map[bool]string{true: "Yes", false: "No"}[sees]
+	}
+	for _, flag := range r.Flags[:min(len(r.Flags), flagsMost)] {
+		out.Flags = append(out.Flags, cut(flag.Text+" ("+flag.From+")", sentenceMost))
+	}
+	for _, evidence := range r.Evidence[:min(len(r.Evidence), evidenceMost)] {
+		out.Evidence = append(out.Evidence, cut(evidence, sentenceMost))
+	}
+	return out
+}
+
+func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
