@@ -40,7 +40,7 @@ func (r *Result) ByKind() map[Kind]memory.Bytes {
 }
 
 // Attribute asks the readers in order, gives what none of them claims to the rules, and measures each region. It fails
-// only where the process is gone; a reader that fails is reported in the result.
+// only where the process is gone or the context has ended; a reader that fails is reported in the result.
 func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, error) {
 	var result Result
 	var claims claims
@@ -61,11 +61,12 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		claims.add(s, reader.Name(), regions)
 	}
 	regions := claims.filled(s, rulesFor(s))
-	if err := measure(s, regions); err != nil {
-		return result, err
-	}
+	measure(s, regions)
 	result.Regions = regions
 	result.sum(s)
+	if s.Same != nil {
+		return result, s.Same()
+	}
 	return result, nil
 }
 
@@ -178,39 +179,35 @@ func appendRange(regions []Region, like Region, start, end uint64) []Region {
 
 // measure fills in how much of each region is resident. A region that is a whole mapping has the kernel's own figure;
 // the parts of others are counted by pages and share what the mapping has.
-func measure(s *Snapshot, regions []Region) error {
+func measure(s *Snapshot, regions []Region) {
 	for first, i := 0, 0; first < len(regions); i++ {
 		m := &s.Mappings[i]
 		last := first
 		for last < len(regions) && regions[last].End <= m.End {
 			last++
 		}
-		if err := measureMapping(s.Memory, m, regions[first:last]); err != nil {
-			return err
-		}
+		measureMapping(s.Memory, m, regions[first:last])
 		first = last
 	}
-	return nil
 }
 
-func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) error {
+func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	if len(parts) == 1 {
 		p := &parts[0]
 		p.RSS, p.PSS, p.Swap, p.Huge = m.RSS, m.PSS, m.Swap, m.AnonHugePages
-		return nil
+		return
 	}
 	if m.RSS == 0 {
-		return nil
+		return
 	}
 	runs, err := mem.Resident(m.Start, m.End)
-	if err != nil {
-		return err
+	if err != nil || len(runs) == 0 { // gone meanwhile, or too scattered: by address space, so that the sum holds
+		runs = []procmem.Run{{Start: m.Start, Length: m.Size()}}
 	}
 	total := memory.Bytes(procmem.ResidentBytes(runs, m.Start, m.End))
 	for i := range parts {
 		share(m, &parts[i], memory.Bytes(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)), total)
 	}
-	return nil
 }
 
 // share gives a part its share of a mapping's amounts. Pages came and went since the mapping was read, so that the sum

@@ -22,7 +22,7 @@ type Region struct {
 	Confidence Confidence
 }
 
-// Usage is what one reader found in its regions. All amounts are resident bytes but Committed.
+// Usage is what one reader found in its regions. All amounts but Committed are resident bytes.
 type Usage struct {
 	// Reader is its name, filled by [Attribute].
 	Reader string
@@ -86,6 +86,8 @@ type Source interface {
 	Environ(names []string) (map[string]string, error)
 	// OpenFile opens a path as the process sees it. Whoever runs the process wrote the file.
 	OpenFile(path string) (procmem.File, error)
+	// Same returns an error where the number of the process belongs to another one by now.
+	Same() error
 }
 
 // Take reads mappings and the variables that readers may look at.
@@ -100,6 +102,7 @@ func Take(from Source) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		Process: from.Process(), Mappings: mappings, Memory: from, OpenFile: from.OpenFile, Env: env,
+		Same: from.Same,
 	}, nil
 }
 
@@ -113,6 +116,8 @@ type Snapshot struct {
 	OpenFile func(path string) (procmem.File, error)
 	// Env are those of [Variables] that the process was started with.
 	Env map[string]string
+	// Same returns an error where the process has ended since, so that what was read may be another's. It may be nil.
+	Same func() error
 
 	modules map[string]*Module
 }

@@ -18,6 +18,9 @@ const PageSize = 4096
 // ErrAbsent is returned for memory that is not mapped, or no longer.
 var ErrAbsent = errors.New("no memory there")
 
+// ErrBudget is returned where as much was read as was allowed.
+var ErrBudget = errors.New("as many pages were read as are allowed")
+
 // ErrGone is returned when the process has ended, or its number belongs to another one by now.
 var ErrGone = errors.New("the process is gone")
 

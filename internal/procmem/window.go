@@ -18,6 +18,7 @@ type Window struct {
 	at         uint64 // address of the page that is held; 0 for none
 	page       [PageSize]byte
 	reads      int
+	limit      int // reads that are allowed; 0 for any number
 }
 
 // NewWindow asks which pages between two addresses are in memory.
@@ -44,6 +45,9 @@ func (w *Window) forget() {
 
 // Runs are the ranges that are in memory.
 func (w *Window) Runs() []Run { return w.runs }
+
+// Limit sets how many pages may be read.
+func (w *Window) Limit(pages int) { w.limit = pages }
 
 // Reads is how many pages were read.
 func (w *Window) Reads() int { return w.reads }
@@ -83,6 +87,9 @@ func (w *Window) load(page uint64) error {
 	w.at = 0
 	if !w.Resident(page) {
 		return fmt.Errorf("%w: the page of %#x is not in memory", ErrAbsent, page)
+	}
+	if w.limit > 0 && w.reads >= w.limit {
+		return ErrBudget
 	}
 	w.reads++
 	if n, err := w.memory.ReadAt(w.page[:], page); err != nil || n != PageSize {

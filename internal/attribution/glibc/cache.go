@@ -4,7 +4,9 @@
 package glibc
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"github.com/memfit/memfit/internal/procmem"
 )
@@ -12,7 +14,9 @@ import (
 // caches tell chunks that threads keep for their next malloc (tcache), and those of fast bins, from chunks in use: none
 // of them is marked as free.
 type caches struct {
-	arenas []arena
+	bases  map[uint64]bool // where heaps of arenas other than the main one begin
+	brk    heap            // the main arena's
+	newest bool            // a heap of 2.35 or newer was seen
 	// mangled says that links are xored with the address of their own page, as they are since 2.32.
 	mangled bool
 	// key stands in the second word of every cached chunk; random since 2.34. 0 is not known.
@@ -49,7 +53,8 @@ func tcacheOf(size uint64) (tcache, bool) {
 // readCaches looks at the caches of threads, which are the first chunk of the main arena and of each other one: what
 // they hold tells how this version writes links, and its key.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
-	c := &caches{arenas: arenas, probe: probe, owners: map[uint64]bool{}, trimUnit: page}
+	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
+	c.know(arenas)
 	keys := map[uint64]int{}
 	mangled := 0
 	for i := range arenas {
@@ -66,22 +71,27 @@ func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 			best, c.key = count, key
 		}
 	}
-	c.mangled = mangled > 0 || mangled == 0 && c.newLayout()
+	c.mangled = mangled > 0 || mangled == 0 && c.newest
 	return c
 }
 
 // maxLearned is from how many arenas links are learned.
 const maxLearned = 64
 
-// newLayout tells whether a heap of 2.35 or newer was seen; without any link to look at, that decides.
-func (c *caches) newLayout() bool {
-	for i := range c.arenas {
-		a := &c.arenas[i]
-		if a.layout.fast == 0 || !a.main && a.addr%heapMax == 0x30 {
-			return true
+// know remembers where heaps are, and whether one of 2.35 or newer was seen: without any link to look at, that decides.
+func (c *caches) know(arenas []arena) {
+	for i := range arenas {
+		a := &arenas[i]
+		c.newest = c.newest || a.layout.fast == 0 || !a.main && a.addr%heapMax == heapHeaders[1] ||
+			len(arenas) == 1 && a.layout.bins == layouts[0].bins
+		for _, h := range a.heaps {
+			if a.main {
+				c.brk = h
+			} else {
+				c.bases[h.start] = true
+			}
 		}
 	}
-	return len(c.arenas) == 1 && c.arenas[0].layout.bins == 112
 }
 
 // learn reads the entries of the cache in the chunk at an address. It counts their keys and returns how many more links
@@ -117,32 +127,21 @@ func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	return mangled
 }
 
-// inHeaps tells whether an address is one of a chunk in any arena.
+// inHeaps tells whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
 func (c *caches) inHeaps(addr uint64) bool {
-	for i := range c.arenas {
-		if addr%16 == 0 && c.arenas[i].contains(addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// contains tells whether an address lies in a heap of the arena, which are in ascending order. Heaps of other arenas
-// than the main one may have grown.
-func (a *arena) contains(addr uint64) bool {
-	low, high := 0, len(a.heaps)
-	for low < high {
-		mid := (low + high) / 2
-		if a.heaps[mid].start <= addr {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if low == 0 {
+	if addr%16 != 0 {
 		return false
 	}
-	h := a.heaps[low-1]
+	return c.bases[addr&^uint64(heapMax-1)] || c.brk.start <= addr && addr < c.brk.end
+}
+
+// contains tells whether an address lies in a heap of the arena, which are in ascending order.
+func (a *arena) contains(addr uint64) bool {
+	i, found := slices.BinarySearchFunc(a.heaps, addr, func(h heap, at uint64) int { return cmp.Compare(h.start, at) })
+	if found || i == 0 {
+		return found
+	}
+	h := a.heaps[i-1]
 	if a.main {
 		return addr < h.end
 	}

@@ -17,6 +17,8 @@ const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12
 	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
+	maxTries  = 1 << 13  // places that look like an arena and are none
+	maxMains  = 8        // arenas outside of heaps; a process has one for each glibc that it loads
 )
 
 // finder looks for arenas.
@@ -25,6 +27,7 @@ type finder struct {
 	probe  *procmem.Probe
 	heaps  map[uint64]heapInfo
 	arenas []arena
+	tries  int // places that are left to be looked at
 }
 
 // heapInfo is struct heap_info.
@@ -34,7 +37,7 @@ type heapInfo struct {
 
 // find returns the arenas of a process, the main one included, each with its heaps.
 func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([]arena, error) {
-	f := finder{s: s, probe: probe, heaps: map[uint64]heapInfo{}}
+	f := finder{s: s, probe: probe, heaps: map[uint64]heapInfo{}, tries: maxTries}
 	if err := f.findHeaps(ctx); err != nil {
 		return nil, err
 	}
@@ -115,8 +118,12 @@ func (f *finder) firstArenas() {
 }
 
 func (f *finder) add(addr uint64) bool {
+	if f.tries == 0 {
+		return false
+	}
 	a, ok := readArena(f.probe, f.s, addr)
 	if !ok {
+		f.tries--
 		return false
 	}
 	_, inHeap := f.heaps[addr&^uint64(heapMax-1)]
@@ -138,34 +145,28 @@ func (f *finder) ring() {
 			f.add(next)
 		}
 	}
-	ring := map[uint64]bool{}
+	ring, mains := map[uint64]bool{}, 0
+	next := map[uint64]uint64{}
 	for _, a := range f.arenas {
-		if a.main {
-			f.follow(a, ring)
+		next[a.addr] = a.next
+	}
+	for _, a := range f.arenas {
+		if a.main && !ring[a.addr] && mains < maxMains {
+			mains++
+			follow(a.addr, next, ring)
 		}
 	}
 	f.arenas = slices.DeleteFunc(f.arenas, func(a arena) bool { return !ring[a.addr] })
 }
 
-// follow marks the ring of an arena, if it is closed.
-func (f *finder) follow(first arena, ring map[uint64]bool) {
-	byAddr := map[uint64]arena{}
-	for _, a := range f.arenas {
-		byAddr[a.addr] = a
-	}
-	var members []uint64
-	for at := first.addr; len(members) <= len(f.arenas); {
-		a, ok := byAddr[at]
-		if !ok {
+// follow marks the ring of an arena, if it comes back to it.
+func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
+	members := []uint64{first}
+	for at := next[first]; at != first; at = next[at] {
+		if _, ok := next[at]; !ok || len(members) > len(next) {
 			return
 		}
 		members = append(members, at)
-		if at = a.next; at == first.addr {
-			break
-		}
-	}
-	if len(members) > len(f.arenas) { // it runs in a circle that does not come back
-		return
 	}
 	for _, m := range members {
 		ring[m] = true

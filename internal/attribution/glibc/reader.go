@@ -116,7 +116,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if a.main {
 			kind, limit = attribution.GlibcBrk, h.end+heapMax // it may grow meanwhile
 		}
-		found, bytes, err := t.walk(a, h, limit)
+		found, bytes, err := t.walk(ctx, a, h, limit)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 	return nil
 }
 
-func (t *tally) walk(a *arena, h heap, limit uint64) (sums, uint64, error) {
+func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums, uint64, error) {
 	if t.pages <= 0 {
 		return sums{}, h.end - h.base, nil
 	}
@@ -144,7 +144,8 @@ func (t *tally) walk(a *arena, h heap, limit uint64) (sums, uint64, error) {
 		return sums{}, 0, err
 	}
 	defer window.Close()
-	w := walker{window: window, probe: t.probe, arena: a, heap: h, caches: t.caches}
+	window.Limit(t.pages)
+	w := walker{ctx: ctx, window: window, probe: t.probe, arena: a, heap: h, caches: t.caches}
 	found, size := w.walk()
 	t.pages -= window.Reads()
 	t.pagesRead += window.Reads()
@@ -194,10 +195,13 @@ func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
 	return memory.Bytes(procmem.ResidentBytes(runs, m.Start, end)), err
 }
 
+// maxBlocks is how many mapped blocks are found. Linux allows 65,530 mappings, and most blocks are one.
+const maxBlocks = 1 << 17
+
 // blocks returns the end of the last block of a mapping, of which each is one mapped chunk.
 func (t *tally) blocks(m *procmem.Mapping) uint64 {
 	at := m.Start
-	for at < m.End {
+	for at < m.End && t.mappedCount < maxBlocks {
 		var w [2]uint64
 		if t.probe.Words(at, w[:]) != nil {
 			break

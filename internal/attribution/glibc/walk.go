@@ -4,6 +4,8 @@
 package glibc
 
 import (
+	"context"
+
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -46,6 +48,7 @@ const (
 
 // walker goes over the chunks of one heap, while threads of the process allocate and free.
 type walker struct {
+	ctx    context.Context
 	window *procmem.Window
 	probe  *procmem.Probe
 	arena  *arena
@@ -79,7 +82,7 @@ func (w *walker) walk() (sums, uint64) {
 		if w.walked >= best.walked {
 			best, size = w.sums, max(w.end-w.heap.base, w.walked)
 		}
-		if done || w.window.Refresh() != nil {
+		if done || w.ctx.Err() != nil || w.window.Refresh() != nil {
 			break
 		}
 	}
@@ -110,7 +113,7 @@ func (w *walker) chunks() bool {
 		if w.straight() {
 			return true
 		}
-		if w.window.Refresh() != nil {
+		if w.ctx.Err() != nil || w.window.Refresh() != nil {
 			return false
 		}
 		w.locate()
@@ -118,10 +121,16 @@ func (w *walker) chunks() bool {
 	return false
 }
 
+// patience is how many chunks are walked before the context is asked, about 2 ms.
+const patience = 1 << 16
+
 // straight walks until the end, which is true, or until a header makes no sense, and leaves w.at before that.
 func (w *walker) straight() bool {
 	size, err := w.window.Word(w.at + 8)
-	for err == nil {
+	for steps := 1; err == nil; steps++ {
+		if steps%patience == 0 && w.ctx.Err() != nil {
+			return false
+		}
 		length := size &^ allBits
 		next := w.at + length
 		switch {

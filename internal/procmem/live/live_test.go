@@ -1,0 +1,168 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// self opens this very process, for which no privilege is needed.
+func self(t *testing.T) *Target {
+	t.Helper()
+	target, err := Open("/proc", os.Getpid())
+	if err != nil {
+		t.Skipf("this /proc cannot be read: %v", err)
+	}
+	t.Cleanup(target.Close)
+	return target
+}
+
+// mapped maps memory of which only some pages are touched.
+func mapped(t *testing.T, pages int, touched ...int) (b []byte, addr uint64) {
+	t.Helper()
+	b, err := unix.Mmap(-1, 0, pages*procmem.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(b) })
+	if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
+		t.Fatal(err)
+	}
+	for _, page := range touched {
+		b[page*procmem.PageSize] = byte(page)
+	}
+	return b, uint64(uintptr(unsafe.Pointer(&b[0])))
+}
+
+// TestResident: both ways of asking see the pages that were touched, and no others.
+func TestResident(t *testing.T) {
+	target := self(t)
+	_, addr := mapped(t, 16, 2, 3, 9)
+	want := []procmem.Run{
+		{Start: addr + 2*procmem.PageSize, Length: 2 * procmem.PageSize},
+		{Start: addr + 9*procmem.PageSize, Length: procmem.PageSize},
+	}
+	for _, noScan := range []bool{false, true} {
+		target.noScan = noScan
+		runs, err := target.Resident(addr, addr+16*procmem.PageSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) != len(want) || runs[0] != want[0] || runs[1] != want[1] {
+			t.Errorf("by pagemap %t: %x, want %x", noScan, runs, want)
+		}
+	}
+}
+
+// TestZeroPage: a page that was only read is a page of zeroes that all processes share, and no RSS counts it.
+func TestZeroPage(t *testing.T) {
+	target := self(t)
+	b, addr := mapped(t, 4, 1)
+	if b[3*procmem.PageSize] != 0 {
+		t.Fatal("fresh memory is not zero")
+	}
+	runs, err := target.Resident(addr, addr+4*procmem.PageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.noScan {
+		t.Skip("this kernel has no PAGEMAP_SCAN")
+	}
+	if got := procmem.ResidentBytes(runs, addr, addr+4*procmem.PageSize); got != procmem.PageSize {
+		t.Errorf("%d bytes are resident, want one page", got)
+	}
+}
+
+func TestReadAt(t *testing.T) {
+	target := self(t)
+	b, addr := mapped(t, 2, 0, 1)
+	copy(b[procmem.PageSize-2:], "word")
+	got := make([]byte, 4)
+	if _, err := target.ReadAt(got, addr+procmem.PageSize-2); err != nil || string(got) != "word" {
+		t.Errorf("%q, error %v", got, err)
+	}
+	for _, at := range []uint64{0, addr + 2*procmem.PageSize - 2 + 1<<40, ^uint64(0) - 2} {
+		if _, err := target.ReadAt(got, at); !errors.Is(err, procmem.ErrAbsent) {
+			t.Errorf("%#x: error %v", at, err)
+		}
+	}
+}
+
+// TestMappings: the mapping that was just made is among them, with the pages that were touched.
+func TestMappings(t *testing.T) {
+	target := self(t)
+	_, addr := mapped(t, 16, 2, 3, 9)
+	mappings, err := target.Mappings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mappings {
+		if m.Contains(addr) {
+			if m.RSS < 3*memory.Bytes(procmem.PageSize) || !m.Anonymous() || !m.Has(procmem.Readable|procmem.Writable) {
+				t.Errorf("%+v", m)
+			}
+			return
+		}
+	}
+	t.Errorf("%#x is in none of %d mappings", addr, len(mappings))
+}
+
+// TestOnlyRegularFiles: what a process has mapped may be something else by now, and links lead no further than its
+// root.
+func TestOnlyRegularFiles(t *testing.T) {
+	target := self(t)
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("1234567"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, dir, "/dev/null", "/proc/self/root/dev/null"} {
+		if f, err := target.OpenFile(path); err == nil {
+			_ = f.Close()
+			t.Errorf("%s was opened", path)
+		}
+	}
+	f, err := target.OpenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if f.Size() != 7 {
+		t.Errorf("size %d, want 7", f.Size())
+	}
+}
+
+// TestAnotherProcessOfTheSameNumber: a process that started at another time is another one.
+func TestAnotherProcessOfTheSameNumber(t *testing.T) {
+	target := self(t)
+	target.process.StartTime++
+	if _, err := target.Mappings(); !errors.Is(err, procmem.ErrGone) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := target.Environ(nil); !errors.Is(err, procmem.ErrGone) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNoProcess: a number that nobody has.
+func TestNoProcess(t *testing.T) {
+	if _, err := Open("/proc", 1<<22+1); err == nil {
+		t.Error("process " + strconv.Itoa(1<<22+1) + " was opened")
+	}
+}

@@ -1,0 +1,207 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package procmem
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// recorded is /proc of a `sleep 5` on Linux 6.18. The names of links are not in it: a checkout may lose them.
+type recorded struct{ fs.FS }
+
+func (recorded) ReadLink(string) (string, error)       { return "/usr/bin/sleep", nil }
+func (r recorded) Lstat(n string) (fs.FileInfo, error) { return fs.Stat(r.FS, n) }
+
+func TestRecordedProcess(t *testing.T) {
+	proc := recorded{os.DirFS("testdata")}
+	p, err := Read(proc, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Process{
+		PID: 100, NSPID: p.NSPID, StartTime: p.StartTime, Exe: "/usr/bin/sleep", Caught: 0,
+		ContainerID: strings.Repeat("a1", 32), PodUID: "0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
+	}
+	if diff := cmp.Diff(want, p); diff != "" || p.NSPID == 0 || p.StartTime == 0 {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	mappings, err := Mappings(proc, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := StatusOf(proc, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rss memory.Bytes
+	names := map[string]bool{}
+	for _, m := range mappings {
+		rss += m.RSS
+		names[m.Path] = true
+	}
+	// What the status counts misses what was faulted in since it was last brought up to date.
+	if rss == 0 || rss < status.RSSAnon || !names["[heap]"] || !names["[vdso]"] || !names["/usr/bin/sleep"] {
+		t.Errorf("%d mappings with %s, and the status says %s", len(mappings), rss, status.RSS)
+	}
+	aux, err := Auxiliary(proc, 100)
+	if err != nil || aux.PageSize != PageSize || aux.Base == 0 {
+		t.Errorf("auxiliary vector %+v, error %v", aux, err)
+	}
+	env, err := Environ(proc, 100, []string{"GOGC", "GODEBUG", "GOMEMLIMIT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"GOGC": "100", "GODEBUG": "x=1"}, env); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSmaps(t *testing.T) {
+	const text = `00400000-00452000 r-xp 00001000 fe:01 173521      /usr/bin/a b
+Size:                328 kB
+Rss:                  12 kB
+Pss:                   6 kB
+AnonHugePages:         0 kB
+Private_Hugetlb:    2048 kB
+Swap:                  8 kB
+VmFlags: rd ex mr mw me
+7f0000000000-7f0000001000 rw-s 00000000 00:00 0
+Rss:                   4 kB
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+`
+	got, err := ReadSmaps(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Mapping{
+		{
+			Start: 0x400000, End: 0x452000, Perms: Readable | Executable, Offset: 0x1000, Dev: 0xfe<<20 | 1, Inode: 173521,
+			Path: "/usr/bin/a b", RSS: 12 * memory.KiB, PSS: 6 * memory.KiB, Swap: 8 * memory.KiB, HugeTLB: 2 * memory.MiB,
+		},
+		{Start: 0x7f0000000000, End: 0x7f0000001000, Perms: Readable | Writable | Shared, RSS: 4 * memory.KiB},
+		{Start: 0xffffffffff600000, End: 0xffffffffff601000, Perms: Executable, Path: "[vsyscall]"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestSmapsOfAHostileProcess: a process may map as much as the kernel lets it, under names as long as it likes.
+func TestSmapsOfAHostileProcess(t *testing.T) {
+	var many strings.Builder
+	for i := range MaxMappings + 1 {
+		fmt.Fprintf(&many, "%x-%x rw-p 00000000 00:00 0\n", i<<13, i<<13+4096)
+	}
+	if _, err := ReadSmaps(strings.NewReader(many.String())); !errors.Is(err, ErrTooMany) {
+		t.Errorf("one mapping too many: %v", err)
+	}
+	long := "1000-2000 r--p 00000000 00:00 7 /" + strings.Repeat("x", 200_000) +
+		"\nRss: 4 kB\n3000-4000 r--p 00000000 00:00 7 /y\n"
+	got, err := ReadSmaps(strings.NewReader(long))
+	if err != nil || len(got) != 2 || got[0].Path != "" || got[0].RSS != 4*memory.KiB || got[1].Path != "/y" {
+		t.Errorf("a path of 200,000 bytes: %+v, error %v", got, err)
+	}
+	var paths strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&paths, "%x-%x r--p 00000000 00:00 7 /%01000d\n", i<<13, i<<13+4096, i)
+	}
+	got, err = ReadSmaps(strings.NewReader(paths.String()))
+	kept := 0
+	for _, m := range got {
+		kept += len(m.Path)
+	}
+	if err != nil || len(got) != 10_000 || kept > maxPaths {
+		t.Errorf("10 MB of paths: %d mappings, %d bytes of paths, error %v", len(got), kept, err)
+	}
+	for _, text := range []string{
+		"Rss: 4 kB\n", "2000-1000 r--p 0 00:00 0\n", "1000-3000 r--p 0 00:00 0\n2000-4000 r--p 0 00:00 0\n", "\n",
+		"1000-2000 r-\n",
+		"1000-1ffffffffffffffff r--p 0 00:00 0\n", "1000-2000 r--p 0 00:00 0\nRss 4\n",
+	} {
+		if _, err := ReadSmaps(strings.NewReader(text)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	const after = " S 1 1 1 0 -1 4194304 135 0 0 0 0 0 0 0 20 0 1 0 4711 2990080 417\n"
+	for _, name := range []string{"sleep", "a b", ") S 1 1", "((", ")"} {
+		if got, err := ReadStartTime(strings.NewReader("7 (" + name + ")" + after)); err != nil || got != 4711 {
+			t.Errorf("%q: %d, error %v", name, got, err)
+		}
+	}
+	for _, text := range []string{"", "7 (x) S 1", "7 (x)" + strings.Repeat(" x", 30)} {
+		if _, err := ReadStartTime(strings.NewReader(text)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	got, err := ReadStatus(strings.NewReader(
+		"Name:\tx\nNSpid:\t4711\t12\t1\nThreads:\t17\nSigCgt:\t0000000180004102\nVmRSS:\t  8 kB\nRssAnon:\t 4 kB\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.NSPID != 1 || got.Threads != 17 || got.RSS != 8*memory.KiB || got.RSSAnon != 4*memory.KiB {
+		t.Errorf("%+v", got)
+	}
+	if !got.Caught.Has(2) || !got.Caught.Has(9) || got.Caught.Has(3) || got.Caught.Has(0) || got.Caught.Has(65) {
+		t.Errorf("signals %x", got.Caught)
+	}
+}
+
+func TestCgroup(t *testing.T) {
+	id := strings.Repeat("0f", 32)
+	for name, c := range map[string]struct{ text, container, pod string }{
+		"v1, cgroupfs": {
+			"5:cpu,cpuacct:/\n4:memory:/kubepods/burstable/pod0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f/" + id + "\n", id,
+			"0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
+		},
+		"from another cgroup namespace": {
+			"4:memory:/../../../burstable/pod0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f/" + id, id,
+			"0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
+		},
+		"v2, systemd": {
+			"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b5ee3b8_0b2b_4b8e_9c3a_3f6f5a1d2e4f.slice" +
+				"/cri-containerd-" + id + ".scope",
+			id, "0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
+		},
+		"systemd in a container": {
+			"0::/kubepods/pod0b5ee3b80b2b4b8e9c3a3f6f5a1d2e4f/" + id + "/system.slice/" + strings.Repeat("1e", 32), id,
+			"0b5ee3b80b2b4b8e9c3a3f6f5a1d2e4f",
+		},
+		"conmon is not the container": {"0::/x/crio-conmon-" + id + ".scope", "", ""},
+		"none":                        {"0::/init.scope", "", ""},
+		"too long to be one":          {"0::/x" + id, "", ""},
+	} {
+		container, pod, err := ReadCgroup(strings.NewReader(c.text))
+		if err != nil || container != c.container || pod != c.pod {
+			t.Errorf("%s: %q and %q, error %v", name, container, pod, err)
+		}
+	}
+}
+
+// TestEnvironKeepsNoSecret: only names that were asked for are kept, also of an environment that is a single value.
+func TestEnvironKeepsNoSecret(t *testing.T) {
+	text := "PASSWORD=hunter2\x00GOGC=50\x00=x\x00GOGC=60\x00GOMEMLIMIT=" + strings.Repeat("9", 5000) + "\x00" +
+		strings.Repeat("y", 200_000)
+	got, err := ReadEnviron(strings.NewReader(text), []string{"GOGC", "GOMEMLIMIT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"GOGC": "50"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeproc makes up processes for tests: mappings, and memory of which only the pages that were written are
+// resident. It notes every read of another page, which would cost a real process page tables or swap.
+package fakeproc
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Permissions of mappings.
+const (
+	RW = procmem.Readable | procmem.Writable
+	RX = procmem.Readable | procmem.Executable
+)
+
+// Process is a process that was made up. It is a [procmem.Memory].
+type Process struct {
+	Mappings []procmem.Mapping
+	// Absent counts reads of pages that are not resident.
+	Absent int
+	// BeforeRead, if set, is called before each read, so that memory may change meanwhile.
+	BeforeRead func(addr uint64)
+
+	pages map[uint64]*[procmem.PageSize]byte
+}
+
+// New returns a process without memory.
+func New() *Process { return &Process{pages: map[uint64]*[procmem.PageSize]byte{}} }
+
+// Map adds a mapping. A path that begins with a slash gets an inode.
+func (p *Process) Map(start, size uint64, perms procmem.Perms, path string) *Process {
+	m := procmem.Mapping{Start: start, End: start + size, Perms: perms, Path: path}
+	if path != "" && path[0] == '/' {
+		m.Inode = 1
+	}
+	p.Mappings = append(p.Mappings, m)
+	return p
+}
+
+// Put writes words and makes their pages resident.
+func (p *Process) Put(addr uint64, words ...uint64) {
+	for i, w := range words {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], w)
+		p.Write(addr+uint64(8*i), b[:])
+	}
+}
+
+// Write writes bytes and makes their pages resident.
+func (p *Process) Write(addr uint64, b []byte) {
+	for len(b) > 0 {
+		page := addr &^ (procmem.PageSize - 1)
+		p.Touch(page, 1)
+		n := copy(p.pages[page][addr-page:], b)
+		addr, b = addr+uint64(n), b[n:]
+	}
+}
+
+// Touch makes pages resident that hold zeroes.
+func (p *Process) Touch(addr uint64, pages int) {
+	for i := range pages {
+		page := addr&^(procmem.PageSize-1) + uint64(i)*procmem.PageSize
+		if p.pages[page] == nil {
+			p.pages[page] = new([procmem.PageSize]byte)
+		}
+	}
+}
+
+// Drop takes pages away, as madvise does.
+func (p *Process) Drop(addr uint64, pages int) {
+	for i := range pages {
+		delete(p.pages, addr&^(procmem.PageSize-1)+uint64(i)*procmem.PageSize)
+	}
+}
+
+// ReadAt implements [procmem.Memory].
+func (p *Process) ReadAt(b []byte, addr uint64) (int, error) {
+	if p.BeforeRead != nil {
+		p.BeforeRead(addr)
+	}
+	done := 0
+	for done < len(b) {
+		at := addr + uint64(done)
+		page := p.pages[at&^(procmem.PageSize-1)]
+		if page == nil {
+			p.Absent++
+			return done, procmem.ErrAbsent
+		}
+		done += copy(b[done:], page[at%procmem.PageSize:])
+	}
+	return done, nil
+}
+
+// Resident implements [procmem.Memory].
+func (p *Process) Resident(start, end uint64) ([]procmem.Run, error) {
+	start &^= procmem.PageSize - 1
+	var found []uint64
+	if pages := (end - start) / procmem.PageSize; pages < uint64(len(p.pages)) {
+		for page := start; page < end; page += procmem.PageSize {
+			if p.pages[page] != nil {
+				found = append(found, page)
+			}
+		}
+	} else {
+		for page := range p.pages {
+			if start <= page && page < end {
+				found = append(found, page)
+			}
+		}
+		slices.Sort(found)
+	}
+	var runs []procmem.Run
+	for _, page := range found {
+		if n := len(runs); n > 0 && runs[n-1].End() == page {
+			runs[n-1].Length += procmem.PageSize
+			continue
+		}
+		runs = append(runs, procmem.Run{Start: page, Length: procmem.PageSize})
+	}
+	return runs, nil
+}
+
+// Snapshot is the process as attribution sees it, with the amounts that the kernel would tell.
+func (p *Process) Snapshot() *attribution.Snapshot {
+	slices.SortFunc(p.Mappings, func(a, b procmem.Mapping) int { return cmp.Compare(a.Start, b.Start) })
+	mappings := slices.Clone(p.Mappings)
+	for i := range mappings {
+		m := &mappings[i]
+		for page := range p.pages {
+			if m.Contains(page) {
+				m.RSS += memory.Bytes(procmem.PageSize)
+			}
+		}
+		m.PSS = m.RSS
+	}
+	return &attribution.Snapshot{Process: procmem.Process{PID: 1, Exe: "/app"}, Mappings: mappings, Memory: p}
+}
+
+// Smaps is what /proc/PID/smaps would show.
+func (p *Process) Smaps(w io.Writer) {
+	for _, m := range p.Snapshot().Mappings {
+		perms := []byte("---p")
+		for i, flag := range []procmem.Perms{procmem.Readable, procmem.Writable, procmem.Executable} {
+			if m.Has(flag) {
+				perms[i] = "rwx"[i]
+			}
+		}
+		_, _ = fmt.Fprintf(w, "%x-%x %s %08x 00:00 %d    %s\nRss:  %d kB\nPss: %d kB\n",
+			m.Start, m.End, perms, m.Offset, m.Inode, m.Path, m.RSS/memory.KiB, m.PSS/memory.KiB)
+	}
+}
+
+// NothingAbsent fails the test if a page was read that is not resident.
+func (p *Process) NothingAbsent(t testing.TB) {
+	t.Helper()
+	if p.Absent > 0 {
+		t.Errorf("%d reads of pages that are not in memory: each costs the process page tables or swap", p.Absent)
+	}
+}
