@@ -1,0 +1,195 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package words reads words here and there in the memory of a process, as readers of runtimes need that follow
+// pointers: only pages that are in memory, each at most once in a while, and no more of them than its budget. What
+// stands in a file that is mapped read-only is read from the file, so that no page is brought into the process.
+package words
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// ErrBudget is returned where more pages would be read than allowed: a pointer leads in circles, or a length lies.
+var ErrBudget = errors.New("the budget of pages is used up")
+
+// kept is how many pages are held, 512 KiB: the names in HotSpot's tables are spread over some 50.
+const kept = 128
+
+// Reader reads words of a process. It is not for several goroutines.
+type Reader struct {
+	s     *attribution.Snapshot
+	left  int
+	reads int
+	pages map[uint64]*[procmem.PageSize]byte
+	order []uint64 // addresses of the pages that are held, the oldest first
+	files map[string]procmem.File
+}
+
+// New returns a reader that reads at most so many pages.
+func New(s *attribution.Snapshot, pages int) *Reader {
+	return &Reader{
+		s: s, left: pages, pages: map[uint64]*[procmem.PageSize]byte{}, files: map[string]procmem.File{},
+	}
+}
+
+// Close overwrites what was read of the process, and closes files.
+func (r *Reader) Close() {
+	for _, page := range r.pages {
+		clear(page[:])
+	}
+	clear(r.pages)
+	r.order = nil
+	for _, file := range r.files {
+		if file != nil {
+			_ = file.Close()
+		}
+	}
+	clear(r.files)
+}
+
+// Forget drops what is held, so that the next words are those of now.
+func (r *Reader) Forget() {
+	for _, page := range r.pages {
+		clear(page[:])
+	}
+	clear(r.pages)
+	r.order = r.order[:0]
+}
+
+// Reads is how many pages were read.
+func (r *Reader) Reads() int { return r.reads }
+
+// Read fills p with what stands at an address.
+func (r *Reader) Read(p []byte, addr uint64) error {
+	for len(p) > 0 {
+		base := addr &^ (procmem.PageSize - 1)
+		page, err := r.page(base)
+		if err != nil {
+			return err
+		}
+		n := copy(p, page[addr-base:])
+		p, addr = p[n:], addr+uint64(n)
+	}
+	return nil
+}
+
+// Uint64 reads 8 bytes.
+func (r *Reader) Uint64(addr uint64) (uint64, error) {
+	var b [8]byte
+	err := r.Read(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+// Uint32 reads 4 bytes.
+func (r *Reader) Uint32(addr uint64) (uint32, error) {
+	var b [4]byte
+	err := r.Read(b[:], addr)
+	return binary.LittleEndian.Uint32(b[:]), err
+}
+
+// Text reads a text that ends in a zero within so many bytes.
+func (r *Reader) Text(addr uint64, most int) (string, error) {
+	b := make([]byte, 0, most)
+	for len(b) < most {
+		base := addr &^ (procmem.PageSize - 1)
+		page, err := r.page(base)
+		if err != nil {
+			return "", err
+		}
+		part := page[addr-base:]
+		part = part[:min(len(part), most-len(b))]
+		if i := bytes.IndexByte(part, 0); i >= 0 {
+			return string(append(b, part[:i]...)), nil
+		}
+		b = append(b, part...)
+		addr += uint64(len(part))
+	}
+	return "", fmt.Errorf("%w: a text without an end", procmem.ErrAbsent)
+}
+
+func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
+	if page, held := r.pages[base]; held {
+		return page, nil
+	}
+	if r.left <= 0 {
+		return nil, ErrBudget
+	}
+	r.left--
+	r.reads++
+	page := r.room()
+	if err := r.load(page, base); err != nil {
+		return nil, err
+	}
+	r.pages[base] = page
+	r.order = append(r.order, base)
+	return page, nil
+}
+
+// room returns a page to read into: the oldest one where as many are held as may be.
+func (r *Reader) room() *[procmem.PageSize]byte {
+	if len(r.order) < kept {
+		return new([procmem.PageSize]byte)
+	}
+	oldest := r.order[0]
+	page := r.pages[oldest]
+	delete(r.pages, oldest)
+	r.order = append(r.order[:0], r.order[1:]...)
+	clear(page[:])
+	return page
+}
+
+func (r *Reader) load(page *[procmem.PageSize]byte, base uint64) error {
+	m := r.s.MappingOf(base)
+	if m == nil {
+		return fmt.Errorf("%w: %#x is not mapped", procmem.ErrAbsent, base)
+	}
+	runs, err := r.s.Memory.Resident(base, base+procmem.PageSize)
+	if err != nil {
+		return err
+	}
+	if procmem.ResidentBytes(runs, base, base+procmem.PageSize) < procmem.PageSize {
+		if m.Inode != 0 && !m.Has(procmem.Writable) {
+			return r.fromFile(page, m, base)
+		}
+		return fmt.Errorf("%w: the page of %#x is not in memory", procmem.ErrAbsent, base)
+	}
+	n, err := r.s.Memory.ReadAt(page[:], base)
+	if err == nil && n < len(page) {
+		err = procmem.ErrAbsent
+	}
+	if err != nil {
+		clear(page[:])
+		return fmt.Errorf("reading the page of %#x: %w", base, err)
+	}
+	return nil
+}
+
+func (r *Reader) fromFile(page *[procmem.PageSize]byte, m *procmem.Mapping, base uint64) error {
+	file, known := r.files[m.Path]
+	if !known && r.s.OpenFile != nil {
+		opened, err := r.s.OpenFile(m.Path)
+		if err == nil {
+			file = opened
+		}
+		r.files[m.Path] = file
+	}
+	if file == nil {
+		return fmt.Errorf("%w: the file of %#x cannot be read", procmem.ErrAbsent, base)
+	}
+	offset := m.Offset + base - m.Start
+	if offset >= uint64(max(file.Size(), 0)) {
+		return fmt.Errorf("%w: %#x lies behind the end of its file", procmem.ErrAbsent, base)
+	}
+	_, err := file.ReadAt(page[:], int64(offset)) //nolint:gosec // it is below the file's size
+	if err != nil && offset+procmem.PageSize <= uint64(max(file.Size(), 0)) {
+		return fmt.Errorf("reading a mapped file: %w", err)
+	}
+	return nil
+}
