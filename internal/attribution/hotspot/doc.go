@@ -1,0 +1,8 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hotspot reads the heap of a HotSpot JVM from outside. The JVM describes itself: libjvm.so exports the tables
+// gHotSpotVMStructs and gHotSpotVMTypes, made for debuggers, which say where each field of its structures is. From
+// them come the range of the heap, its regions or spaces with how far each is filled, the code cache, the class space,
+// and the flags that are in force. The JVM is not asked, and does not notice.
+package hotspot

@@ -1,0 +1,79 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hotspot
+
+import "fmt"
+
+// Flags whose values are told as details of the usage, under their own names. They are what is in force, whoever set
+// them: the command line, a variable, or the JVM itself by the size of the container.
+var Flags = []string{
+	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
+	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",
+}
+
+// maxFlags is how many flags a JVM may have: 17 has 1,300.
+const maxFlags = 4096
+
+// flags reads the flags of this package from the JVM's own table.
+func (s *structs) flags() (map[string]uint64, error) {
+	start, err := s.static("JVMFlag::flags")
+	if err != nil {
+		return nil, err
+	}
+	count, err := s.static("JVMFlag::numFlags")
+	if err != nil {
+		return nil, err
+	}
+	size := s.sizes["JVMFlag"]
+	if start == 0 || count > maxFlags || size < 16 || size > 256 {
+		return nil, fmt.Errorf("%w: %d flags of %d bytes", ErrNoTables, count, size)
+	}
+	wanted := map[string]bool{}
+	for _, name := range Flags {
+		wanted[name] = true
+	}
+	for _, c := range collectors {
+		wanted[c.flag] = true
+	}
+	found := map[string]uint64{}
+	for i := range count {
+		if err := s.flag(start+i*size, wanted, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// flag reads one flag. Those that choose a collector are one byte, the others a word or half of one.
+func (s *structs) flag(at uint64, wanted map[string]bool, found map[string]uint64) error {
+	pointer, err := s.word(at, "JVMFlag::_name")
+	if err != nil || pointer == 0 {
+		return err // the last entry has no name
+	}
+	name, err := s.Text(pointer, maxName)
+	if err != nil || !wanted[name] {
+		return err
+	}
+	value, err := s.word(at, "JVMFlag::_addr")
+	if err != nil {
+		return err
+	}
+	if name[:3] == "Use" {
+		var b [1]byte
+		err = s.Read(b[:], value)
+		found[name] = uint64(b[0])
+		return err
+	}
+	if narrow[name] {
+		number, err := s.Uint32(value)
+		found[name] = uint64(number)
+		return err
+	}
+	number, err := s.Uint64(value)
+	found[name] = number
+	return err
+}
+
+// narrow are flags that are a uint.
+var narrow = map[string]bool{"TrimNativeHeapInterval": true}

@@ -1,0 +1,285 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hotspot
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/fakeproc"
+)
+
+// Where the parts of a made-up JVM are.
+const (
+	lib    = 0x7f0000000000 // what libjvm.so exports, and its tables
+	libEnd = 0x10000
+	java   = 0x7f1000000000 // structures that malloc holds
+	heapAt = 0xc0000000
+	region = 1 << 20
+)
+
+// symbols are exported symbols.
+type symbols map[string]uint64
+
+func (s symbols) Symbol(name string) (uint64, error) {
+	at, ok := s[name]
+	if !ok {
+		return 0, errors.New("not exported")
+	}
+	return at, nil
+}
+
+// made is a JVM that is made up. Its tables grow as fields are declared.
+type made struct {
+	*fakeproc.Process
+	symbols symbols
+	next    uint64 // where the next name or variable goes
+	structs uint64 // where the next entry of the table of structures goes
+	types   uint64
+	flags   uint64
+	count   uint64
+}
+
+func newJVM() *made {
+	p := fakeproc.New().Map(lib, libEnd, fakeproc.RW, "/jdk/lib/server/libjvm.so")
+	p.Map(java, 0x10000, fakeproc.RW, "").Map(heapAt, 8*region, fakeproc.RW, "")
+	p.Map(heapAt+8*region, 8*region, 0, "") // reserved
+	p.Touch(lib, libEnd/procmem.PageSize)
+	p.Touch(java, 16)
+	j := &made{Process: p, symbols: symbols{}, next: lib, structs: lib + 0x8000, types: lib + 0xc000, flags: java + 0x8000}
+	j.export("gHotSpotVMStructs", j.structs)
+	j.export("gHotSpotVMStructEntryArrayStride", 48)
+	for i, c := range []string{"TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address"} {
+		j.export("gHotSpotVMStructEntry"+c+"Offset", uint64(8*i))
+	}
+	j.export("gHotSpotVMTypes", j.types)
+	j.export("gHotSpotVMTypeEntryArrayStride", 16)
+	j.export("gHotSpotVMTypeEntryTypeNameOffset", 0)
+	j.export("gHotSpotVMTypeEntrySizeOffset", 8)
+	j.Put(j.types, j.text("JVMFlag"), 24)
+	j.static("JVMFlag", "flags", "JVMFlag*", j.flags)
+	j.static("JVMFlag", "numFlags", "size_t", 8)
+	j.field("JVMFlag", "_name", "const char*", 0)
+	j.field("JVMFlag", "_addr", "void*", 8)
+	return j
+}
+
+func (j *made) variable(value uint64) uint64 {
+	at := j.next
+	j.Put(at, value)
+	j.next += 8
+	return at
+}
+
+func (j *made) export(name string, value uint64) { j.symbols[name] = j.variable(value) }
+
+func (j *made) text(text string) uint64 {
+	at := j.next
+	j.Write(at, append([]byte(text), 0))
+	j.next += uint64(len(text)/8+1) * 8
+	return at
+}
+
+func (j *made) field(typeName, name, kind string, offset uint64) {
+	j.Put(j.structs, j.text(typeName), j.text(name), j.text(kind), 0, offset, 0)
+	j.structs += 48
+}
+
+func (j *made) static(typeName, name, kind string, value uint64) {
+	j.Put(j.structs, j.text(typeName), j.text(name), j.text(kind), 1, 0, j.variable(value))
+	j.structs += 48
+}
+
+func (j *made) flag(name string, value uint64) {
+	j.Put(j.flags+24*j.count, j.text(name), j.variable(value))
+	j.count++
+}
+
+// heap declares the heap, which lies at an address of 16 regions.
+func (j *made) heap() {
+	j.static("Universe", "_collectedHeap", "CollectedHeap*", java)
+	j.field("CollectedHeap", "_reserved", "MemRegion", 16)
+	j.field("MemRegion", "_start", "HeapWord*", 0)
+	j.field("MemRegion", "_word_size", "size_t", 8)
+	j.Put(java+16, heapAt, 16*region/8)
+}
+
+// g1 declares regions: one of objects, half filled, one that is free but resident, and one that is neither.
+func (j *made) g1() {
+	j.heap()
+	j.flag("UseSerialGC", 0)
+	j.flag("UseG1GC", 1)
+	j.flag("MaxHeapSize", 16*region)
+	j.field("G1CollectedHeap", "_hrm", "HeapRegionManager", 64)
+	j.field("HeapRegionManager", "_regions", "G1HeapRegionTable", 8)
+	j.field("G1HeapRegionTable", "_base", "address", 0)
+	j.field("G1HeapRegionTable", "_length", "size_t", 8)
+	for i, f := range []string{"_bottom", "_top", "_end"} {
+		j.field("HeapRegion", f, "HeapWord*", uint64(8*i))
+	}
+	j.field("HeapRegion", "_type", "HeapRegionType", 24)
+	j.field("HeapRegionType", "_tag", "Tag volatile", 4)
+	j.Put(java+64+8, java+0x1000, 4)
+	for i, r := range []struct{ top, tag uint64 }{{region / 2, 2}, {region, 0}, {0, 0}} {
+		at := java + 0x2000 + uint64(i)*64
+		bottom := heapAt + uint64(i)*region
+		j.Put(java+0x1000+uint64(8*i), at)
+		j.Put(at, bottom, bottom+r.top, bottom+region, r.tag<<32)
+	}
+	j.Touch(heapAt, 2*region/procmem.PageSize)
+}
+
+func (j *made) claim(pages int) ([]attribution.Region, attribution.Usage, error) {
+	s := j.Snapshot()
+	r := words.New(s, pages)
+	defer r.Close()
+	return claim(j.symbols, s, r)
+}
+
+func TestG1(t *testing.T) {
+	j := newJVM()
+	j.g1()
+	j.static("CodeCache", "_low_bound", "address", java+0x100000)
+	j.static("CodeCache", "_high_bound", "address", java+0x200000)
+	regions, u, err := j.claim(1000)
+	if err != nil || len(regions) != 2 || regions[0].Kind != attribution.JVMCode || regions[1].End != heapAt+16*region {
+		t.Fatalf("%v, %v", regions, err)
+	}
+	half := memory.Bytes(region / 2)
+	if u.InUse != half || u.FreeResident != 3*half || u.Committed != 8*region || u.Coverage != 1 ||
+		u.Detail("MaxHeapSize") != 16*region || u.Detail(Regions) != 3 || u.Detail(Empty) != 2 {
+		t.Errorf("%+v", u)
+	}
+	j.NothingAbsent(t)
+}
+
+// TestSerial: four spaces, one of which is filled.
+func TestSerial(t *testing.T) {
+	j := newJVM()
+	j.heap()
+	j.flag("UseSerialGC", 1)
+	j.field("SerialHeap", "_young_gen", "DefNewGeneration*", 64)
+	j.field("SerialHeap", "_old_gen", "TenuredGeneration*", 72)
+	for i, f := range []string{"_eden_space", "_from_space", "_to_space"} {
+		j.field("DefNewGeneration", f, "ContiguousSpace*", uint64(8*i))
+	}
+	j.field("TenuredGeneration", "_the_space", "ContiguousSpace*", 0)
+	for i, f := range []string{"_bottom", "_top", "_end"} {
+		j.field("ContiguousSpace", f, "HeapWord*", uint64(8*i))
+	}
+	j.Put(java+64, java+0x1000, java+0x1100)
+	for i := range uint64(4) {
+		at, bottom := java+0x2000+64*i, heapAt+i*region
+		j.Put(at, bottom, bottom+i*0x10000, bottom+region)
+		j.Put(java+0x1000+8*i, at)
+	}
+	j.Put(java+0x1100, java+0x2000+64*3)
+	j.Touch(heapAt, 4*region/procmem.PageSize)
+	_, u, err := j.claim(1000)
+	used := memory.Bytes(6 * 0x10000)
+	if err != nil || u.InUse != used || u.FreeResident != 4*region-used || u.Coverage != 1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+// TestWhatIsNotSplit: the range of a heap is told where its parts are not known, with no amounts.
+func TestWhatIsNotSplit(t *testing.T) {
+	j := newJVM()
+	j.heap()
+	j.flag("UseZGC", 1)
+	j.Touch(heapAt, 10)
+	regions, u, err := j.claim(1000)
+	if err != nil || len(regions) != 1 || u.Coverage != 0 || u.InUse != 0 || len(u.Notes) != 2 {
+		t.Errorf("%v, %+v, %v", regions, u, err)
+	}
+	j = newJVM()
+	j.g1()
+	j.Put(java+0x1008, java+0x2000) // one region twice
+	if _, u, err := j.claim(1000); err != nil || u.Coverage != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	j = newJVM()
+	j.g1()
+	j.Put(java+0x2000+8, 12345) // a region that is filled to somewhere else
+	if _, u, err := j.claim(1000); err != nil || u.Coverage != 0 || u.InUse != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	j = newJVM()
+	j.g1()
+	j.Put(java+64+16, 1<<40) // that many regions
+	if _, u, err := j.claim(1000); err != nil || u.Coverage != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestNoTables(t *testing.T) {
+	for name, change := range map[string]func(j *made){
+		"a symbol is missing":     func(j *made) { delete(j.symbols, "gHotSpotVMTypes") },
+		"a table that is nowhere": func(j *made) { j.Put(j.symbols["gHotSpotVMStructs"], 0) },
+		"entries without size":    func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryArrayStride"], 0) },
+		"a column behind":         func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryAddressOffset"], 4096) },
+		"more flags than can be":  func(j *made) { j.static("JVMFlag", "numFlags", "size_t", 1<<40) },
+		"no heap yet":             func(j *made) { j.static("Universe", "_collectedHeap", "CollectedHeap*", 0) },
+	} {
+		j := newJVM()
+		j.g1()
+		change(j)
+		if _, u, err := j.claim(1000); !errors.Is(err, ErrNoTables) {
+			t.Errorf("%s: %+v, %v", name, u, err)
+		}
+	}
+	j := newJVM()
+	j.g1()
+	if _, _, err := j.claim(3); !errors.Is(err, words.ErrBudget) {
+		t.Errorf("%v, want %v", err, words.ErrBudget)
+	}
+}
+
+// tablesBudget: names are at most 96 bytes of 4,096 entries, of which those of some 30 types are kept.
+var tablesBudget = budget.Budget{Bytes: 16 << 20, PerByte: 64, CPU: 2 * time.Second}
+
+// FuzzTables reads a JVM in whose tables and structures anything may stand.
+func FuzzTables(f *testing.F) {
+	const part = 0x4000
+	j := newJVM()
+	j.g1()
+	seed := make([]byte, 2*part)
+	for i, at := range []uint64{lib + 0x8000, java} {
+		for page := uint64(0); page < part; page += procmem.PageSize {
+			if _, err := j.ReadAt(seed[uint64(i)*part+page:][:procmem.PageSize], at+page); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	f.Add(seed)
+	f.Add(make([]byte, part))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = data[:min(len(data), 2*part)]
+		j := newJVM()
+		j.g1()
+		j.Write(lib+0x8000, data[:min(len(data), part)])
+		if len(data) > part {
+			j.Write(java, data[part:])
+		}
+		s := j.Snapshot()
+		r := words.New(s, DefaultMaxPages)
+		var u attribution.Usage
+		var err error
+		budget.Check(t, tablesBudget, len(data), func() { _, u, err = claim(j.symbols, s, r) })
+		j.NothingAbsent(t)
+		var rss memory.Bytes
+		for _, m := range s.Mappings {
+			rss += m.RSS
+		}
+		if err == nil && (u.Coverage < 0 || u.Coverage > 1 || u.InUse < 0 || u.InUse+u.FreeResident > rss) {
+			t.Errorf("%+v of %s", u, rss)
+		}
+	})
+}
