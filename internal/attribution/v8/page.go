@@ -1,0 +1,136 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v8
+
+import (
+	"encoding/binary"
+
+	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// pageSize is how V8's pages are aligned, and how large those of small objects are: V8 10.2 to 14.6.
+const pageSize = 256 << 10
+
+// Bits of a page's flags, the same in all layouts seen.
+const (
+	fromSpace = 1 << 3 // what is in it is dead: it waits for the next scavenge
+	toSpace   = 1 << 4 // new objects
+	// freed: taken out of the heap, and waiting to be given back (12.4 and 13.6). In 14.6 the header says so itself.
+	freed = 1 << 16
+)
+
+// page is one page of V8.
+type page struct {
+	start, size uint64
+	area        uint64 // where objects begin
+	flags       uint64
+	allocated   uint64 // bytes, not maintained for pages of new objects
+	highWater   uint64 // how far it was filled, from its start
+	pooled      bool   // V8 does not count it any more, and has not given it back
+}
+
+// end is the first address behind the page.
+func (p *page) end() uint64 { return p.start + p.size }
+
+// layout is where the fields of a header are, in words.
+type layout struct {
+	// self is a word that holds the address of the page, or -1.
+	self                                            int
+	size, area, areaEnd, allocated, highWater, heap int
+	flags                                           int
+	// reserved is the size of the page's mapping, where the header is apart.
+	reserved int
+	// freed is the flag of pages that are no part of the heap any more; 0: not known.
+	freed uint64
+	// apart: the header is elsewhere, and the page begins with its flags and a pointer to it.
+	apart bool
+}
+
+// layouts by the version of V8: 10.2 and 11.3 (Node.js 18, 20), 12.4 (22), 13.6 and 14.6 (24 to 26).
+var layouts = []layout{
+	{self: -1, size: 0, flags: 1, heap: 2, area: 3, areaEnd: 4, allocated: 5, highWater: 7},
+	{flags: 0, self: 1, size: 2, heap: 3, area: 4, areaEnd: 5, allocated: 6, highWater: 8, freed: freed},
+	{apart: true, freed: freed, self: 1, size: 2, allocated: 3, highWater: 5, reserved: 6, areaEnd: 7, heap: 8, area: 9},
+}
+
+const (
+	headerWords = 12
+	// maxHeader is how far into the page its objects begin at most: headers with bitmaps of marks are below 8 KiB.
+	maxHeader = 8 << 10
+	// maxPage is the largest page that is believed: large objects of V8 are below 4 GiB.
+	maxPage = 4 << 30
+)
+
+// readPage reads the page that begins at an address; ok is false where none does.
+func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
+	var first [headerWords]uint64
+	if err := header(r, start, &first); err != nil {
+		return p, false, err
+	}
+	for _, l := range layouts {
+		at := first
+		if l.apart {
+			if !plausible(first[1]) || header(r, first[1], &at) != nil {
+				continue
+			}
+		}
+		if p, ok := l.page(start, at); ok {
+			if l.apart {
+				p.flags = first[0]
+			}
+			p.pooled = p.pooled || p.flags&l.freed != 0
+			return p, true, nil
+		}
+	}
+	return p, false, nil
+}
+
+// plausible tells whether a word may be a pointer to a header that is allocated by malloc.
+func plausible(pointer uint64) bool {
+	return pointer%8 == 0 && pointer > procmem.PageSize && pointer>>47 == 0
+}
+
+func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {
+	var b [8 * headerWords]byte
+	if err := r.Read(b[:], at); err != nil {
+		return err
+	}
+	for i := range into {
+		into[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return nil
+}
+
+// page is what a header says of the page at an address, if it is the header of that page.
+func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
+	p := page{
+		start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater],
+	}
+	if !l.apart {
+		p.flags = h[l.flags]
+	}
+	if l.self >= 0 && h[l.self] != start {
+		if !l.apart || h[l.self] != 0 || p.size != 0 {
+			return p, false
+		}
+		p.pooled, p.size = true, h[l.reserved] // V8 14.6 clears both words where it keeps a page for later
+	}
+	inside := p.area > start && p.area <= start+maxHeader && h[l.areaEnd] > p.area && h[l.areaEnd] <= start+p.size
+	sized := p.size%procmem.PageSize == 0 && p.size > 0 && p.size <= maxPage && start+p.size > start
+	filled := p.allocated <= p.size && p.highWater <= p.size
+	return p, inside && sized && filled && (h[l.heap] != 0 || p.pooled)
+}
+
+// used is how many bytes of the page hold objects, garbage included.
+func (p *page) used() uint64 {
+	header := p.area - p.start
+	switch {
+	case p.pooled || p.flags&fromSpace != 0:
+		return 0
+	case p.flags&toSpace != 0 && p.size == pageSize: // at most: where allocation goes on is not in the page
+		return max(p.highWater, header) - header
+	}
+	return min(p.allocated, p.size-header)
+}

@@ -1,0 +1,198 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v8
+
+import (
+	"context"
+	"errors"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Names of what [attribution.Usage.Details] holds. Amounts are bytes; those of pages are whether resident or not.
+const (
+	Pages       = "pages"       // count
+	LargePages  = "largePages"  // count of those with one large object
+	Young       = "young"       // pages of new objects, and those that wait for them
+	YoungInUse  = "youngInUse"  // how far the former are filled
+	Old         = "old"         // all others but the pool
+	OldInUse    = "oldInUse"    // allocated in them
+	Pool        = "pool"        // pages that V8 keeps for later, and counts nowhere
+	PagesRead   = "pagesRead"   // of the process
+	unreadPages = "notReadable" // resident pages of V8's size that made no sense
+)
+
+// ErrNone is returned for a process in which no page of V8 was found.
+var ErrNone = errors.New("no page of V8 was found")
+
+// Reader reads the heap of V8.
+type Reader struct {
+	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
+	MaxPages int
+}
+
+// DefaultMaxPages are enough for heaps of 8 GiB, of which each page of V8 takes at most two.
+const DefaultMaxPages = 64 << 10
+
+// Name implements [attribution.Reader].
+func (Reader) Name() string { return "v8" }
+
+// nodeStart is int node::Start(int, char**).
+const nodeStart = "_ZN4node5StartEiPPc"
+
+// Detect implements [attribution.Reader]: the program is Node.js or has it in a library. Other programs with V8 were
+// not measured; where pointers are compressed, headers are different.
+func (Reader) Detect(s *attribution.Snapshot) bool {
+	if s.HasFile("libnode.so") {
+		return true
+	}
+	exe, err := s.Exe()
+	if err != nil {
+		return false
+	}
+	_, err = exe.Symbol(nodeStart)
+	return err == nil
+}
+
+// Claim implements [attribution.Reader].
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	if r.MaxPages == 0 {
+		r.MaxPages = DefaultMaxPages
+	}
+	reader := words.New(s, r.MaxPages)
+	defer reader.Close()
+	h := heap{s: s, words: reader}
+	for i := range s.Mappings {
+		if err := ctx.Err(); err != nil {
+			return nil, attribution.Usage{}, err
+		}
+		if err := h.mapping(&s.Mappings[i]); err != nil {
+			return nil, attribution.Usage{}, err
+		}
+	}
+	if len(h.pages) == 0 {
+		return nil, attribution.Usage{}, ErrNone
+	}
+	return h.regions, h.usage(), nil
+}
+
+// heap sums up over pages.
+type heap struct {
+	s       *attribution.Snapshot
+	words   *words.Reader
+	pages   []page
+	reached uint64 // end of the last page
+	regions []attribution.Region
+	total   attribution.Usage
+
+	large, young, youngInUse, old, oldInUse, pool uint64
+	read, unread                                  uint64 // resident bytes of pages that made sense, and that did not
+}
+
+// mapping looks at each place in a mapping where a page may begin.
+func (h *heap) mapping(m *procmem.Mapping) error {
+	if !m.Anonymous() || !m.Has(procmem.Readable) || m.RSS == 0 || m.Path != "" {
+		return nil
+	}
+	var runs []procmem.Run
+	for at := alignUp(max(m.Start, h.reached)); at < m.End; {
+		p, ok, err := readPage(h.words, at)
+		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+			return err
+		}
+		ok = ok && err == nil && h.mapped(p, m)
+		if ok && runs == nil {
+			if runs, err = h.s.Memory.Resident(m.Start, max(m.End, p.end())); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			h.doubt(m, at)
+			at += pageSize
+			continue
+		}
+		h.add(p, m, runs)
+		at = max(at+pageSize, alignUp(p.end()))
+	}
+	return nil
+}
+
+// mapped tells whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
+func (h *heap) mapped(p page, m *procmem.Mapping) bool {
+	for m.End < p.end() {
+		next := h.s.MappingOf(m.End)
+		if next == nil || !next.Anonymous() {
+			return false
+		}
+		m = next
+	}
+	return true
+}
+
+// doubt counts what is shaped like a page and is none: a mapping of that size at such an address.
+func (h *heap) doubt(m *procmem.Mapping, at uint64) {
+	if m.Start == at && m.Size() == pageSize && m.Has(procmem.Writable) {
+		h.unread += uint64(m.RSS)
+	}
+}
+
+func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
+	h.pages = append(h.pages, p)
+	h.reached = p.end()
+	kind := attribution.V8Page
+	if m.Has(procmem.Executable) {
+		kind = attribution.V8Code
+	}
+	h.regions = append(h.regions, attribution.Region{
+		Start: p.start, End: p.end(), Kind: kind, Confidence: attribution.Structural,
+	})
+	resident := procmem.ResidentBytes(runs, p.start, p.end())
+	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
+	h.read += resident
+	h.total.Committed += memory.Bytes(p.size)
+	h.total.InUse += memory.Bytes(used)
+	switch {
+	case p.pooled:
+		h.pool += p.size
+		h.total.FreeResident += memory.Bytes(resident - used)
+	case p.flags&(fromSpace|toSpace) != 0:
+		h.young += p.size
+		h.youngInUse += p.used()
+		h.total.FreeResident += memory.Bytes(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
+	default:
+		h.old += p.size
+		h.oldInUse += p.used()
+		h.total.FreePartial += memory.Bytes(resident - used)
+	}
+	if p.size > pageSize {
+		h.large++
+	}
+}
+
+func (h *heap) usage() attribution.Usage {
+	u := h.total
+	u.Coverage = 1
+	if all := h.read + h.unread; all > 0 {
+		u.Coverage = float64(h.read) / float64(all)
+	}
+	for _, d := range []struct {
+		name  string
+		value uint64
+	}{
+		{Pages, uint64(len(h.pages))}, {LargePages, h.large}, {Young, h.young}, {YoungInUse, h.youngInUse}, {Old, h.old},
+		{OldInUse, h.oldInUse}, {Pool, h.pool}, {unreadPages, h.unread},
+		{PagesRead, uint64(h.words.Reads())}, //nolint:gosec // a count
+	} {
+		//nolint:gosec // sums of sizes of mappings, which are below 2^47
+		u.Details = append(u.Details, attribution.Detail{Name: d.name, Value: int64(d.value)})
+	}
+	return u
+}
+
+func alignUp(addr uint64) uint64 { return (addr + pageSize - 1) &^ (pageSize - 1) }
+
+func roundUp(addr uint64) uint64 { return (addr + procmem.PageSize - 1) &^ (procmem.PageSize - 1) }
