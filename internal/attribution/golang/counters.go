@@ -1,0 +1,115 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package golang
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them.
+type counters struct {
+	inUse, released, free, totalAlloc, totalFree, ready uint64
+}
+
+// Errors that tell why there is no estimate.
+var (
+	ErrNone      = errors.New("the counters of Go's collector were not found")
+	ErrAmbiguous = errors.New("more than one place looks like the counters of Go's collector")
+)
+
+const (
+	counterWords = 6
+	spanSize     = 8 << 10 // spans of the heap are multiples of a page of Go
+	// maxVariables is how much of the variables is searched: those of kube-apiserver are 3 MiB.
+	maxVariables = 16 << 20
+)
+
+// fit tells whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
+// goroutines come out of the heap, too, and are in none of the first three; less than an eighth was not seen. The
+// counters change one after the other while the heap grows, which is what the slack is for.
+func (c *counters) fit(heap uint64) bool {
+	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
+		return false
+	}
+	slack := heap / 2
+	if most := heap + slack; c.inUse > most || c.released > most || c.free > most {
+		return false
+	}
+	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
+	objects := c.totalAlloc - c.totalFree
+	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
+		objects <= c.inUse && c.ready+slack/4 >= ready && c.ready <= ready+heap+maxOther
+}
+
+// maxOther is what the runtime maps besides the heap: stacks of threads, tables, profiles.
+const maxOther = 4 << 30
+
+// find searches ranges of variables for the counters.
+func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint64) (counters, error) {
+	var found []counters
+	left := uint64(maxVariables)
+	for _, r := range ranges {
+		r.Length = min(r.Length, left)
+		left -= r.Length
+		more, err := search(ctx, m, r, heap)
+		if err != nil {
+			return counters{}, err
+		}
+		found = append(found, more...)
+	}
+	switch len(found) {
+	case 0:
+		return counters{}, ErrNone
+	case 1:
+		return found[0], nil
+	}
+	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(found))
+}
+
+// search reads one range, page by page, and keeps the last words of a page for those that go on in the next.
+func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) ([]counters, error) {
+	runs, err := m.Resident(r.Start, r.End())
+	if err != nil {
+		return nil, err
+	}
+	const before = 8 * (counterWords - 1)
+	var found []counters
+	var buf [before + procmem.PageSize]byte
+	defer clear(buf[:])
+	for _, run := range runs {
+		held := 0 // bytes of the page before
+		for at := run.Start; at < run.End(); at += procmem.PageSize {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if n, err := m.ReadAt(buf[held:held+procmem.PageSize], at); err != nil || n < procmem.PageSize {
+				held = 0
+				continue
+			}
+			found = appendFitting(found, buf[:held+procmem.PageSize], heap)
+			copy(buf[:], buf[held+procmem.PageSize-before:held+procmem.PageSize])
+			held = before
+		}
+	}
+	return found, nil
+}
+
+func appendFitting(found []counters, b []byte, heap uint64) []counters {
+	le := binary.LittleEndian
+	for i := 0; i+8*counterWords <= len(b); i += 8 {
+		w := b[i:]
+		c := counters{
+			le.Uint64(w), le.Uint64(w[8:]), le.Uint64(w[16:]), le.Uint64(w[24:]), le.Uint64(w[32:]), le.Uint64(w[40:]),
+		}
+		if c.fit(heap) && len(found) < 2 {
+			found = append(found, c)
+		}
+	}
+	return found
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package golang
+
+import (
+	"context"
+	"strings"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Names of what [attribution.Usage.Details] holds, in bytes: the runtime's own counters.
+const (
+	HeapInUse    = "heapInUse"    // spans that hold objects
+	HeapReleased = "heapReleased" // given back to the kernel
+	HeapIdle     = "heapIdle"     // neither
+	Objects      = "objects"      // allocated and not swept, as of the last collection
+)
+
+// Reader reads the heap of a Go program.
+type Reader struct{}
+
+// Name implements [attribution.Reader].
+func (Reader) Name() string { return "go" }
+
+// Detect implements [attribution.Reader]: the program has the section that only Go's linker writes.
+func (Reader) Detect(s *attribution.Snapshot) bool {
+	exe, err := s.Exe()
+	if err != nil {
+		return false
+	}
+	_, err = exe.Section(".go.buildinfo")
+	return err == nil
+}
+
+// Claim implements [attribution.Reader].
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	heap := heapOf(s)
+	var size, resident uint64
+	regions := make([]attribution.Region, 0, len(heap))
+	for _, m := range heap {
+		size += m.Size()
+		resident += uint64(max(m.RSS, 0))
+		regions = append(regions, attribution.Region{
+			Start: m.Start, End: m.End, Kind: attribution.GoHeap, Confidence: attribution.Structural,
+		})
+	}
+	c, err := find(ctx, s.Memory, variables(s), size)
+	if err != nil {
+		return nil, attribution.Usage{}, err
+	}
+	return append(regions, meta(s, heap)...), c.usage(resident), nil
+}
+
+// usage: what is neither in use nor released is resident as far as it was ever touched.
+func (c *counters) usage(resident uint64) attribution.Usage {
+	objects := c.totalAlloc - c.totalFree
+	free := min(c.free, resident-min(resident, objects))
+	//nolint:gosec // the counters fit the size of the heap
+	return attribution.Usage{
+		Committed:    memory.Bytes(c.inUse + c.free),
+		InUse:        memory.Bytes(objects),
+		FreeResident: memory.Bytes(free),
+		Returnable:   memory.Bytes(free),
+		FreePartial:  memory.Bytes(c.inUse - objects),
+		Coverage:     1,
+		Details: []attribution.Detail{
+			{Name: HeapInUse, Value: int64(c.inUse)}, {Name: HeapReleased, Value: int64(c.released)},
+			{Name: HeapIdle, Value: int64(c.free)}, {Name: Objects, Value: int64(objects)},
+		},
+	}
+}
+
+const (
+	arenaSize = 64 << 20 // Go reserves its heap in arenas of this size,
+	growth    = 4 << 20  // and makes this much of one usable at a time
+)
+
+// heapOf are the mappings of the heap. Mappings next to each other count as one: the runtime advises the kernel about
+// huge pages for parts of its heap, which are then mappings of their own. Together they begin where an arena may grow,
+// and end with an arena or where the rest of it is only reserved. Kernels that can name mappings say so.
+func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
+	var heap, group []*procmem.Mapping
+	for i := range s.Mappings {
+		m := &s.Mappings[i]
+		if len(group) > 0 && group[len(group)-1].End != m.Start {
+			heap, group = append(heap, arenas(group, nil)...), nil
+		}
+		switch {
+		case strings.HasPrefix(m.Path, "[anon: Go: heap]"):
+			heap = append(heap, m)
+		case usable(m):
+			group = append(group, m)
+		default:
+			heap, group = append(heap, arenas(group, m)...), nil
+		}
+	}
+	return append(heap, arenas(group, nil)...)
+}
+
+func usable(m *procmem.Mapping) bool {
+	return m.Anonymous() && m.Path == "" && m.Has(procmem.Readable|procmem.Writable)
+}
+
+// arenas returns the group, if it is a part of the heap; behind is the mapping that follows it at once, or nil.
+func arenas(group []*procmem.Mapping, behind *procmem.Mapping) []*procmem.Mapping {
+	if len(group) == 0 || group[0].Start%growth != 0 {
+		return nil
+	}
+	end := group[len(group)-1].End
+	reserved := behind != nil && behind.Anonymous() && !behind.Has(procmem.Readable) && behind.End%arenaSize == 0
+	if end%arenaSize == 0 || end%growth == 0 && reserved {
+		return group
+	}
+	return nil
+}
+
+// variables are the writable mappings of the program, and the zeroed ones behind them.
+func variables(s *attribution.Snapshot) []procmem.Run {
+	var ranges []procmem.Run
+	var end uint64 // of the program's last mapping
+	for i := range s.Mappings {
+		m := &s.Mappings[i]
+		own := m.Inode != 0 && m.Path == s.Process.Exe
+		zeroed := m.Inode == 0 && m.Start == end && end != 0
+		if own || zeroed {
+			end = m.End
+		}
+		if !own && !zeroed || !m.Has(procmem.Writable) {
+			continue
+		}
+		if n := len(ranges); n > 0 && ranges[n-1].End() == m.Start { // variables go on behind the file
+			ranges[n-1].Length += m.Size()
+		} else {
+			ranges = append(ranges, procmem.Run{Start: m.Start, Length: m.Size()})
+		}
+	}
+	return ranges
+}
+
+// meta is the rest of the anonymous memory of a program that has no other allocator: no C library is mapped.
+func meta(s *attribution.Snapshot, heap []*procmem.Mapping) []attribution.Region {
+	if s.HasFile("libc.") || s.HasFile("ld-") {
+		return nil
+	}
+	var regions []attribution.Region
+	next, end := 0, uint64(0)
+	for i := range s.Mappings {
+		m := &s.Mappings[i]
+		adjacent := m.Start == end
+		end = 0
+		if m.Inode != 0 {
+			end = m.End
+		}
+		if next < len(heap) && heap[next] == m {
+			next++
+			continue
+		}
+		if !adjacent && m.Anonymous() && m.Path == "" {
+			regions = append(regions, attribution.Region{
+				Start: m.Start, End: m.End, Kind: attribution.GoMeta, Confidence: attribution.Heuristic,
+			})
+		}
+	}
+	return regions
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package golang
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/fakeproc"
+)
+
+const (
+	program  = 0x400000
+	rwData   = 0x600000
+	arena    = 0xc000000000
+	heapSize = 32 << 20
+)
+
+// goProgram is a process with a heap of 32 MiB, of which the kernel advises about huge pages for a part.
+func goProgram() *fakeproc.Process {
+	p := fakeproc.New().Map(program, 0x1000, fakeproc.RX, "/app").Map(rwData, 0x2000, fakeproc.RW, "/app")
+	p.Map(rwData+0x2000, 0x2000, fakeproc.RW, "") // zeroed ones
+	p.Map(arena, heapSize/2, fakeproc.RW, "").Map(arena+heapSize/2, heapSize/2, fakeproc.RW, "")
+	p.Map(arena+heapSize, arenaSize-heapSize, 0, "").Map(0x7f0000000000, 0x10000, fakeproc.RW, "")
+	p.Touch(rwData, 4)
+	p.Touch(arena, heapSize/procmem.PageSize)
+	return p
+}
+
+// theCounters are those of a heap of 32 MiB: 8 in use, 2 released, 20 idle.
+var theCounters = []uint64{8 << 20, 2 << 20, 20 << 20, 900 << 20, 895 << 20, 29 << 20}
+
+func TestCounters(t *testing.T) {
+	for name, at := range map[string]uint64{
+		"in variables": rwData + 0x100, "across two pages": rwData + 0x2000 - 16, "in zeroed ones": rwData + 0x3000,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := goProgram()
+			p.Put(at, theCounters...)
+			regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u.InUse != 5*memory.MiB || u.FreePartial != 3*memory.MiB || u.FreeResident != 20*memory.MiB ||
+				u.Returnable != u.FreeResident || u.Detail(HeapReleased) != 2<<20 || u.Coverage != 1 {
+				t.Errorf("%+v", u)
+			}
+			var heap, meta uint64
+			for _, r := range regions {
+				if r.Kind == attribution.GoHeap {
+					heap += r.End - r.Start
+				} else {
+					meta += r.End - r.Start
+				}
+			}
+			if heap != heapSize || meta < 0x10000 {
+				t.Errorf("heap %d, meta %d", heap, meta)
+			}
+			p.NothingAbsent(t)
+		})
+	}
+}
+
+func TestNothingIsGuessed(t *testing.T) {
+	p := goProgram()
+	if _, _, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrNone) {
+		t.Errorf("%v, want %v", err, ErrNone)
+	}
+	p.Put(rwData+0x100, theCounters...)
+	p.Put(rwData+0x200, theCounters...)
+	if _, _, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrAmbiguous) {
+		t.Errorf("%v, want %v", err, ErrAmbiguous)
+	}
+	for name, change := range map[string]func(c []uint64){
+		"more than the heap":       func(c []uint64) { c[0] = 256 << 20 },
+		"less than an eighth":      func(c []uint64) { c[0], c[1], c[2] = 1<<20, 0, 0 },
+		"no multiple of a span":    func(c []uint64) { c[0] += 4096 },
+		"more objects than spans":  func(c []uint64) { c[3] = 910 << 20 },
+		"freed more than it had":   func(c []uint64) { c[4] = 901 << 20 },
+		"less mapped than in use":  func(c []uint64) { c[5] = 1 << 20 },
+		"more mapped than can be":  func(c []uint64) { c[5] = 1 << 50 },
+		"sums that wrap around":    func(c []uint64) { c[1] = 1<<64 - 1<<20 },
+		"a collector without work": func(c []uint64) { c[3], c[4] = 0, 0 },
+	} {
+		p := goProgram()
+		c := append([]uint64(nil), theCounters...)
+		change(c)
+		p.Put(rwData+0x100, c...)
+		if _, u, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrNone) {
+			t.Errorf("%s: %+v, %v", name, u, err)
+		}
+	}
+}
+
+// countersBudget: variables are read page by page into one buffer.
+var countersBudget = budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
+
+// FuzzCounters reads variables in which anything may stand.
+func FuzzCounters(f *testing.F) {
+	var seed []byte
+	for _, c := range theCounters {
+		seed = binary.LittleEndian.AppendUint64(seed, c)
+	}
+	f.Add(seed)
+	f.Add(make([]byte, 0x3000))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := goProgram()
+		p.Write(rwData, data[:min(len(data), 0x4000)])
+		s := p.Snapshot()
+		var u attribution.Usage
+		var err error
+		budget.Check(t, countersBudget, len(data), func() { _, u, err = Reader{}.Claim(t.Context(), s) })
+		p.NothingAbsent(t)
+		if err == nil && (u.InUse < 0 || u.FreePartial < 0 || u.FreeResident > heapSize || u.InUse > 2*heapSize) {
+			t.Errorf("%+v", u)
+		}
+	})
+}
