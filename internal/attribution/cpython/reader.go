@@ -1,0 +1,174 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cpython
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Names of what [attribution.Usage.Details] holds.
+const (
+	Pools      = "pools"      // count of those that were used once
+	EmptyPools = "emptyPools" // how many of them hold nothing now
+	PoolSize   = "poolSize"   // bytes
+	PagesRead  = "pagesRead"  // of the process
+)
+
+// ErrNone is returned for a process in which no arena was found, as with PYTHONMALLOC=malloc.
+var ErrNone = errors.New("no arena of pymalloc was found")
+
+// Reader reads the arenas of pymalloc.
+type Reader struct {
+	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
+	MaxPages int
+}
+
+// DefaultMaxPages are enough for 4 GiB of arenas, of which one page in four is read.
+const DefaultMaxPages = 256 << 10
+
+// Name implements [attribution.Reader].
+func (Reader) Name() string { return "cpython" }
+
+// Detect implements [attribution.Reader].
+func (Reader) Detect(s *attribution.Snapshot) bool {
+	return s.HasFile("libpython3") || strings.HasPrefix(path.Base(s.Process.Exe), "python")
+}
+
+// poolSizes are those of 3.10 and later, and of before.
+var poolSizes = []uint64{16 << 10, 4 << 10}
+
+// Claim implements [attribution.Reader].
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	if r.MaxPages == 0 {
+		r.MaxPages = DefaultMaxPages
+	}
+	for _, size := range poolSizes {
+		a := arenas{s: s, pool: size, pages: r.MaxPages}
+		for i := range s.Mappings {
+			if err := ctx.Err(); err != nil {
+				return nil, attribution.Usage{}, err
+			}
+			if err := a.mapping(&s.Mappings[i]); err != nil {
+				return nil, attribution.Usage{}, err
+			}
+		}
+		if len(a.regions) > 0 {
+			return a.regions, a.usage(), nil
+		}
+	}
+	return nil, attribution.Usage{}, ErrNone
+}
+
+// arenas sums up over mappings.
+type arenas struct {
+	s       *attribution.Snapshot
+	pool    uint64
+	pages   int // that may still be read
+	read    int
+	regions []attribution.Region
+	tally
+}
+
+// tally is what pools hold.
+type tally struct {
+	pools, empty, odd, skipped   int // odd: resident and neither a pool nor untouched; skipped: the budget was used up
+	used, freePartial, freeWhole uint64
+	committed                    uint64
+}
+
+// minArena is the size of an arena before 3.10; those of today are 1 MiB.
+const minArena = 256 << 10
+
+// mapping counts the pools of a mapping, and claims it from the first to the last of them where they are the most of
+// what is resident there.
+func (a *arenas) mapping(m *procmem.Mapping) error {
+	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
+		return nil
+	}
+	w, err := procmem.NewWindow(a.s.Memory, m.Start, m.End)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var found tally
+	var first, last uint64
+	for at := alignUp(m.Start, a.pool); at+a.pool <= m.End; at += a.pool {
+		if !w.Resident(at) {
+			continue
+		}
+		if w.Reads() >= a.pages {
+			found.skipped++
+			continue
+		}
+		p, kind := readPool(w, at, a.pool)
+		switch {
+		case kind == isPool:
+			found.add(w, at, a.pool, p)
+			if first == 0 {
+				first = at
+			}
+			last = at + a.pool
+		case kind == isOdd:
+			found.odd++
+		}
+		if found.odd > oddBeforeGivingUp && found.pools == 0 {
+			break // something else than arenas
+		}
+	}
+	a.pages -= w.Reads()
+	a.read += w.Reads()
+	if found.pools == 0 || found.pools <= found.odd {
+		return nil
+	}
+	found.committed = last - first
+	a.tally.merge(found)
+	a.regions = append(a.regions, attribution.Region{
+		Start: first, End: last, Kind: attribution.PyArena, Confidence: attribution.Structural,
+	})
+	return nil
+}
+
+// oddBeforeGivingUp: a mapping of arenas begins with one, and its pools are used from the first on.
+const oddBeforeGivingUp = 64
+
+func (t *tally) merge(o tally) {
+	t.pools, t.empty, t.odd, t.skipped = t.pools+o.pools, t.empty+o.empty, t.odd+o.odd, t.skipped+o.skipped
+	t.used, t.freePartial, t.freeWhole = t.used+o.used, t.freePartial+o.freePartial, t.freeWhole+o.freeWhole
+	t.committed += o.committed
+}
+
+func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
+	t.pools++
+	resident := w.ResidentBytes(at, at+size)
+	used := min(p.used(), resident)
+	t.used += used
+	if p.count == 0 {
+		t.empty++
+		t.freeWhole += resident
+		return
+	}
+	t.freePartial += resident - used
+}
+
+func (a *arenas) usage() attribution.Usage {
+	all := a.pools + a.odd + a.skipped
+	return attribution.Usage{
+		Committed: memory.Bytes(a.committed), InUse: memory.Bytes(a.used), //nolint:gosec // at most the address space
+		FreeResident: memory.Bytes(a.freeWhole), FreePartial: memory.Bytes(a.freePartial), //nolint:gosec // as above
+		Coverage: float64(a.pools) / float64(max(all, 1)),
+		Details: []attribution.Detail{
+			{Name: Pools, Value: int64(a.pools)}, {Name: EmptyPools, Value: int64(a.empty)},
+			{Name: PoolSize, Value: int64(a.pool)}, {Name: PagesRead, Value: int64(a.read)}, //nolint:gosec // 16 KiB
+		},
+	}
+}
+
+func alignUp(addr, to uint64) uint64 { return (addr + to - 1) &^ (to - 1) }
