@@ -1,0 +1,214 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ruby
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// Names of what [attribution.Usage.Details] holds.
+const (
+	Pages      = "pages" // count
+	EmptyPages = "emptyPages"
+	Slots      = "slots" // count
+	FreeSlots  = "freeSlots"
+	PageSize   = "pageSize"  // bytes
+	PagesRead  = "pagesRead" // of the process
+)
+
+// ErrNone is returned for a process in which no page was found.
+var ErrNone = errors.New("no page of Ruby's object heap was found")
+
+// Reader reads the object heap of CRuby.
+type Reader struct {
+	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
+	MaxPages int
+}
+
+// DefaultMaxPages are enough for 1 GiB of pages of 16 KiB, each with its structure.
+const DefaultMaxPages = 128 << 10
+
+// Name implements [attribution.Reader].
+func (Reader) Name() string { return "ruby" }
+
+// Detect implements [attribution.Reader].
+func (Reader) Detect(s *attribution.Snapshot) bool {
+	return s.HasFile("libruby") || strings.HasPrefix(path.Base(s.Process.Exe), "ruby")
+}
+
+// pageSizes are those of Ruby 3.2 and later, and of before. The larger is tried first: a page of 64 KiB does not begin
+// where the smaller would be looked for in between.
+var pageSizes = []uint64{64 << 10, 16 << 10}
+
+// Claim implements [attribution.Reader].
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	if r.MaxPages == 0 {
+		r.MaxPages = DefaultMaxPages
+	}
+	for _, size := range pageSizes {
+		reader := words.New(s, r.MaxPages)
+		h := heap{s: s, words: reader, size: size}
+		err := h.all(ctx)
+		reader.Close()
+		if err != nil {
+			return nil, attribution.Usage{}, err
+		}
+		if len(h.regions) > 0 {
+			return append(h.regions, h.transient...), h.usage(), nil
+		}
+	}
+	return nil, attribution.Usage{}, ErrNone
+}
+
+// heap sums up over pages.
+type heap struct {
+	s       *attribution.Snapshot
+	words   *words.Reader
+	size    uint64
+	regions []attribution.Region
+	// transient are mappings that are taken for the transient heap.
+	transient []attribution.Region
+
+	pages, empty, odd            int64
+	slots, freeSlots             uint64
+	used, freePartial, freeWhole uint64
+}
+
+func (h *heap) all(ctx context.Context) error {
+	for i := range h.s.Mappings {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := &h.s.Mappings[i]
+		if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.RSS == 0 {
+			continue
+		}
+		if m.Size() == transientSize {
+			h.transient = append(h.transient, attribution.Region{
+				Start: m.Start, End: m.End, Kind: Transient, Confidence: attribution.Heuristic,
+			})
+			continue
+		}
+		if err := h.mapping(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Transient is the kind of Ruby's transient heap: short-lived contents of arrays and hashes, up to Ruby 3.2. It is one
+// mapping of this size, which nothing in it tells.
+const (
+	Transient     attribution.Kind = "ruby.transient"
+	transientSize                  = 32 << 20
+)
+
+// oddBeforeGivingUp: a mapping of heap pages holds little else.
+const oddBeforeGivingUp = 64
+
+// mapping looks for pages at each place where one may begin.
+func (h *heap) mapping(m *procmem.Mapping) error {
+	runs, err := h.s.Memory.Resident(m.Start, m.End)
+	if err != nil {
+		return err
+	}
+	var found, odd int64
+	for at := (m.Start + h.size - 1) &^ (h.size - 1); at+h.size <= m.End; at += h.size {
+		if procmem.ResidentBytes(runs, at, at+procmem.PageSize) == 0 {
+			continue
+		}
+		p, ok, err := h.page(at)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if odd++; odd > oddBeforeGivingUp && found == 0 {
+				return nil
+			}
+			continue
+		}
+		found++
+		h.add(at, p, procmem.ResidentBytes(runs, at, at+h.size))
+	}
+	if found > odd {
+		h.odd += odd
+	}
+	return nil
+}
+
+// page is what the structure of a page says.
+type page struct {
+	slot, total, free uint64
+}
+
+// maxBody is how far behind its page's start the first slot may begin.
+const maxBody = 1 << 10
+
+// page reads the structure of the page at an address; ok is false where none begins.
+func (h *heap) page(at uint64) (p page, ok bool, err error) {
+	info, err := h.words.Uint64(at)
+	if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+		return p, false, err
+	}
+	if err != nil || info%8 != 0 || info < procmem.PageSize || info>>47 != 0 {
+		return p, false, nil
+	}
+	var b [64]byte
+	if err := h.words.Read(b[:], info); err != nil {
+		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+			return p, false, err
+		}
+		return p, false, nil
+	}
+	le := binary.LittleEndian
+	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}
+	back := false
+	for i := 16; i < len(b); i += 8 { // where the first slot is: the fourth word in 3.1, a later one since
+		start := le.Uint64(b[i:])
+		back = back || start > at && start <= at+maxBody
+	}
+	// The last slots of a page may be cut off, so that a page is filled to its last two slots at least.
+	filled := p.total*p.slot <= h.size && (p.total+2)*p.slot+maxBody >= h.size
+	return p, back && p.slot >= 40 && p.slot%8 == 0 && p.free <= p.total && filled, nil
+}
+
+func (h *heap) add(at uint64, p page, resident uint64) {
+	h.regions = append(h.regions, attribution.Region{
+		Start: at, End: at + h.size, Kind: attribution.RubyPage, Confidence: attribution.Structural,
+	})
+	used := min((p.total-p.free)*p.slot, resident)
+	h.pages++
+	h.slots += p.total
+	h.freeSlots += p.free
+	h.used += used
+	if p.free == p.total {
+		h.empty++
+		h.freeWhole += resident
+		return
+	}
+	h.freePartial += resident - used
+}
+
+func (h *heap) usage() attribution.Usage {
+	//nolint:gosec // sums of what is mapped
+	return attribution.Usage{
+		Committed: memory.Bytes(uint64(h.pages) * h.size), InUse: memory.Bytes(h.used),
+		FreeResident: memory.Bytes(h.freeWhole), FreePartial: memory.Bytes(h.freePartial),
+		Coverage: float64(h.pages) / float64(h.pages+h.odd),
+		Details: []attribution.Detail{
+			{Name: Pages, Value: h.pages}, {Name: EmptyPages, Value: h.empty}, {Name: Slots, Value: int64(h.slots)},
+			{Name: FreeSlots, Value: int64(h.freeSlots)}, {Name: PageSize, Value: int64(h.size)},
+			{Name: PagesRead, Value: int64(h.words.Reads())},
+		},
+	}
+}
