@@ -26,16 +26,12 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/cmd/agent/internal/see"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
-	"github.com/memfit/memfit/internal/attribution"
-	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/readers"
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
 // version is set by the build.
 var version = "unknown"
-
-// readers know allocators and runtimes; rules alone name what they do not claim.
-var readers = []attribution.Reader{glibc.Reader{}}
 
 type options struct {
 	node, tier, cgroups, proc, address string
@@ -90,7 +86,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
 	if o.tier == "see" {
-		explainer := see.New(o.proc, tree.Version(), readers, time.Now)
+		explainer := see.New(o.proc, tree.Version(), readers.All(), time.Now)
 		loop.Explain = explainer
 		go explainer.Run(ctx)
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
-	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/readers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
@@ -74,8 +74,8 @@ func (c Comparison) Error() float64 {
 // cases are all cases, in the order of their files' names.
 var cases []Case
 
-// readers are asked in the order of docs/attribution.md.
-var readers = []attribution.Reader{glibc.Reader{}}
+// asked are the readers, in the order of docs/attribution.md.
+var asked = readers.All()
 
 // Process is a process of a case.
 type Process struct {
@@ -187,7 +187,7 @@ func (p *Process) Look(ctx context.Context) (Look, error) {
 		return Look{}, err
 	}
 	defer snapshot.Close()
-	result, err := attribution.Attribute(ctx, snapshot, readers)
+	result, err := attribution.Attribute(ctx, snapshot, asked)
 	return Look{Result: result, Snapshot: snapshot, Took: time.Since(began)}, err
 }
 

