@@ -59,3 +59,17 @@ ADVERSE_RUN ?= TestAdverse
 test-adverse: ## Run odd workloads on a real node in every sizing mode and hold memfit to bounds (about 30 min; E2E_SETUP= reuses the lab).
 	@for target in $(filter-out load-vpa,$(E2E_SETUP)); do echo "--- make $$target"; $(MAKE) --no-print-directory $$target || exit; done
 	@export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/adverse -run '$(ADVERSE_RUN)' -v -timeout 90m -parallel 8
+
+# What memfit takes for granted about memory on a node with cgroup v2. Each variant is a node of its own, which starts in seconds.
+CGROUP2_VARIANTS ?= none single-process-oom-kill swap memory-qos
+
+.PHONY: test-cgroup2
+test-cgroup2: ## Hold what memfit takes for granted about cgroup v2 against a real node of each variant (5 min; 11 more when its kernel is built).
+ifeq ($(LAB_MODE),lab)
+	@for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
+		$(MAKE) --no-print-directory lab-up NODE=cgroup2 NODE_WITH=$${variant#none} || exit; \
+		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/cgroup2 -v -timeout 30m) || exit; \
+	done
+else
+	@export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/cgroup2 -v -timeout 30m
+endif

@@ -1,0 +1,103 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package cgroup2
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const mebi = 1 << 20
+
+// resize asks for another limit in place.
+func (n *node) resize(pod *corev1.Pod, limit string) {
+	n.t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":%q}}}]}}`, limit)
+	_, err := n.clients.CoreV1().Pods(n.namespace).Patch(
+		n.t.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "resize",
+	)
+	n.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestLoweringBelowUsage: the kubelet refuses a limit below all memory in use, page cache included, and keeps the old
+// one; a limit that fits is taken afterwards.
+func TestLoweringBelowUsage(t *testing.T) {
+	n := newNode(t, "any variant", func(kubeletConfig) bool { return true })
+	const fill = `dd if=/dev/zero of=/state/f bs=1M count=150; sync; cat /state/f >/dev/null; echo filled
+exec sleep 86400`
+	pod := n.start(newPod("cache", "256Mi", []string{"sh", "-c", fill}))
+	n.Eventually(func() string { return n.logs(pod.Name) }).Should(ContainSubstring("filled"))
+	cgroup := n.containerCgroup(pod)
+	stat := n.counters(cgroup + "/memory.stat")
+	n.Expect(stat["file"]).To(BeNumerically(">", 100*mebi), "page cache")
+	n.Expect(stat["anon"]).To(BeNumerically("<", 32*mebi), "the container's own memory fits into the new limit")
+
+	n.resize(pod, "64Mi")
+	n.Eventually(func(g Gomega) {
+		g.Expect(n.pod(pod.Name).Status.Conditions).To(ContainElement(And(
+			HaveField("Type", corev1.PodResizeInProgress), HaveField("Reason", corev1.PodReasonError),
+		)))
+	}).Should(Succeed())
+	n.Expect(n.number(cgroup + "/memory.max")).To(BeEquivalentTo(256 * mebi))
+
+	n.resize(pod, "320Mi")
+	n.Eventually(func() string {
+		if r := n.status(pod.Name).Resources; r != nil {
+			return r.Limits.Memory().String()
+		}
+		return ""
+	}).Should(Equal("320Mi"))
+	n.Expect(n.number(cgroup + "/memory.max")).To(BeEquivalentTo(320 * mebi))
+	n.Expect(n.status(pod.Name).RestartCount).To(BeZero())
+}
+
+// hold takes so many MiB and keeps them.
+func hold(mib int) []string {
+	return []string{"python3", "-c", fmt.Sprintf("import time\nx = b'x' * (%d << 20)\nprint('held', flush=True)\n"+
+		"time.sleep(86400)", mib)}
+}
+
+func burstable(pod *corev1.Pod, request string) *corev1.Pod {
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse(request)
+	return pod
+}
+
+// TestMemoryHigh: MemoryQoS puts memory.high nine tenths of the way from request to limit, and a container above it
+// stalls, which the summary tells.
+func TestMemoryHigh(t *testing.T) {
+	n := newNode(t, "NODE_WITH=memory-qos", func(k kubeletConfig) bool { return k.FeatureGates["MemoryQoS"] })
+	pod := n.start(burstable(newPod("high", "128Mi", hold(123)), "64Mi"))
+	cgroup := n.containerCgroup(pod)
+	const page = 4096
+	n.Expect(n.number(cgroup + "/memory.high")).To(BeEquivalentTo((64*mebi + 64*mebi*9/10) / page * page))
+	n.Eventually(func() int { return n.counters(cgroup + "/memory.events")["high"] }).Should(BeNumerically(">", 0))
+	n.Eventually(func(g Gomega) {
+		psi := n.summary(pod.Name).Memory.PSI
+		g.Expect(psi).NotTo(BeNil())
+		g.Expect(psi.Some.Total).NotTo(BeZero())
+	}).Should(Succeed())
+}
+
+// TestSwap: with LimitedSwap a burstable container gets its share of the node's swap, lives past its limit with it,
+// and the summary tells what is swapped out.
+func TestSwap(t *testing.T) {
+	n := newNode(t, "NODE_WITH=swap", func(k kubeletConfig) bool { return k.MemorySwap.SwapBehavior == "LimitedSwap" })
+	pod := n.start(burstable(newPod("swap", "128Mi", hold(135)), "64Mi"))
+	n.Eventually(func() string { return n.logs(pod.Name) }).Should(ContainSubstring("held"))
+	cgroup := n.containerCgroup(pod)
+	most := n.number(cgroup + "/memory.swap.max")
+	n.Expect(most).To(BeNumerically(">", 10*mebi))
+	out := n.number(cgroup + "/memory.swap.current")
+	n.Expect(out).To(And(BeNumerically(">", 5*mebi), BeNumerically("<=", most)))
+	n.Eventually(func() int64 { return n.summary(pod.Name).Swap.SwapUsageBytes }).Should(BeNumerically(">", 5*mebi))
+	n.Expect(n.status(pod.Name).RestartCount).To(BeZero())
+}
