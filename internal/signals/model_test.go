@@ -13,119 +13,31 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/kubelet"
 )
 
-// world is a kubelet that knows the truth: what each container died of. memfit only sees what its status shows at the
-// moments it looks.
+// world is a kubelet that knows the truth, beside a ledger that only sees what its pods show at the moments of looks.
 type world struct {
-	next  func(n int) int // the next choice, below n
-	clock time.Time
-	pods  []*worldPod
-	born  int
-	truth map[memory.OOMKind]int64
+	*kubelet.Kubelet
 	// within calls look, which lets the ledger see so many containers, and may hold it to a budget.
 	within func(containers int, look func())
 }
 
-type worldPod struct {
-	podMaker
-	gone  bool
-	cause cause // what everything since the last look died of: restartCount cannot tell more than one story
-	deaths,
-	instance int32
-	state  string // running, dead, waiting
-	since  time.Time
-	newest *corev1.ContainerStateTerminated
-	last   *corev1.ContainerStateTerminated
+// limitOfAll is the limit of every container.
+const limitOfAll = 256 * memory.MiB
+
+// create starts a pod under one of three names, so that pods come back under the names of deleted ones.
+func (w *world) create() *kubelet.Pod {
+	return w.Create(fmt.Sprintf("web-%d", w.Choose(3)), limitOfAll)
 }
 
-type cause int
-
-const (
-	byKernel cause = iota
-	byHeap
-	byProbe
-	byItself
-	childThenStop
-	causes
-)
-
-var causeOf = map[cause]struct {
-	reason string
-	exit   int32
-	kind   memory.OOMKind
-}{
-	byKernel:      {"OOMKilled", 137, memory.OOMMainProcess},
-	byHeap:        {"Error", 134, memory.OOMHeapAbort},
-	byProbe:       {"Error", 137, ""},
-	byItself:      {"Error", 1, ""},
-	childThenStop: {"OOMKilled", 143, memory.OOMChildProcess},
-}
-
-func (w *world) pass() { w.clock = w.clock.Add(time.Duration(2+w.next(600)) * time.Second) }
-
-func (w *world) bear() *worldPod {
-	w.born++
-	p := &worldPod{
-		podMaker: makePod(fmt.Sprintf("web-%d", w.next(3)), types.UID(fmt.Sprintf("uid-%d", w.born))), state: "running",
-		since: w.clock,
-	}
-	p.pod.CreationTimestamp.Time = w.clock
-	w.pods = append(w.pods, p)
-	w.freshCause(p)
-	return p
-}
-
-func (w *world) freshCause(p *worldPod) { p.cause, p.deaths = cause(w.next(int(causes))), 0 }
-
-// step lets one container live on: die when it runs, wait when it is dead, run when it waits.
-func (w *world) step(p *worldPod) {
-	w.pass()
-	switch p.state {
-	case "running":
-		if p.cause == childThenStop && p.deaths > 0 {
-			return // a second one would be hidden behind the first, and nothing would tell
-		}
-		c := causeOf[p.cause]
-		p.last = p.newest
-		p.newest = end(p.instance, c.reason, c.exit, 0, 0)
-		p.newest.ContainerID = fmt.Sprintf("containerd://%s-%d", p.pod.UID, p.instance)
-		p.newest.StartedAt.Time, p.newest.FinishedAt.Time = p.since, w.clock
-		p.state = "dead"
-		p.deaths++
-		if c.kind != "" {
-			w.truth[c.kind]++
-		}
-	case "dead":
-		p.state = "waiting"
-	case "waiting":
-		p.instance++
-		p.state, p.since = "running", w.clock
-	}
-}
-
-// shown is what the API server shows of it.
-func (p *worldPod) shown() []Observation {
-	cs := corev1.ContainerStatus{
-		RestartCount: p.instance, ContainerID: fmt.Sprintf("containerd://%s-%d", p.pod.UID, p.instance),
-	}
-	switch p.state {
-	case "running":
-		cs.State.Running = &corev1.ContainerStateRunning{}
-		cs.State.Running.StartedAt.Time = p.since
-		cs = after(cs, p.newest)
-	case "dead":
-		cs.State.Terminated = p.newest
-		cs = after(cs, p.last)
-	case "waiting":
-		cs = crashLoop(p.instance, p.newest)
-	}
-	obs := Observe(p.container("app", "256Mi", cs).pod)
+// shown is what the API server shows of a pod.
+func (w *world) shown(p *kubelet.Pod) []Observation {
+	obs := Observe(w.Shown(p))
 	for i := range obs {
 		obs[i].Runtime = "NodeJS"
 	}
@@ -135,82 +47,82 @@ func (p *worldPod) shown() []Observation {
 // run plays one history and compares the ledger with the truth.
 func (w *world) run(t *testing.T, steps int) {
 	l := &Ledger{}
-	l.Update(nil, nil, w.clock)
+	l.Update(nil, nil, w.Now)
 	var looks [][]Observation
 	told := map[memory.OOMKind]int64{}
 	quick := func(memory.ContainerRef) memory.Bytes { return 100 * memory.MiB }
 	see := func(obs []Observation) {
 		looks = append(looks, obs)
-		if w.next(4) == 0 { // killed after the update and before the write: all it did is lost
+		if w.Choose(4) == 0 { // killed after the update and before the write: all it did is lost
 			before, c := stored(t, l), l.Clone()
-			c.Update(obs, quick, w.clock)
-			c.Forget(nil, w.clock.Add(48*time.Hour))
+			c.Update(obs, quick, w.Now)
+			c.Forget(nil, w.Now.Add(48*time.Hour))
 			if after := stored(t, l); !bytes.Equal(before, after) {
 				t.Fatalf("what was done to a copy changed the ledger")
 			}
 		}
 		var kills []memory.OOMKill
-		w.within(len(obs), func() { kills = l.Update(obs, quick, w.clock) })
+		w.within(len(obs), func() { kills = l.Update(obs, quick, w.Now) })
 		for _, k := range kills {
 			told[k.Kind]++
 		}
-		if w.next(3) == 0 {
+		if w.Choose(3) == 0 {
 			l = reborn(t, l)
 		}
-		if n := len(l.Update(looks[w.next(len(looks))], quick, w.clock)); n > 0 {
+		if n := len(l.Update(looks[w.Choose(len(looks))], quick, w.Now)); n > 0 {
 			t.Fatalf("an old look told again gave %d new kills", n)
 		}
 	}
 	for range steps {
-		alive := slices.DeleteFunc(slices.Clone(w.pods), func(p *worldPod) bool { return p.gone })
-		switch choice := w.next(10); {
+		alive := w.Existing()
+		switch choice := w.Choose(10); {
 		case len(alive) == 0 || choice == 0 && len(alive) < 4:
-			w.pass()
-			p := w.bear()
-			if w.next(2) == 0 {
-				see(p.shown())
+			w.Pass()
+			p := w.create()
+			if w.Choose(2) == 0 {
+				see(w.shown(p))
 			}
 		case choice == 1: // deleted; the watch shows the last state
-			p := alive[w.next(len(alive))]
-			p.gone = true
-			see(p.shown())
+			p := alive[w.Choose(len(alive))]
+			p.Deleted = true
+			see(w.shown(p))
 		case choice < 5: // a list, in any order
 			var obs []Observation
 			for _, p := range alive {
-				obs = append(obs, p.shown()...)
-				w.freshCause(p)
+				obs = append(obs, w.shown(p)...)
+				w.Seen(p, p.Ends)
 			}
 			for i := range obs {
-				j := w.next(len(obs))
+				j := w.Choose(len(obs))
 				obs[i], obs[j] = obs[j], obs[i]
 			}
 			see(obs)
 		default:
-			w.step(alive[w.next(len(alive))])
+			w.Continue(alive[w.Choose(len(alive))])
 		}
 	}
-	for _, p := range w.pods {
-		if !p.gone {
-			see(p.shown())
+	for _, p := range w.Pods {
+		if !p.Deleted {
+			see(w.shown(p))
 		}
 	}
-	for kind, want := range w.truth {
+	for kind, want := range w.Kills {
 		if got := l.Count("app", kind); got != want {
 			t.Errorf("%s: counted %d, %d happened", kind, got, want)
 		}
 	}
-	if !maps.Equal(told, w.truth) {
-		t.Errorf("told %v, happened %v", told, w.truth)
+	if !maps.Equal(told, w.Kills) {
+		t.Errorf("told %v, happened %v", told, w.Kills)
 	}
 	for i, obs := range looks {
-		if n := len(l.Update(obs, quick, w.clock)); n > 0 {
+		if n := len(l.Update(obs, quick, w.Now)); n > 0 {
 			t.Errorf("telling everything again: look %d gave %d new kills", i, n)
 		}
 	}
 }
 
 func newWorld(next func(int) int) *world {
-	return &world{next: next, clock: t0, truth: map[memory.OOMKind]int64{}, within: func(_ int, look func()) { look() }}
+	return &world{Kubelet: kubelet.New(t0, next), within: func(_ int, look func()) { look() }}
 }
 
 // TestLedgerKnowsTheTruth plays random histories: kills of every kind, looks missed, operator kills at any point,
@@ -221,7 +133,7 @@ func TestLedgerKnowsTheTruth(t *testing.T) {
 	for seed := range uint64(400) {
 		w := newWorld(rand.New(rand.NewPCG(seed, 4)).IntN)
 		w.run(t, 120)
-		for _, n := range w.truth {
+		for _, n := range w.Kills {
 			kills += n
 		}
 		if t.Failed() {
@@ -236,40 +148,40 @@ func TestLedgerKnowsTheTruth(t *testing.T) {
 func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 	w := newWorld(rand.New(rand.NewPCG(7, 11)).IntN)
 	l := &Ledger{}
-	l.Update(nil, nil, w.clock)
+	l.Update(nil, nil, w.Now)
 	for range 3000 {
-		w.bear()
+		w.create()
 	}
 	quick := func(memory.ContainerRef) memory.Bytes { return 100 * memory.MiB }
 	for round := range 12 {
 		for range 4000 {
-			w.step(w.pods[w.next(len(w.pods))])
-			w.clock = w.clock.Add(-time.Duration(w.next(500)) * time.Second) // many things happen in a minute
+			w.Continue(w.Pods[w.Choose(len(w.Pods))])
+			w.Now = w.Now.Add(-time.Duration(w.Choose(500)) * time.Second) // many things happen in a minute
 		}
-		w.clock = w.clock.Add(10 * time.Minute)
+		w.Now = w.Now.Add(10 * time.Minute)
 		var obs []Observation
 		live := map[types.UID]bool{}
-		for _, p := range w.pods {
-			obs = append(obs, p.shown()...)
-			live[p.pod.UID] = true
-			w.freshCause(p)
+		for _, p := range w.Pods {
+			obs = append(obs, w.shown(p)...)
+			live[p.UID] = true
+			w.Seen(p, p.Ends)
 		}
 		for i := range obs {
-			j := w.next(len(obs))
+			j := w.Choose(len(obs))
 			obs[i], obs[j] = obs[j], obs[i]
 		}
 		if round%3 == 0 {
-			reborn(t, l).Update(obs, quick, w.clock)
+			reborn(t, l).Update(obs, quick, w.Now)
 		}
-		l.Update(obs, quick, w.clock)
-		l.Forget(live, w.clock)
+		l.Update(obs, quick, w.Now)
+		l.Forget(live, w.Now)
 		l = reborn(t, l)
-		w.pods = slices.DeleteFunc(w.pods, func(*worldPod) bool { return w.next(20) == 0 })
-		for len(w.pods) < 3000 {
-			w.bear()
+		w.Pods = slices.DeleteFunc(w.Pods, func(*kubelet.Pod) bool { return w.Choose(20) == 0 })
+		for len(w.Pods) < 3000 {
+			w.create()
 		}
 	}
-	for kind, want := range w.truth {
+	for kind, want := range w.Kills {
 		if got := l.Count("app", kind); got != want {
 			t.Errorf("%s: counted %d, %d happened", kind, got, want)
 		}
@@ -277,7 +189,7 @@ func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 	if l.NotFollowed() != 0 {
 		t.Errorf("%d pods are not followed", l.NotFollowed())
 	}
-	t.Logf("%v in %d bytes", w.truth, len(stored(t, l)))
+	t.Logf("%v in %d bytes", w.Kills, len(stored(t, l)))
 }
 
 // lookBudget is what a look of the ledger may take, per container that is shown.

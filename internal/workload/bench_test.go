@@ -10,34 +10,35 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/test/kubelet"
 )
 
 // thousand is a workload of 1000 replicas that were measured for an hour.
 func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
 	b.Helper()
-	c := &cluster{now: began, next: func(int) int { return 0 }, need: 100 * memory.MiB, passed: nil}
+	c := &cluster{Kubelet: kubelet.New(began, func(int) int { return 0 }), need: 100 * memory.MiB}
 	c.named = newCluster(&testing.T{}, 1).named
 	for range 1000 {
-		c.bear(256 * memory.MiB)
+		c.create(256 * memory.MiB)
 	}
 	p := &process{state: NewState()}
 	for range 60 {
-		c.now = c.now.Add(time.Minute)
-		for _, r := range c.pods {
-			ref := memory.ContainerRef{Namespace: "shop", Pod: r.name, UID: r.uid, Container: "app"}
+		c.Now = c.Now.Add(time.Minute)
+		for _, r := range c.Pods {
+			ref := memory.ContainerRef{Namespace: "shop", Pod: r.Name, UID: r.UID, Container: "app"}
 			p.inbox.AddSamples(
-				memory.Sample{Container: ref, Time: c.now, Started: r.started, RSS: 90 * memory.MiB, HasRSS: true},
+				memory.Sample{Container: ref, Time: c.Now, Started: r.Started, RSS: 90 * memory.MiB, HasRSS: true},
 			)
 		}
-		for _, r := range c.pods {
-			p.inbox.Observations = append(p.inbox.Observations, signals.Observe(c.pod(r))...)
+		for _, r := range c.Pods {
+			p.inbox.Observations = append(p.inbox.Observations, signals.Observe(c.Shown(r))...)
 		}
-		p.state, _ = Step(p.state, c.snapshot(p), c.now)
+		p.state, _ = Step(p.state, c.snapshot(p), c.Now)
 		p.inbox = PendingEvents{}
 	}
 	s := c.snapshot(p)
 	slices.SortFunc(s.Pods, NewestFirst)
-	return p.state, s, c.now
+	return p.state, s, c.Now
 }
 
 // BenchmarkStep is one step of a workload of 1000 replicas, and what of it the copy of the state takes: the price of

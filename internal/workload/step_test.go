@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -23,32 +21,16 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/kubelet"
 )
-
-// replica is a pod as its kubelet knows it: what it died of, and what holds it.
-type replica struct {
-	name     string
-	uid      types.UID
-	born     time.Time
-	limit    memory.Bytes // of the spec, in force as soon as it is written
-	resizes  int64
-	restarts int32
-	started  time.Time
-	last     *corev1.ContainerStateTerminated
-	readyAt  time.Time
-}
 
 // cluster is a workload whose pods are killed until their limit is what they need, beside memfits that are killed at
 // any point.
 type cluster struct {
+	*kubelet.Kubelet
 	t     *testing.T
-	next  func(n int) int
-	now   time.Time
 	need  memory.Bytes
 	named *profile.Named
-	pods  []*replica
-	born  int
-	truth int64
 	// counted is what the ledger says in the end.
 	counted int64
 
@@ -80,70 +62,36 @@ type process struct {
 
 func newCluster(t *testing.T, seed uint64) *cluster {
 	c := &cluster{
-		t: t, next: rand.New(rand.NewPCG(seed, 12)).IntN, now: began, seen: map[string]bool{}, passed: map[types.UID]int32{},
-		told: map[string]int{},
+		Kubelet: kubelet.New(began, rand.New(rand.NewPCG(seed, 12)).IntN),
+		t:       t, seen: map[string]bool{}, passed: map[types.UID]int32{}, told: map[string]int{},
 	}
-	c.need = memory.Bytes(100+c.next(900)) * memory.MiB
+	c.need = memory.Bytes(100+c.Choose(900)) * memory.MiB
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict))
 	c.named = &profile.Named{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 	}
-	for range 1 + c.next(4) {
-		c.bear(64 * memory.MiB)
+	for range 1 + c.Choose(4) {
+		c.create(64 * memory.MiB)
 	}
 	return c
 }
 
-func (c *cluster) bear(limit memory.Bytes) {
-	c.born++
-	c.pods = append(c.pods, &replica{
-		name: fmt.Sprintf("web-%d", c.born), uid: types.UID(fmt.Sprintf("uid-%d", c.born)), born: c.now, started: c.now,
-		limit:   limit,
-		readyAt: c.now.Add(time.Duration(c.next(60)) * time.Second),
-	})
+func (c *cluster) create(limit memory.Bytes) {
+	p := c.Create(fmt.Sprintf("web-%d", len(c.Pods)+1), limit)
+	p.Ready = c.Now.Add(time.Duration(c.Choose(60)) * time.Second)
 }
 
-// lives lets a pod run until it needs more than it has, and starts it again.
-func (c *cluster) lives(p *replica) {
-	c.now = c.now.Add(time.Duration(5+c.next(60)) * time.Second)
-	if p.limit >= c.need {
+// runPod lets a pod run until it needs more than it has, and starts it again.
+func (c *cluster) runPod(p *kubelet.Pod) {
+	c.Now = c.Now.Add(time.Duration(5+c.Choose(60)) * time.Second)
+	if p.Limit >= c.need {
 		return
 	}
-	p.last = &corev1.ContainerStateTerminated{
-		Reason: "OOMKilled", ExitCode: 137, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
-		StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(c.now),
-	}
-	c.truth++
-	p.restarts++
-	p.started = c.now.Add(time.Second)
-	p.readyAt = c.now.Add(time.Duration(c.next(30)) * time.Second)
-	c.now = c.now.Add(2 * time.Second)
-}
-
-// pod is what the API server shows.
-func (c *cluster) pod(p *replica) *corev1.Pod {
-	amount := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(p.limit), resource.BinarySI)}
-	has := corev1.ResourceRequirements{Limits: amount, Requests: amount}
-	ready := corev1.ConditionFalse
-	if !c.now.Before(p.readyAt) {
-		ready = corev1.ConditionTrue
-	}
-	status := corev1.ContainerStatus{
-		Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
-		Resources: &has,
-		State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
-	}
-	status.LastTerminationState.Terminated = p.last
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.born), Generation: 1 + p.resizes,
-		},
-		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Resources: has}}},
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{status}, QOSClass: corev1.PodQOSGuaranteed,
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
-		},
-	}
+	c.End(p, kubelet.KernelOOM)
+	c.Now = c.Now.Add(time.Second)
+	c.Start(p)
+	c.Now = c.Now.Add(time.Second)
+	p.Ready = c.Now.Add(time.Duration(c.Choose(30)) * time.Second)
 }
 
 func (c *cluster) snapshot(p *process) *Snapshot {
@@ -153,8 +101,8 @@ func (c *cluster) snapshot(p *process) *Snapshot {
 		},
 		Profile: c.named, Events: p.inbox.Clone(),
 	}
-	for _, r := range c.pods {
-		s.Pods = append(s.Pods, c.pod(r))
+	for _, r := range c.Existing() {
+		s.Pods = append(s.Pods, c.Shown(r))
 	}
 	slices.SortFunc(s.Pods, NewestFirst)
 	s.Governed, s.Template = s.Pods, s.Pods[0]
@@ -178,8 +126,8 @@ func (c *cluster) restore(p *process) {
 }
 
 func (c *cluster) listed(p *process) {
-	for _, r := range c.pods {
-		for _, o := range signals.Observe(c.pod(r)) {
+	for _, r := range c.Existing() {
+		for _, o := range signals.Observe(c.Shown(r)) {
 			p.inbox.AddObservation(&o)
 		}
 	}
@@ -210,7 +158,7 @@ const (
 func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 	s := c.snapshot(p)
 	before, seen := c.packed(p.state), c.snapshot(p)
-	next, effects := Step(p.state, s, c.now)
+	next, effects := Step(p.state, s, c.Now)
 	c.pure(p, s, before, seen, &effects)
 	if killedAt == beforeWrite {
 		return true
@@ -235,7 +183,7 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 	if killedAt == afterWrite {
 		return true
 	}
-	if c.next(8) == 0 { // the answer is lost
+	if c.Choose(8) == 0 { // the answer is lost
 		c.restore(p)
 		return false
 	}
@@ -245,7 +193,7 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 			c.told[string(o.UID)+": "+e.Note]++
 		}
 	}
-	if c.next(8) == 0 { // the recommendation cannot be written
+	if c.Choose(8) == 0 { // the recommendation cannot be written
 		p.state.NotDone(effects.Actions)
 		return false
 	}
@@ -255,7 +203,7 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		return true
 	}
 	for i, a := range effects.Actions {
-		if killedAt == whileActing && i == c.next(2) {
+		if killedAt == whileActing && i == c.Choose(2) {
 			return true
 		}
 		c.act(p, a)
@@ -277,7 +225,7 @@ func (c *cluster) pure(
 	if diff := cmp.Diff(seen.Events.Observations, s.Events.Observations); diff != "" {
 		c.t.Errorf("a step changed the events that it was given:\n%s", diff)
 	}
-	_, again := Step(p.state, s, c.now)
+	_, again := Step(p.state, s, c.Now)
 	said := func(e *Effects) string {
 		data, err := json.MarshalIndent([]any{e.Status, e.Events, e.Published, e.Actions, e.RequeueAfter}, "", " ")
 		if err != nil {
@@ -291,31 +239,32 @@ func (c *cluster) pure(
 }
 
 func (c *cluster) act(p *process, a rollout.Action) {
-	i := slices.IndexFunc(c.pods, func(r *replica) bool { return r.uid == a.UID })
+	pods := c.Existing()
+	i := slices.IndexFunc(pods, func(r *kubelet.Pod) bool { return r.UID == a.UID })
 	if i < 0 {
-		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.now)
+		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.Now)
 		return
 	}
 	if !a.Evict && !a.Restart {
 		c.resized++
 		if to := a.Sizes["app"].Limit; to > 0 {
-			c.pods[i].limit = to
-			c.pods[i].resizes++
+			pods[i].Limit = to
+			pods[i].Resizes++
 		}
 		return
 	}
-	for _, r := range c.pods {
-		if serves := !c.now.Before(c.pods[i].readyAt); serves && c.now.Before(r.readyAt) {
-			c.t.Errorf("%s: %s, which serves, is evicted while %s does not", c.now, c.pods[i].name, r.name)
+	for _, r := range pods {
+		if serves := !c.Now.Before(pods[i].Ready); serves && c.Now.Before(r.Ready) {
+			c.t.Errorf("%s: %s, which serves, is evicted while %s does not", c.Now, pods[i].Name, r.Name)
 		}
 	}
-	limit := c.pods[i].limit
+	limit := pods[i].Limit
 	if rec := c.shown.Containers; len(rec) > 0 && rec[0].Recommended != nil && rec[0].Recommended.Limit != nil {
 		limit = memory.FromQuantity(*rec[0].Recommended.Limit)
 	}
 	c.evicted++
-	c.pods = slices.Delete(c.pods, i, i+1)
-	c.bear(limit)
+	pods[i].Deleted = true
+	c.create(limit)
 }
 
 // run plays one history.
@@ -326,7 +275,7 @@ func (c *cluster) run(steps int) {
 	}
 	var deposed *process
 	for range steps {
-		switch c.next(12) {
+		switch c.Choose(12) {
 		case 0: // another memfit takes over, while the first one still runs
 			deposed, leader = leader, c.process()
 		case 1:
@@ -336,23 +285,25 @@ func (c *cluster) run(steps int) {
 			}
 		case 2, 3: // killed somewhere
 			c.listed(leader)
-			if c.reconcile(leader, c.next(points)) {
+			if c.reconcile(leader, c.Choose(points)) {
 				leader = c.process()
 			}
 		case 4, 5, 6:
 			c.listed(leader)
 			c.reconcile(leader, points)
 		default:
-			c.lives(c.pods[c.next(len(c.pods))])
-			c.listed(leader) // its informer sees every death; what it does not see in between, the ledger's own model test plays
+			pods := c.Existing()
+			c.runPod(pods[c.Choose(len(pods))])
+			c.listed(leader) // its informer sees every end; TestStepKnowsTheTruth plays those that it does not see
 		}
 	}
 	for range 40 { // undisturbed, until a reconcile is not in vain
 		c.listed(leader)
 		c.reconcile(leader, points)
 	}
-	if got := leader.state.ledger.Total("app"); got > c.truth || got < int64(len(c.seen)) {
-		c.t.Errorf("%d kills were counted, %d happened, and %d of them were seen", got, c.truth, len(c.seen))
+	truth := c.Kills[memory.OOMMainProcess]
+	if got := leader.state.ledger.Total("app"); got > truth || got < int64(len(c.seen)) {
+		c.t.Errorf("%d kills were counted, %d happened, and %d of them were seen", got, truth, len(c.seen))
 	}
 	c.counted = leader.state.ledger.Total("app")
 	for event, n := range c.told {
@@ -371,7 +322,7 @@ func TestKilledAnywhere(t *testing.T) {
 	for seed := range uint64(100) {
 		c := newCluster(t, seed)
 		c.run(80)
-		kills, counted, evicted, resized = kills+c.truth, counted+c.counted, evicted+c.evicted, resized+c.resized
+		kills, counted, evicted, resized = kills+c.Kills[memory.OOMMainProcess], counted+c.counted, evicted+c.evicted, resized+c.resized
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -386,23 +337,23 @@ func TestKilledAnywhere(t *testing.T) {
 // it is done as soon as it can: it stands in the checkpoint as begun, and must not stay there for ever.
 func TestWhatWasNotSentIsSentLater(t *testing.T) {
 	c := newCluster(t, 1)
-	c.need, c.pods = 200*memory.MiB, c.pods[:1]
+	c.need, c.Pods = 200*memory.MiB, c.Pods[:1]
 	p := c.process()
 	step := func() Effects {
 		c.listed(p)
-		next, effects := Step(p.state, c.snapshot(p), c.now)
+		next, effects := Step(p.state, c.snapshot(p), c.Now)
 		p.state, p.inbox = next, PendingEvents{}
 		return effects
 	}
 	step()
-	c.lives(c.pods[0]) // is killed at 64Mi
-	c.now = c.now.Add(time.Minute)
+	c.runPod(c.Pods[0]) // is killed at 64Mi
+	c.Now = c.Now.Add(time.Minute)
 	first := step()
 	if len(first.Actions) != 1 {
 		t.Fatalf("a kill led to %d actions, want 1", len(first.Actions))
 	}
 	p.state.NotDone(first.Actions)
-	c.now = c.now.Add(30 * time.Second)
+	c.Now = c.Now.Add(30 * time.Second)
 	if again := step(); len(again.Actions) != 1 || again.Actions[0].UID != first.Actions[0].UID {
 		t.Errorf("what was not sent led to %+v, want it again: %+v", again.Actions, first.Actions)
 	}
