@@ -21,6 +21,7 @@ import (
 
 	constraintsctl "github.com/memfit/memfit/controllers/constraints"
 	profilectl "github.com/memfit/memfit/controllers/profile"
+	snapshotsctl "github.com/memfit/memfit/controllers/snapshots"
 	"github.com/memfit/memfit/controllers/sweeper"
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
@@ -82,7 +83,8 @@ func control(
 		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())),
 		Clock:      clock.RealClock{},
 	}
-	feed.Constraints = around
+	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload, Clock: clock.RealClock{}}
+	feed.Constraints, feed.Snapshots = around, seen
 	profiles := &profilectl.Reconciler{
 		Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[policy.ProfileKey]{}, Watchdog: watchdog,
 		Clock: clock.RealClock{},
@@ -94,7 +96,7 @@ func control(
 		StepInterval:    samplesPerStep * o.usageInterval,
 		Unmeasured:      o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
 		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
-		Constraints: around,
+		Constraints: around, Snapshots: seen,
 		Watchdog:    watchdog,
 	}
 	if o.usageInterval > 0 {

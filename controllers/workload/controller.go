@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inbox"
@@ -86,6 +88,10 @@ type Reconciler struct {
 	// things.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
+	}
+	// Snapshots say what the agents of nodes found out about pods. Nil: nobody asks.
+	Snapshots interface {
+		Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot
 	}
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error

@@ -65,6 +65,9 @@ func (r *Reconciler) gather(
 	if err := r.lookAround(ctx, s); err != nil {
 		return nil, err
 	}
+	if r.Snapshots != nil {
+		s.Snapshots = r.Snapshots.Of(ctx, s.Governed)
+	}
 	return s, nil
 }
 

@@ -52,6 +52,11 @@ type PodSource struct {
 		) error
 	}
 
+	// Snapshots are followed beside the pods. Nil: there are none.
+	Snapshots interface {
+		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) })
+	}
+
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
 	synced chan error
 }
@@ -96,6 +101,9 @@ func (f *PodSource) follow(ctx context.Context) error {
 		if err := f.Constraints.Follow(ctx, f, f.Inbox.Workloads); err != nil {
 			return err
 		}
+	}
+	if f.Snapshots != nil {
+		f.Snapshots.Follow(ctx, f)
 	}
 	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {

@@ -29,6 +29,7 @@ func CacheOptions() cache.Options {
 		&corev1.ResourceQuota{}:                  {Transform: slimQuota, UnsafeDisableDeepCopy: new(true)},
 		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slimHorizontal, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryRecommendation{}:         {Transform: SlimRecommendation, UnsafeDisableDeepCopy: new(true)},
+		&v1alpha1.MemorySnapshot{}:               {Transform: slimSnapshot, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryProfile{}:                {Transform: cache.TransformStripManagedFields()},
 		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
 	}
@@ -223,7 +224,8 @@ func SlimRecommendation(in any) (any, error) {
 	for i, c := range rec.Status.Containers {
 		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{
 			Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary,
-			Evidence: v1alpha1.Evidence{HeapCap: c.Evidence.HeapCap, LiveSet: c.Evidence.LiveSet},
+			Evidence:     v1alpha1.Evidence{HeapCap: c.Evidence.HeapCap, LiveSet: c.Evidence.LiveSet},
+			FoundRuntime: c.FoundRuntime,
 		}
 	}
 	return rec, nil

@@ -18,8 +18,8 @@ type Found struct {
 	Evidence string
 }
 
-// foundIn reads the status of a MemoryRecommendation; nil: nothing was found.
-func foundIn(f *v1alpha1.FoundRuntime) *Found {
+// FoundIn reads the status of a MemoryRecommendation; nil: nothing was found.
+func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	if f == nil || f.Type == "" || f.Type == v1alpha1.RuntimeAuto {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestWhatWasFoundHoldsForTheSameImage(t *testing.T) {
 // TestNothingFoundChangesNothing: without agents a plan is what it was, whatever else is known of replicas.
 func TestNothingFoundChangesNothing(t *testing.T) {
 	for _, f := range []*v1alpha1.FoundRuntime{nil, {}, {Type: v1alpha1.RuntimeAuto, Image: "a:1"}} {
-		if got := foundIn(f); got != nil {
+		if got := FoundIn(f); got != nil {
 			t.Errorf("%+v: found %+v", f, got)
 		}
 	}

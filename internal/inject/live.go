@@ -37,7 +37,7 @@ func LiveIn(containers []v1alpha1.ContainerRecommendation) map[string]Live {
 		if out == nil {
 			out = make(map[string]Live, len(containers))
 		}
-		live := Live{Found: foundIn(c.FoundRuntime)}
+		live := Live{Found: FoundIn(c.FoundRuntime)}
 		if q := c.Evidence.LiveSet; q != nil {
 			live.Set = memory.FromQuantity(*q)
 		}

@@ -32,6 +32,8 @@ type result struct {
 	leaks map[string]signals.Ramps
 	// alive is what replicas show of their heaps, by container.
 	alive map[string]alive
+	// found is what agents found replicas to run, by container.
+	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the sizes that stand, by container.
 	recommended map[string]v1alpha1.Size
 	// changed are the containers whose recommendation is new.
@@ -75,7 +77,8 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		shapeCaches: map[string]shapeCache{},
 		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
 	}
-	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing), now)
+	d.v.found = findRuntimes(s, st.found)
+	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -91,9 +94,8 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
 	}
-	plan := inject.MakePlan(
-		inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: liveOf(d.v.alive, d.st.standing), Created: true},
-	)
+	live := liveOf(d.v.alive, d.st.standing, d.v.found)
+	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: live, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan)
@@ -127,6 +129,12 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 	}
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
+	if f := v.found[name]; f != nil {
+		r.status.FoundRuntime = f
+		if f.Declared != "" {
+			r.status.Advice = head(append([]string{f.Declared}, r.status.Advice...), 8)
+		}
+	}
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = *size
@@ -173,7 +181,7 @@ func (d *decider) disturb() {
 // summarize fills in what the status says about the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
-	v.coverage = cover(d.s, liveOf(v.alive, v.recommended))
+	v.coverage = cover(d.s, liveOf(v.alive, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)

@@ -79,8 +79,16 @@ func (st *State) alive(now time.Time) map[string]alive {
 }
 
 // liveOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
-func liveOf(all map[string]alive, recommended map[string]v1alpha1.Size) map[string]inject.Live {
+func liveOf(
+	all map[string]alive, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
+) map[string]inject.Live {
 	var out map[string]inject.Live
+	if len(found) > 0 {
+		out = make(map[string]inject.Live, len(all)+len(found))
+	}
+	for name, f := range found {
+		out[name] = inject.Live{Found: inject.FoundIn(f)}
+	}
 	for name, a := range all {
 		if a.set.Bytes == 0 {
 			continue
@@ -88,7 +96,7 @@ func liveOf(all map[string]alive, recommended map[string]v1alpha1.Size) map[stri
 		if out == nil {
 			out = make(map[string]inject.Live, len(all))
 		}
-		live := inject.Live{Set: a.set.Bytes, Cap: a.heapCap}
+		live := inject.Live{Set: a.set.Bytes, Cap: a.heapCap, Found: out[name].Found}
 		if limit := recommended[name].Limit; limit != nil {
 			live.Limit = memory.FromQuantity(*limit)
 		}

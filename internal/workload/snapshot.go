@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -93,6 +94,8 @@ type Snapshot struct {
 	Template *corev1.Pod
 	// events are those of this workload, without what belongs to an earlier one of its name.
 	Events PendingEvents
+	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
+	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// facts are what else in the cluster has a say in its memory.
 	Facts constraints.Facts
 	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.

@@ -36,6 +36,9 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
+		if f := r.FoundRuntime; f != nil {
+			f.Replicas = int32(rounded125(int64(f.Replicas))) //nolint:gosec // less than it was
+		}
 		e := &r.Evidence
 		for _, q := range []**resource.Quantity{&e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough, &r.Use} {
 			*q = coarse(*q)

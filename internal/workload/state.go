@@ -56,6 +56,8 @@ type State struct {
 	used map[string]v1alpha1.ContainerRecommendation
 	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
 	liveSets map[string]history.LiveSet
+	// found is what replicas were found to run, by container, as published last.
+	found map[string]*v1alpha1.FoundRuntime
 	// countsFaults: the source of usage counts major page faults.
 	countsFaults bool
 }
@@ -154,7 +156,11 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 // twice.
 func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
 	st.standing, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+	st.found = map[string]*v1alpha1.FoundRuntime{}
 	for _, c := range status.Containers {
+		if c.FoundRuntime != nil {
+			st.found[c.Container] = c.FoundRuntime
+		}
 		st.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
 		source, past := sourcesOf(c.Evidence.Source)
 		st.source, st.past = cmp.Or(st.source, source), cmp.Or(st.past, past)

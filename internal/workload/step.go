@@ -80,6 +80,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
 	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.apply.State
+	m.found = v.found
 	for _, a := range v.apply.Actions {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
 		if a.Restart {

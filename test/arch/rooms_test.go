@@ -188,7 +188,7 @@ var rooms = []room{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject",
 			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
-			"internal/records", "internal/signals",
+			"internal/runtimes", "internal/records", "internal/signals",
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
@@ -234,6 +234,11 @@ var rooms = []room{
 	{
 		name: "controllers-constraints", dir: "controllers/constraints", noStd: ownsNoProcess,
 		ours:    []string{"internal/constraintindex", "internal/informers", "internal/memory", "internal/constraints"},
+		outside: edge,
+	},
+	{
+		name: "controllers-snapshots", dir: "controllers/snapshots", noStd: ownsNoProcess,
+		ours:    []string{"api/v1alpha1", "internal/informers", "internal/memory"},
 		outside: edge,
 	},
 	{

@@ -1,0 +1,130 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshots follows MemorySnapshots on the leader: what the agents of nodes (config/agent) found out about
+// pods. memfit works without them, so nothing here ever holds up or fails a reconcile.
+package snapshots
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// What agents found out about pods: what runs in them, and what fills their memory.
+// +kubebuilder:rbac:groups=memfit.dev,resources=memorysnapshots,verbs=list;watch
+
+// RetryInterval is how long after a failure it is tried again to watch MemorySnapshots: the CRD may be older than this
+// memfit.
+const RetryInterval = 2 * time.Minute
+
+// Watcher knows the MemorySnapshots of pods, from an informer cache.
+type Watcher struct {
+	Cache cache.Cache
+	// Workload says which workload a pod belongs to; not ok: none that memfit governs.
+	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
+	// Clock tells when to try again.
+	Clock clock.Clock
+
+	synced atomic.Pointer[func() bool] // nil until MemorySnapshots are watched
+}
+
+// Follow watches MemorySnapshots until ctx ends, and queues the workload of a pod when something in its snapshot
+// matters that was not there before. It returns at once.
+func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) {
+	go func() {
+		for said := ""; ; {
+			err := w.begin(ctx, queue)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			if err.Error() != said {
+				said = err.Error()
+				logf.FromContext(ctx).Error(
+					err, "MemorySnapshots are not watched, so what agents find is not used; apply the CRDs of this version. "+
+						"Tried again every two minutes",
+				)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.Clock.After(RetryInterval):
+			}
+		}
+	}()
+}
+
+func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
+	informer, err := w.Cache.GetInformer(ctx, &v1alpha1.MemorySnapshot{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching MemorySnapshots: %w", err)
+	}
+	news := func(obj any) {
+		s, ok := obj.(*v1alpha1.MemorySnapshot)
+		if !ok {
+			return
+		}
+		for _, owner := range s.OwnerReferences {
+			if ref, known := w.Workload(owner.UID); known {
+				queue.Enqueue(ref)
+			}
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: news,
+		UpdateFunc: func(before, after any) {
+			if !informers.SameSnapshot(before, after) {
+				news(after)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching MemorySnapshots: %w", err)
+	}
+	synced := registration.HasSynced
+	w.synced.Store(&synced)
+	return nil
+}
+
+// Of is what is known of pods, by UID; nil: nothing. A snapshot belongs to a pod that it names as its owner: a pod of a
+// StatefulSet has the name of the one before it. Snapshots belong to the cache: read only.
+func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
+	if synced := w.synced.Load(); synced == nil || !(*synced)() {
+		return nil
+	}
+	var all map[types.UID]*v1alpha1.MemorySnapshot
+	for _, pod := range pods {
+		s := &v1alpha1.MemorySnapshot{}
+		err := w.Cache.Get(ctx, client.ObjectKeyFromObject(pod), s, client.UnsafeDisableDeepCopy)
+		if err != nil || !ownedBy(s, pod.UID) {
+			continue
+		}
+		if all == nil {
+			all = make(map[types.UID]*v1alpha1.MemorySnapshot, len(pods))
+		}
+		all[pod.UID] = s
+	}
+	return all
+}
+
+func ownedBy(s *v1alpha1.MemorySnapshot, pod types.UID) bool {
+	for _, owner := range s.OwnerReferences {
+		if owner.UID == pod {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// evidenceMost is how much of an agent's evidence is repeated, in bytes: the API allows as much.
+const evidenceMost = 256
+
+// versionFound is how versions begin that the agents find: the part that a profile could declare.
+var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
+
+// findRuntimes is what the agents found the managed containers to run, by name. Where no agent has looked into pods of
+// the newest image yet, what was found before stands: it names the image that it is about.
+func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[string]*v1alpha1.FoundRuntime {
+	if s.Template == nil || len(s.Snapshots) == 0 && len(before) == 0 {
+		return nil
+	}
+	found := map[string]*v1alpha1.FoundRuntime{}
+	for _, c := range Managed(s.Profile, s.Template) {
+		f, looked := findRuntime(s, c.Name)
+		if !looked {
+			f = before[c.Name].DeepCopy()
+		}
+		if f != nil {
+			f.Declared = differs(c.policy, f)
+			found[c.Name] = f
+		}
+	}
+	return found
+}
+
+// findRuntime is what the replicas run that have the newest image that was looked into. One that runs another runtime
+// makes it nothing: the word of a single node counts only while no other speaks. looked is false when no agent looked.
+func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
+	image := ""
+	for _, pod := range s.Governed { // newest first
+		runs, of := inspected(s, pod, container)
+		if runs == nil || looked && of != image {
+			continue
+		}
+		next := asFound(runs, of)
+		switch {
+		case next == nil || looked && next.Type != f.Type:
+			return nil, true
+		case !looked:
+			f, looked, image = next, true, of
+		default:
+			f.Replicas++
+			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
+		}
+	}
+	return f, looked
+}
+
+// same is what two replicas have in common; the zero value: they differ.
+func same[T comparable](a, b T) (common T) {
+	if a == b {
+		return a
+	}
+	return common
+}
+
+// inspected is what an agent found in a container of a pod, and the image that it runs; nil when none looked. Only the
+// agent of the pod's own node is heard.
+func inspected(s *Snapshot, pod *corev1.Pod, container string) (found *v1alpha1.RuntimeFound, image string) {
+	seen := s.Snapshots[pod.UID]
+	spec, _ := containerOf(pod, container)
+	if seen == nil || spec == nil || seen.Status.NodeName != pod.Spec.NodeName {
+		return nil, ""
+	}
+	for i := range seen.Status.Containers {
+		if c := &seen.Status.Containers[i]; c.Container == container && c.Inspection == v1alpha1.InspectionDone {
+			return c.Runtime, spec.Image
+		}
+	}
+	return nil, ""
+}
+
+// asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is no runtime that memfit
+// knows.
+func asFound(r *v1alpha1.RuntimeFound, image string) *v1alpha1.FoundRuntime {
+	row := runtimes.Lookup(r.Type)
+	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
+		return nil
+	}
+	f := &v1alpha1.FoundRuntime{
+		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: image, Replicas: 1,
+	}
+	switch name, _, _ := strings.Cut(r.Libc, " "); name {
+	case "glibc":
+		f.Libc = v1alpha1.LibcGlibc
+	case "musl":
+		f.Libc = v1alpha1.LibcMusl
+	}
+	if len(r.Evidence) > 0 {
+		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), evidenceMost)
+	}
+	return f
+}
+
+// differs says where what was found is not what was declared, and what to do; empty: it is, or nobody declared it.
+func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
+	spec := declared.Runtime
+	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {
+		return ""
+	}
+	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
+	says := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
+	same := spec.Type == f.Type &&
+		(spec.Version == "" || f.Version == "" || strings.HasPrefix(f.Version+".", spec.Version+"."))
+	if same {
+		return ""
+	}
+	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to go by "+
+		"what runs",
+		cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
+}
