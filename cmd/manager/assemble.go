@@ -97,7 +97,7 @@ func control(
 		Unmeasured:      o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
 		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
 		Constraints: around, Snapshots: seen,
-		Watchdog:    watchdog,
+		Watchdog: watchdog,
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &usagectl.Collector{
