@@ -142,7 +142,7 @@ var rooms = []room{
 	{
 		// where the memory of a process is; long reads end with their context
 		name: "attribution", dir: "internal/attribution/...", noStd: []string{"os", "net", "log"},
-		ours:  []string{"internal/memory", "internal/procmem", "internal/procmem/elffile"},
+		ours:  []string{"internal/attribution/...", "internal/memory", "internal/procmem", "internal/procmem/elffile"},
 		never: slices.Concat(clients, kinds),
 	},
 	{

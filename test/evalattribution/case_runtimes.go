@@ -179,16 +179,16 @@ func goProgram(version, flags string) func(string) (*exec.Cmd, error) {
 }
 
 // found is what a reader says of the process.
-func found(ctx context.Context, p *Process, reader string) (Look, *attribution.Usage, error) {
+func found(ctx context.Context, p *Process, reader string) (*attribution.Usage, error) {
 	look, err := p.Look(ctx)
 	if err != nil {
-		return look, nil, err
+		return nil, err
 	}
 	u := look.Usage(reader)
 	if u == nil || u.Coverage < attribution.MinCoverage {
-		return look, nil, fmt.Errorf("%s: nothing is told: %+v, %v", reader, u, look.Failed)
+		return nil, fmt.Errorf("%s: nothing is told: %+v, %v", reader, u, look.Failed)
 	}
-	return look, u, nil
+	return u, nil
 }
 
 // checkJava compares what is in use with what the JVM says, what it may use at most, and what trimming its native heap
@@ -204,7 +204,7 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, u, err := found(ctx, p, "hotspot")
+		u, err := found(ctx, p, "hotspot")
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func bytes(n int64) memory.Bytes { return memory.Bytes(n) }
 
 // checkNativeTrim lets the JVM trim its native heap, where it can (17 and later).
 func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
-	_, u, err := found(ctx, p, "glibc")
+	u, err := found(ctx, p, "glibc")
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	}
 	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(p.PID), "System.trim_native_heap").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Trim native heap") {
-		return nil, nil // a JDK that does not know the command, or no jcmd here
+		return nil, nil //nolint:nilerr // a JDK that does not know the command, or no jcmd here
 	}
 	after, err := p.RSS()
 	return []Comparison{{
@@ -256,7 +256,7 @@ func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, u, err := found(ctx, p, "v8")
+	u, err := found(ctx, p, "v8")
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, u, err := found(ctx, p, "go")
+	u, err := found(ctx, p, "go")
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func checkPython(ctx context.Context, p *Process) ([]Comparison, error) {
 	if _, err := p.Numbers(name); err != nil {
 		return nil, err
 	}
-	_, u, err := found(ctx, p, "cpython")
+	u, err := found(ctx, p, "cpython")
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +316,7 @@ func checkPython(ctx context.Context, p *Process) ([]Comparison, error) {
 
 // checkRuby compares counts of pages and slots, which stand for sizes here.
 func checkRuby(ctx context.Context, p *Process) ([]Comparison, error) {
-	_, u, err := found(ctx, p, "ruby")
+	u, err := found(ctx, p, "ruby")
 	if err != nil {
 		return nil, err
 	}

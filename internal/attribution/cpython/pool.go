@@ -30,7 +30,7 @@ const (
 func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
 	var h [headerSize / 8]uint64
 	for i := range h {
-		word, err := w.Word(at + 8*uint64(i)) //nolint:gosec // at most 5
+		word, err := w.Word(at + 8*uint64(i))
 		if err != nil {
 			return pool{}, isOdd
 		}

@@ -109,15 +109,16 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 			continue
 		}
 		p, kind := readPool(w, at, a.pool)
-		switch {
-		case kind == isPool:
+		switch kind {
+		case isPool:
 			found.add(w, at, a.pool, p)
 			if first == 0 {
 				first = at
 			}
 			last = at + a.pool
-		case kind == isOdd:
+		case isOdd:
 			found.odd++
+		case isUntouched:
 		}
 		if found.odd > oddBeforeGivingUp && found.pools == 0 {
 			break // something else than arenas
@@ -129,7 +130,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 		return nil
 	}
 	found.committed = last - first
-	a.tally.merge(found)
+	a.merge(found)
 	a.regions = append(a.regions, attribution.Region{
 		Start: first, End: last, Kind: attribution.PyArena, Confidence: attribution.Structural,
 	})

@@ -119,9 +119,9 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		if one.top == one.start {
 			empty++
 		}
-		u.InUse += memory.Bytes(procmem.ResidentBytes(runs, one.start, one.top))
+		u.InUse += words.Size(procmem.ResidentBytes(runs, one.start, one.top))
 		whole := (one.top + procmem.PageSize - 1) &^ (procmem.PageSize - 1)
-		u.FreeResident += memory.Bytes(procmem.ResidentBytes(runs, whole, one.end))
+		u.FreeResident += words.Size(procmem.ResidentBytes(runs, whole, one.end))
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = append(u.Details,
@@ -137,7 +137,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	return u, nil
 }
 
-func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) } //nolint:gosec // it is at most the largest
+func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // coverage is the share of the heap's resident bytes that lie in a span.
 func coverage(h heap, runs []procmem.Run) float64 {
@@ -160,7 +160,7 @@ func (j *jvm) committed(h heap) (sum memory.Bytes) {
 	for i := range j.s.Mappings {
 		m := &j.s.Mappings[i]
 		if from, to := max(m.Start, h.start), min(m.End, h.end); from < to && m.Has(procmem.Writable) {
-			sum += memory.Bytes(to - from)
+			sum += words.Size(to - from)
 		}
 	}
 	return sum

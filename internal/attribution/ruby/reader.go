@@ -168,7 +168,7 @@ func (h *heap) page(at uint64) (p page, ok bool, err error) {
 		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 			return p, false, err
 		}
-		return p, false, nil
+		return p, false, nil //nolint:nilerr // what cannot be read is no page
 	}
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}

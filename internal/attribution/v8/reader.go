@@ -9,7 +9,6 @@ import (
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/words"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -136,7 +135,7 @@ func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 // doubt counts what is shaped like a page and is none: a mapping of that size at such an address.
 func (h *heap) doubt(m *procmem.Mapping, at uint64) {
 	if m.Start == at && m.Size() == pageSize && m.Has(procmem.Writable) {
-		h.unread += uint64(m.RSS)
+		h.unread += uint64(max(m.RSS, 0))
 	}
 }
 
@@ -153,20 +152,20 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
 	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
 	h.read += resident
-	h.total.Committed += memory.Bytes(p.size)
-	h.total.InUse += memory.Bytes(used)
+	h.total.Committed += words.Size(p.size)
+	h.total.InUse += words.Size(used)
 	switch {
 	case p.pooled:
 		h.pool += p.size
-		h.total.FreeResident += memory.Bytes(resident - used)
+		h.total.FreeResident += words.Size(resident - used)
 	case p.flags&(fromSpace|toSpace) != 0:
 		h.young += p.size
 		h.youngInUse += p.used()
-		h.total.FreeResident += memory.Bytes(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
+		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
 	default:
 		h.old += p.size
 		h.oldInUse += p.used()
-		h.total.FreePartial += memory.Bytes(resident - used)
+		h.total.FreePartial += words.Size(resident - used)
 	}
 	if p.size > pageSize {
 		h.large++

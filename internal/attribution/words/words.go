@@ -11,8 +11,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -63,6 +65,9 @@ func (r *Reader) Forget() {
 	r.order = r.order[:0]
 }
 
+// Size is an amount of memory of a process: words of it may be any number.
+func Size(n uint64) memory.Bytes { return memory.Bytes(min(n, math.MaxInt64)) }
+
 // Reads is how many pages were read.
 func (r *Reader) Reads() int { return r.reads }
 
@@ -75,7 +80,7 @@ func (r *Reader) Read(p []byte, addr uint64) error {
 			return err
 		}
 		n := copy(p, page[addr-base:])
-		p, addr = p[n:], addr+uint64(n)
+		p, addr = p[n:], addr+uint64(n) //nolint:gosec // at most a page
 	}
 	return nil
 }
