@@ -70,7 +70,7 @@ type Evidence struct {
 	// replicas is the number of containers looked at.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// samples is the number of looks.
+	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
 	// source says where usage came from: "kubelet", "prometheus" or "metrics.k8s.io (working set only)".

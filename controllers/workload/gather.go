@@ -60,9 +60,9 @@ func (r *Reconciler) gather(
 	s.Identify(presence, of)
 	s.Govern(policies)
 	if len(s.Pods) == 0 && len(s.Events.Observations) > 0 {
-		r.lookBack(s)
+		r.governedBefore(s)
 	}
-	if err := r.lookAround(ctx, s); err != nil {
+	if err := r.gatherFacts(ctx, s); err != nil {
 		return nil, err
 	}
 	if r.Snapshots != nil {
@@ -71,9 +71,9 @@ func (r *Reconciler) gather(
 	return s, nil
 }
 
-// lookAround asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
+// gatherFacts asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
 // work against an autoscaler or a quota because it did not see it.
-func (r *Reconciler) lookAround(ctx context.Context, s *workload.Snapshot) error {
+func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) error {
 	if r.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil
 	}
@@ -86,8 +86,8 @@ func (r *Reconciler) lookAround(ctx context.Context, s *workload.Snapshot) error
 	return err
 }
 
-// lookBack finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
-func (r *Reconciler) lookBack(s *workload.Snapshot) {
+// governedBefore finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
+func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
 	} else if e, known := r.states.get(s.Owner.Ref); known {

@@ -174,9 +174,10 @@ func (w *world) injected(ref memory.WorkloadRef, pod *corev1.Pod) {
 	Expect(err).NotTo(HaveOccurred())
 	rec, ok := slim.(*v1alpha1.MemoryRecommendation)
 	Expect(ok).To(BeTrue())
-	ruling, err := w.reconciler.Resolver.Resolve(w.ctx, pod)
+	resolved, err := w.reconciler.Resolver.Resolve(w.ctx, pod)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(ruling.Profile).NotTo(BeNil())
+	Expect(resolved.Profile).NotTo(BeNil())
 	Expect(policy.RecordName(ref)).To(Equal(rec.Name))
-	inject.MakePlan(inject.Input{Pod: pod, Profile: ruling.Profile, Live: inject.LiveIn(rec.Status.Containers)}).Apply(pod)
+	live := inject.LiveIn(rec.Status.Containers)
+	inject.MakePlan(inject.Input{Pod: pod, Profile: resolved.Profile, Live: live}).Apply(pod)
 }

@@ -25,7 +25,7 @@ const (
 	soonPercent = 50
 	// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
 	freshest = 2 * time.Minute
-	// recheckAfter is when to look again while something holds the restart up.
+	// recheckAfter is when to decide again while something holds the restart up.
 	recheckAfter = 30 * time.Second
 )
 

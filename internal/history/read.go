@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Point is one recent look at one instance.
+// Point is one recent sample of one instance.
 type Point struct {
 	// Instance numbers container instances; the same pod after a restart has another number. Numbers wrap around at 256.
 	Instance int

@@ -36,8 +36,8 @@ type ContainerRef struct {
 	Container string
 }
 
-// Sample is one look at one container's memory. A field that the source cannot see is 0 and its Has… flag is false:
-// "unknown" must never be read as "uses nothing".
+// Sample is one measurement of one container's memory. A field that the source cannot see is 0 and its Has… flag is
+// false: "unknown" must never be read as "uses nothing".
 type Sample struct {
 	Container ContainerRef
 	// Time is when the kubelet measured, not when memfit asked.

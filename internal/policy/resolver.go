@@ -68,7 +68,7 @@ type Resolution struct {
 }
 
 // Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody
-// governs the pod; with [owners.ErrNotSeen] the ruling still has the best name of the workload there is.
+// governs the pod; with [owners.ErrNotSeen] the resolved still has the best name of the workload there is.
 func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := r.owners.Owner(ctx, pod)
 	if err != nil {

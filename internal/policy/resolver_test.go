@@ -90,21 +90,21 @@ func TestRule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ruling, err := resolver.Resolve(t.Context(), tc.pod)
+			resolved, err := resolver.Resolve(t.Context(), tc.pod)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if ruling.Profile != nil {
-				got = ruling.Profile.String()
+			if resolved.Profile != nil {
+				got = resolved.Profile.String()
 			}
-			if got != tc.want || ruling.Problem != tc.problem || (ruling.Paused != "") != tc.paused {
+			if got != tc.want || resolved.Problem != tc.problem || (resolved.Paused != "") != tc.paused {
 				t.Errorf(
-					"governed by %q (problem %q, paused %t), want %q (%q, %t)", got, ruling.Problem, ruling.Paused != "", tc.want,
+					"governed by %q (problem %q, paused %t), want %q (%q, %t)", got, resolved.Problem, resolved.Paused != "", tc.want,
 					tc.problem, tc.paused,
 				)
 			}
-			if name := policy.RecordName(ruling.Ref); name != tc.record {
+			if name := policy.RecordName(resolved.Ref); name != tc.record {
 				t.Errorf("recorded as %s, want %s", name, tc.record)
 			}
 		})

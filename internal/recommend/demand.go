@@ -47,11 +47,11 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(e.highestDay(), recent)
 	if ev.PeakRSS > 0 && !e.History.WorkingSetOnly() {
-		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, format.InWords(ev.Window), e.looks())
+		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, format.InWords(ev.Window), e.basis())
 	} else {
 		e.say(
 			"peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet,
-			format.InWords(ev.Window), e.looks(),
+			format.InWords(ev.Window), e.basis(),
 		)
 	}
 	if ev.PeakSwap > 0 {

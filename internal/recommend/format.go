@@ -35,8 +35,8 @@ func orNone(b memory.Bytes) string {
 	return b.String()
 }
 
-// looks is what the evidence rests on: "3 replicas, 41k samples".
-func (e *evaluation) looks() string {
+// basis is what the evidence rests on: "3 replicas, 41k samples".
+func (e *evaluation) basis() string {
 	ev := e.rec.Evidence
 	return format.Count(int64(max(ev.Replicas, 1)), "replica") + ", " + format.About(ev.Samples, "sample")
 }

@@ -123,7 +123,7 @@ type Evidence struct {
 	PeakSwap memory.Bytes
 	// Trough is the live set; 0 when unknown.
 	Trough memory.Bytes
-	// Replicas is the number of container instances looked at, Samples the number of looks.
+	// Replicas is the number of container instances measured, Samples how many measurements there are.
 	Replicas int
 	Samples  int64
 	// Window is how far back the evidence goes.

@@ -15,7 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// recheckAfter is when to look again while something is under way that sends no event, or something holds a change up.
+// recheckAfter is when to decide again while something is under way that sends no event, or something holds a change
+// up.
 const recheckAfter = 30 * time.Second
 
 // Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are

@@ -6,8 +6,8 @@
 // what is remembered go in, the next actions and the state to remember come out. It reads no clock and performs no I/O.
 //
 // The state is written before an action is carried out, and every decision starts from what pods show, so that memfit
-// may be killed anywhere: an action that was written down and not done is done by the next look, and one that was done
-// is recognised as done.
+// may be killed anywhere: an action that was written down and not done is done after the next decision, and one that
+// was done is recognised as done.
 //
 // A decrease is an experiment: one pod first (the canary), which is watched; then the rest, some at a time; and an OOM
 // kill or a restart storm at the new size rolls it back from every pod and holds it for a week. An increase needs no

@@ -58,7 +58,7 @@ func (o *observation) found(kind FindingKind, st *Step, format string, args ...a
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
 }
 
-// follow looks at each pod that is being changed or watched.
+// follow observes each pod that is being changed or watched.
 func (o *observation) follow() {
 	e := o.state.Rollout
 	kept := e.Steps[:0:0]

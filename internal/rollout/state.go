@@ -21,7 +21,8 @@ import (
 // version of the encoding.
 const version = 1
 
-// State is what must be remembered between two looks, a restart of memfit included. The zero value remembers nothing.
+// State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
+// nothing.
 type State struct {
 	// Rollout is the change under way; nil: none.
 	Rollout *Rollout `json:"experiment,omitempty"`

@@ -134,7 +134,7 @@ type Decision struct {
 	RequeueAfter time.Duration
 }
 
-// Finding is something that turned out since the last look, for an event.
+// Finding is something that turned out since the last decision, for an event.
 type Finding struct {
 	Kind FindingKind
 	Pod  string

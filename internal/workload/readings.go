@@ -95,7 +95,7 @@ func (r *readings) low() memory.Bytes {
 	return slices.Min(r.latest[:])
 }
 
-// rises is a cheap first look, which most instances fail: from quarter to quarter it uses more, and a quarter more in
+// rises is a cheap first test, which most instances fail: from quarter to quarter it uses more, and a quarter more in
 // all.
 func (r *readings) rises() bool {
 	last := int(r.n) - 1

@@ -175,16 +175,16 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 		result = resultUngoverned
 		return Answer{}
 	}
-	ruling, err := h.Resolver.Resolve(ctx, meta)
+	resolved, err := h.Resolver.Resolve(ctx, meta)
 	if err != nil {
 		return h.failOpen(ctx, s, "lookup", err)
 	}
-	if ruling.Profile == nil {
+	if resolved.Profile == nil {
 		result = resultUngoverned
-		return notGoverned(ruling)
+		return notGoverned(resolved)
 	}
 
-	o, dryRun, err := h.outcome(ctx, s, ruling)
+	o, dryRun, err := h.outcome(ctx, s, resolved)
 	if errors.Is(err, ErrHandOver) {
 		return Answer{HandOver: true}
 	}
@@ -202,16 +202,16 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
 func (h *Injector) outcome(
-	ctx context.Context, s Request, ruling policy.Resolution,
+	ctx context.Context, s Request, resolved policy.Resolution,
 ) (o *Outcome, dryRun bool, err error) {
-	rec, err := h.recommendation(ctx, ruling)
+	rec, err := h.recommendation(ctx, resolved)
 	if err != nil {
 		return nil, false, err
 	}
-	around := h.around(ruling, rec)
-	inputs, shared := h.inputs(ruling, rec, around)
+	within := h.bounds(resolved, rec)
+	inputs, shared := h.inputs(resolved, rec, within)
 	if shared {
-		if o, dryRun := s.Known(inputs); o != nil && around.holds(o.Need) {
+		if o, dryRun := s.Known(inputs); o != nil && within.holds(o.Need) {
 			h.Metrics.reused.Inc()
 			return o, dryRun, nil
 		}
@@ -221,7 +221,7 @@ func (h *Injector) outcome(
 		return nil, false, err
 	}
 	in := inject.Input{
-		Pod: r.Pod, Profile: ruling.Profile, Sizes: sizes(ruling, rec), Facts: around.factsFor(r.Pod), Live: live(rec),
+		Pod: r.Pod, Profile: resolved.Profile, Sizes: sizes(resolved, rec), Facts: within.factsFor(r.Pod), Live: live(rec),
 		ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
 	}
 	plan := inject.MakePlan(in)
@@ -237,7 +237,7 @@ func (h *Injector) outcome(
 	if _, seen := r.Pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.Patch) > 0 {
 		o.Warnings, o.Counters = warnings(plan), h.Metrics.countersOf(plan, r.Pod)
 	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
-	if o.Need = around.need(r.Pod, plan); shared && r.Record > 0 && !plan.ShortOfQuota() && around.holds(o.Need) {
+	if o.Need = within.need(r.Pod, plan); shared && r.Record > 0 && !plan.ShortOfQuota() && within.holds(o.Need) {
 		s.Remember(o)
 	}
 	return o, r.DryRun, nil
@@ -246,67 +246,69 @@ func (h *Injector) outcome(
 // inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never
 // remembered.
 func (h *Injector) inputs(
-	ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation, room around,
+	resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation, within bounds,
 ) (in Inputs, ok bool) {
-	governs := ruling.Profile
-	if room.depends() || governs.UID == "" {
+	governs := resolved.Profile
+	if within.depends() || governs.UID == "" {
 		return Inputs{}, false
 	}
 	in = Inputs{Profile: governs.UID, Generation: governs.Generation, ConfigMaps: h.ConfigMaps != nil}
 	if rec != nil {
-		in.Recommendation, in.Version, in.Paused = rec.UID, rec.ResourceVersion, ruling.Paused != ""
+		in.Recommendation, in.Version, in.Paused = rec.UID, rec.ResourceVersion, resolved.Paused != ""
 	}
-	in.LimitRanges, in.LargestNode = room.limitRanges(), room.largestNode
+	in.LimitRanges, in.LargestNode = within.limitRanges(), within.largestNode
 	return in, true
 }
 
-// around is what a new pod that is sized has to fit into. The zero value is for pods that are not.
-type around struct {
+// bounds are what a new pod that is sized has to fit into. The zero value is for pods that are not.
+type bounds struct {
 	asked       bool
 	namespace   *constraintindex.Bounds
 	largestNode memory.Bytes
 }
 
-// around reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
-func (h *Injector) around(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) around {
-	if h.Constraints == nil || rec == nil || !sized(ruling, rec) {
-		return around{}
+// bounds reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
+func (h *Injector) bounds(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bounds {
+	if h.Constraints == nil || rec == nil || !sized(resolved, rec) {
+		return bounds{}
 	}
-	return around{asked: true, namespace: h.Constraints.In(ruling.Ref.Namespace), largestNode: h.Constraints.LargestNode()}
+	return bounds{
+		asked: true, namespace: h.Constraints.In(resolved.Ref.Namespace), largestNode: h.Constraints.LargestNode(),
+	}
 }
 
 // factsFor is nil when the pod is not sized.
-func (a around) factsFor(pod *corev1.Pod) *constraints.Facts {
-	if !a.asked {
+func (b bounds) factsFor(pod *corev1.Pod) *constraints.Facts {
+	if !b.asked {
 		return nil
 	}
 	var says *constraints.Namespace
-	if a.namespace != nil {
-		says = a.namespace.Namespace
+	if b.namespace != nil {
+		says = b.namespace.Namespace
 	}
-	facts := says.FactsFor(pod, a.largestNode)
+	facts := says.FactsFor(pod, b.largestNode)
 	return &facts
 }
 
 // limitRanges tells apart what LimitRanges said at different times; 0: nothing.
-func (a around) limitRanges() uint64 {
-	if a.namespace == nil {
+func (b bounds) limitRanges() uint64 {
+	if b.namespace == nil {
 		return 0
 	}
-	return a.namespace.Version
+	return b.namespace.Version
 }
 
 // depends: what quotas leave depends on the pod, so that its template does not tell.
-func (a around) depends() bool { return a.namespace != nil && a.namespace.Depends }
+func (b bounds) depends() bool { return b.namespace != nil && b.namespace.Depends }
 
 // holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
-func (a around) holds(need constraints.Size) bool {
-	return a.namespace == nil || a.namespace.Left.Holds(need)
+func (b bounds) holds(need constraints.Size) bool {
+	return b.namespace == nil || b.namespace.Left.Holds(need)
 }
 
 // need is what a quota would count of a sized pod with its plan, whether or not there is one yet.
-func (a around) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
-	if !a.asked {
+func (b bounds) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
+	if !b.asked {
 		return constraints.Size{}
 	}
 	sizes := map[string]constraints.Size{}
@@ -329,10 +331,10 @@ func warnings(plan inject.Plan) (all []string) {
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
 func (h *Injector) recommendation(
-	ctx context.Context, ruling policy.Resolution,
+	ctx context.Context, resolved policy.Resolution,
 ) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
-	key := client.ObjectKey{Namespace: ruling.Ref.Namespace, Name: policy.RecordName(ruling.Ref)}
+	key := client.ObjectKey{Namespace: resolved.Ref.Namespace, Name: policy.RecordName(resolved.Ref)}
 	// rec is the cache's own: only read it
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -340,10 +342,10 @@ func (h *Injector) recommendation(
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
-	if !records.BelongTo(rec.OwnerReferences, ruling.Ref, ruling.UID) {
+	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
 		return nil, nil // what was recorded of an earlier workload of that name is about another program
 	}
-	if !sized(ruling, rec) && !slices.ContainsFunc(
+	if !sized(resolved, rec) && !slices.ContainsFunc(
 		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
 			return c.Evidence.LiveSet != nil || c.FoundRuntime != nil
 		},
@@ -354,8 +356,8 @@ func (h *Injector) recommendation(
 }
 
 // sized: new pods get the recommended size, because the profile's mode asks for it and nothing speaks against it.
-func sized(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
-	if ruling.Paused != "" || !sizesNewPods(ruling.Profile) {
+func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
+	if resolved.Paused != "" || !sizesNewPods(resolved.Profile) {
 		return false
 	}
 	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
@@ -363,8 +365,8 @@ func sized(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // sizes are the recommended sizes for a new pod by container, if it is sized.
-func sizes(ruling policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
-	if rec == nil || !sized(ruling, rec) {
+func sizes(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+	if rec == nil || !sized(resolved, rec) {
 		return nil
 	}
 	sizes := make(map[string]inject.Size, len(rec.Status.Containers))
@@ -428,9 +430,9 @@ func sizesNewPods(p *profile.Named) bool {
 }
 
 // notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(ruling policy.Resolution) Answer {
-	if ruling.Problem == profile.NotFound || ruling.Problem == profile.Ambiguous {
-		return Answer{Warnings: []string{"memfit: " + ruling.Why}}
+func notGoverned(resolved policy.Resolution) Answer {
+	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
+		return Answer{Warnings: []string{"memfit: " + resolved.Why}}
 	}
 	return Answer{}
 }

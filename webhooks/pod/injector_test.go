@@ -36,24 +36,24 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	}
 	pod := decode(t, pair.Pod)
 	pod.Namespace = pair.Profile.Namespace
-	ruling, err := h.Resolver.Resolve(t.Context(), &pod.ObjectMeta)
+	resolved, err := h.Resolver.Resolve(t.Context(), &pod.ObjectMeta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, err := h.recommendation(t.Context(), ruling)
+	rec, err := h.recommendation(t.Context(), resolved)
 	if err != nil || rec == nil {
 		t.Fatalf("%v, %v", rec, err)
 	}
-	going, shared := h.inputs(ruling, rec, around{})
-	ruling.Paused = "somebody"
-	still, _ := h.inputs(ruling, rec, around{})
+	going, shared := h.inputs(resolved, rec, bounds{})
+	resolved.Paused = "somebody"
+	still, _ := h.inputs(resolved, rec, bounds{})
 	if going == still || !shared {
 		t.Errorf("paused or not, an outcome is shared (shared: %t)", shared)
 	}
-	if got := sizes(ruling, rec); got != nil {
+	if got := sizes(resolved, rec); got != nil {
 		t.Errorf("paused, and yet %v", got)
 	}
-	if rec, err = h.recommendation(t.Context(), ruling); err != nil || len(live(rec)) != 1 {
+	if rec, err = h.recommendation(t.Context(), resolved); err != nil || len(live(rec)) != 1 {
 		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)
 	}
 }

@@ -24,23 +24,23 @@ type clients struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
-	looked  time.Time
+	tried   time.Time
 	written time.Time
 	pool    *x509.CertPool
 }
 
-// lookEvery is how often the file is looked at: an authority that is added may wait as long.
-const lookEvery = 10 * time.Second
+// readEvery is how often the file is read: an authority that is added may wait as long.
+const readEvery = 10 * time.Second
 
 // authorities are those of the file. A file that cannot be read any more leaves those that were known.
 func (c *clients) authorities() (*x509.CertPool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	if c.pool != nil && now.Sub(c.looked) < lookEvery {
+	if c.pool != nil && now.Sub(c.tried) < readEvery {
 		return c.pool, nil
 	}
-	c.looked = now
+	c.tried = now
 	pool, written, err := readAuthorities(c.file)
 	switch {
 	case err == nil && !written.Equal(c.written):

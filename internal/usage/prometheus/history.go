@@ -65,16 +65,16 @@ type moment struct {
 // stretch hands over one chunk.
 func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, take func(memory.Sample)) error {
 	v := workloadValues(w, r.Step)
-	peaks, lows := map[moment]*look{}, map[moment]*look{}
+	peaks, lows := map[moment]*reading{}, map[moment]*reading{}
 	for _, q := range []struct {
 		*template.Template
-		into map[moment]*look
-		set  func(*look, float64)
+		into map[moment]*reading
+		set  func(*reading, float64)
 	}{
-		{s.queries.peakRSS, peaks, (*look).setRSS},
-		{s.queries.peakWorkingSet, peaks, (*look).setWorkingSet},
-		{s.queries.lowRSS, lows, (*look).setRSS},
-		{s.queries.lowWorkingSet, lows, (*look).setWorkingSet},
+		{s.queries.peakRSS, peaks, (*reading).setRSS},
+		{s.queries.peakWorkingSet, peaks, (*reading).setWorkingSet},
+		{s.queries.lowRSS, lows, (*reading).setRSS},
+		{s.queries.lowWorkingSet, lows, (*reading).setWorkingSet},
 	} {
 		matrix, err := s.series(ctx, q.Template, v, r)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, 
 	return nil
 }
 
-func note(into map[moment]*look, matrix model.Matrix, set func(*look, float64)) {
+func note(into map[moment]*reading, matrix model.Matrix, set func(*reading, float64)) {
 	for _, series := range matrix {
 		if series == nil {
 			continue
@@ -111,7 +111,7 @@ func note(into map[moment]*look, matrix model.Matrix, set func(*look, float64)) 
 		for _, p := range series.Values {
 			m := moment{id, p.Timestamp.Time().UTC()}
 			if into[m] == nil {
-				into[m] = &look{}
+				into[m] = &reading{}
 			}
 			set(into[m], float64(p.Value))
 		}

@@ -26,17 +26,17 @@ func (s *Source) Name() string { return "prometheus" }
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	var (
 		v       = nodeValues(node)
-		at      = looks{}
+		at      = readings{}
 		partial []error
 	)
 	for _, q := range []struct {
 		*template.Template
-		set func(*look, float64)
+		set func(*reading, float64)
 	}{
-		{s.queries.rss, (*look).setRSS},
-		{s.queries.swap, (*look).setSwap},
-		{s.queries.workingSet, (*look).setWorkingSet},
-		{s.queries.time, (*look).setTime},
+		{s.queries.rss, (*reading).setRSS},
+		{s.queries.swap, (*reading).setSwap},
+		{s.queries.workingSet, (*reading).setWorkingSet},
+		{s.queries.time, (*reading).setTime},
 	} {
 		vector, warned, err := s.instant(ctx, q.Template, v)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 // AppendResult appends what the answer for a pod says after its UID: that the pod is allowed, with a JSON patch unless
 // it is empty, and with warnings.
 func AppendResult(out, patch []byte, warnings []string) []byte {
-	const around = 80
-	out = append(slices.Grow(out, around+base64.StdEncoding.EncodedLen(len(patch))), `,"allowed":true`...)
+	const fields = 80 // bytes of the fields that are always there
+	out = append(slices.Grow(out, fields+base64.StdEncoding.EncodedLen(len(patch))), `,"allowed":true`...)
 	if len(patch) > 0 {
 		out = append(out, `,"patchType":"JSONPatch","patch":"`...)
 		out = base64.StdEncoding.AppendEncode(out, patch)

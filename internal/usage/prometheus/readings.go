@@ -32,20 +32,20 @@ func identify(m model.Metric) (identity, bool) {
 	return id, id.Namespace != "" && id.Pod != "" && id.Container != "" && id.Container != "POD"
 }
 
-// look is what is known about one series at one moment.
-type look struct {
+// reading is what is known about one series at one moment.
+type reading struct {
 	rss, swap, workingSet memory.Bytes
 	hasRSS                bool
 	asked, measured       time.Time
 }
 
-func (l *look) setRSS(v float64)        { l.rss, l.hasRSS = amount(v) }
-func (l *look) setSwap(v float64)       { l.swap, _ = amount(v) }
-func (l *look) setWorkingSet(v float64) { l.workingSet, _ = amount(v) }
+func (r *reading) setRSS(v float64)        { r.rss, r.hasRSS = amount(v) }
+func (r *reading) setSwap(v float64)       { r.swap, _ = amount(v) }
+func (r *reading) setWorkingSet(v float64) { r.workingSet, _ = amount(v) }
 
-func (l *look) setTime(v float64) {
+func (r *reading) setTime(v float64) {
 	if v > 0 && v < 1<<40 {
-		l.measured = time.UnixMilli(int64(v * 1000)).UTC()
+		r.measured = time.UnixMilli(int64(v * 1000)).UTC()
 	}
 }
 
@@ -57,20 +57,20 @@ func amount(v float64) (memory.Bytes, bool) {
 	return memory.Bytes(v), true
 }
 
-func (l *look) sample(ref memory.ContainerRef) memory.Sample {
+func (r *reading) sample(ref memory.ContainerRef) memory.Sample {
 	s := memory.Sample{
-		Container: ref, Time: l.measured, RSS: l.rss, HasRSS: l.hasRSS, Swap: l.swap, WorkingSet: l.workingSet,
+		Container: ref, Time: r.measured, RSS: r.rss, HasRSS: r.hasRSS, Swap: r.swap, WorkingSet: r.workingSet,
 	}
 	if s.Time.IsZero() {
-		s.Time = l.asked
+		s.Time = r.asked
 	}
 	return s
 }
 
-// looks are the series of one moment.
-type looks map[identity]*look
+// readings are the series of one moment.
+type readings map[identity]*reading
 
-func (all looks) add(vector model.Vector, set func(*look, float64)) {
+func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 	for _, v := range vector {
 		if v == nil {
 			continue
@@ -80,7 +80,7 @@ func (all looks) add(vector model.Vector, set func(*look, float64)) {
 			continue
 		}
 		if all[id] == nil {
-			all[id] = &look{asked: v.Timestamp.Time().UTC()}
+			all[id] = &reading{asked: v.Timestamp.Time().UTC()}
 		}
 		set(all[id], float64(v.Value))
 	}
@@ -88,7 +88,7 @@ func (all looks) add(vector model.Vector, set func(*look, float64)) {
 
 // samples has one sample per container: the newest life of it, where there are two. Nothing but zeros is what a dead
 // one leaves behind.
-func (all looks) samples() []memory.Sample {
+func (all readings) samples() []memory.Sample {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
 		if l.rss == 0 && l.workingSet == 0 {
