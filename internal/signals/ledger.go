@@ -20,8 +20,8 @@ const (
 	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others live on in the
 	// counters.
 	KillsKept = 20
-	// hiddenAtMost bounds what one look may add for kills it did not see itself. A crash loop backs off to one restart in
-	// five minutes, so a thousand is more than three days without a look.
+	// hiddenAtMost bounds what one observation may add for kills it did not see itself. A crash loop backs off to one
+	// restart in five minutes, so a thousand is more than three days without an observation.
 	hiddenAtMost = 1000
 	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
 	goneFor = time.Hour
@@ -41,7 +41,7 @@ type Ledger struct {
 	// since is the first Update: what happened to a pod before it, nobody saw.
 	since time.Time
 	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would
-	// change the ledger, and so its checkpoint, at every look at an old pod and a new one.
+	// change the ledger, and so its checkpoint, with every observation of an old pod and of a new one.
 	limits map[string]birth
 	pods   map[podKey]*pod
 	kills  map[string][]memory.OOMKill
@@ -96,7 +96,7 @@ type cursor struct {
 }
 
 // Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any
-// order, twice, late, or after looks were missed. peak says the highest RSS seen in a container instance (0: none); nil
+// order, twice, late, or after some were missed. peak says the highest RSS seen in a container instance (0: none); nil
 // means nobody knows.
 func (l *Ledger) Update(
 	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
@@ -113,7 +113,7 @@ func (l *Ledger) Update(
 	}
 	var found []memory.OOMKill
 	for _, o := range obs {
-		found = append(found, l.look(o, peak, podPeaks[o.Container.UID], now)...)
+		found = append(found, l.observe(o, peak, podPeaks[o.Container.UID], now)...)
 	}
 	return l.record(found, now)
 }
@@ -147,8 +147,8 @@ func (l *Ledger) make() {
 	}
 }
 
-// look accounts for everything one observation shows of one container.
-func (l *Ledger) look(
+// observe accounts for everything one observation shows of one container.
+func (l *Ledger) observe(
 	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, now time.Time,
 ) []memory.OOMKill {
 	if l.namespace == "" {
@@ -210,7 +210,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 }
 
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two
-// looks.
+// observations.
 func (l *Ledger) died(
 	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes,
 ) []memory.OOMKill {
@@ -243,14 +243,14 @@ func (l *Ledger) died(
 		return []memory.OOMKill{kill}
 	}
 	if !watched {
-		kill.Evidence += fmt.Sprintf("; restarts before memfit looked are not counted: %d", hidden)
+		kill.Evidence += fmt.Sprintf("; restarts before memfit first saw the pod are not counted: %d", hidden)
 		return []memory.OOMKill{kill}
 	}
 	return append(l.hidden(kill, o, t, c), kill)
 }
 
-// hidden are the kills between two looks that only restartCount shows: the instances that ended since the last look and
-// before the one whose end is visible. They died as it did, or nobody can know.
+// hidden are the kills between two observations that only restartCount shows: the instances that ended since the last
+// one and before the one whose end is visible. They died as it did, or nobody can know.
 func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
 	switch visible.Kind {
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:
@@ -262,7 +262,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	for i := first; i < t.Index; i++ {
 		limit, asked := l.limitOf(o, c, i, 0)
 		if max(limit, asked) != max(o.Limit, o.Asked) {
-			continue // the limit changed between the looks: that instance was restarted to be resized
+			continue // the limit changed in between: that instance was restarted to be resized
 		}
 		kill := visible
 		kill.Limit, kill.Asked = limit, asked
@@ -271,8 +271,8 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		if !t.Started.IsZero() {
 			kill.Time = t.Started // it ended before its successor began
 		}
-		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two looks, and restart "+
-			"%d was %s, exit %d",
+		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two observations, and "+
+			"restart %d was %s, exit %d",
 			i, t.Index-c.next+1, t.Index, reasonText(t.Reason), t.ExitCode)
 		out = append(out, kill)
 	}

@@ -303,7 +303,8 @@ func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
 	kills := l.Update(
 		Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100),
 	)
-	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, "restarts before memfit looked are not counted: 4") {
+	const want = "restarts before memfit first saw the pod are not counted: 4"
+	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, want) {
 		t.Errorf("got %+v", kills)
 	}
 }
@@ -313,7 +314,8 @@ func TestHiddenKillSaysHowItIsKnown(t *testing.T) {
 	m := makePod("web-1", "u1")
 	l.Update(Observe(m.container("app", "256Mi", running(0, 0)).pod), nil, at(0))
 	kills := l.Update(Observe(m.container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).pod), nil, at(20))
-	want := "restart 0, not seen itself: restartCount rose by 2 between two looks, and restart 1 was OOMKilled, exit 137"
+	want := "restart 0, not seen itself: restartCount rose by 2 between two observations, " +
+		"and restart 1 was OOMKilled, exit 137"
 	if len(kills) != 2 || kills[0].Evidence != want {
 		t.Errorf("got %+v, want %q first", kills, want)
 	}

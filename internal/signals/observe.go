@@ -23,7 +23,7 @@ const (
 	Sidecar Class = "Sidecar"
 )
 
-// Observation is one look at one container's status: plain values, safe to keep after the pod is gone.
+// Observation is one container's status at one time: plain values, safe to keep after the pod is gone.
 type Observation struct {
 	Container memory.ContainerRef
 	Class     Class

@@ -30,8 +30,8 @@ const (
 	Burst ShapeKind = "Burst"
 )
 
-// Point is one look at one instance. Load is any measure of work done (CPU cores, requests per second); negative means
-// unknown.
+// Point is one sample of one instance. Load is any measure of work done (CPU cores, requests per second); negative
+// means unknown.
 type Point struct {
 	Time time.Time
 	// RSS is anonymous memory.
