@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -28,9 +30,13 @@ var errNoPods = errors.New("there is no list of pods in it: this is not a summar
 // What was handed over before an error must be dropped by the caller: a torn answer says nothing about the containers
 // it does not reach.
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
-	w := windows.Get().(*[window]byte)
-	defer windows.Put(w)
-	d := summary{scanner: scanner{r: r, win: w[:0]}, take: take}
+	tokens := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // nothing else is in there
+	tokens.Reset(&bounded{Reader: r, tokens: tokens}, sameNameTwice, anyBytes)
+	defer func() {
+		tokens.Reset(http.NoBody) // so that nothing keeps the answer
+		decoders.Put(tokens)
+	}()
+	d := summary{scanner: scanner{tokens: tokens}, take: take}
 	if err := d.summary(); err != nil {
 		return fmt.Errorf("reading the summary: %w", err)
 	}
@@ -50,20 +56,20 @@ type summary struct {
 }
 
 func (d *summary) summary() error {
-	if b, err := d.token(); err != nil {
-		return err
-	} else if b != '{' {
+	switch d.tokens.PeekKind() {
+	case jsontext.KindBeginObject:
+	case jsontext.KindInvalid:
+		return d.noJSON()
+	default:
 		return errNoPods
 	}
-	d.back()
 	found := false
-	_, err := d.object(func(key []byte) error {
+	err := d.object(func(key []byte) error {
 		if string(key) != "pods" {
 			return d.skip()
 		}
 		found = true
-		_, err := d.array(d.pod)
-		return err
+		return d.array(d.pod)
 	})
 	if err == nil && !found {
 		return errNoPods
@@ -71,9 +77,22 @@ func (d *summary) summary() error {
 	return err
 }
 
+// noJSON is why an answer does not even begin as JSON.
+func (d *summary) noJSON() error {
+	_, err := d.tokens.ReadToken()
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	case errors.As(err, &syntax):
+		return errNoPods // a page, for example
+	}
+	return err
+}
+
 func (d *summary) pod() error {
 	d.ref, d.containers = memory.ContainerRef{}, d.containers[:0]
-	if _, err := d.object(d.podMember); err != nil {
+	if err := d.object(d.podMember); err != nil {
 		return err
 	}
 	if d.ref.Pod == "" || d.ref.Namespace == "" {
@@ -89,9 +108,9 @@ func (d *summary) pod() error {
 func (d *summary) podMember(key []byte) (err error) {
 	switch string(key) {
 	case "podRef":
-		_, err = d.object(d.refMember)
+		err = d.object(d.refMember)
 	case "containers":
-		_, err = d.array(d.container)
+		err = d.array(d.container)
 	default:
 		err = d.skip()
 	}
@@ -123,7 +142,7 @@ func (d *summary) container() error {
 		return errTooMany
 	}
 	d.at = memory.Sample{}
-	if _, err := d.object(d.containerMember); err != nil {
+	if err := d.object(d.containerMember); err != nil {
 		return err
 	}
 	if s := d.at; s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
@@ -141,9 +160,9 @@ func (d *summary) containerMember(key []byte) (err error) {
 	case "startTime":
 		d.at.Started, err = d.time()
 	case "memory":
-		_, err = d.object(d.memoryMember)
+		err = d.object(d.memoryMember)
 	case "swap":
-		_, err = d.object(d.swapMember)
+		err = d.object(d.swapMember)
 	default:
 		err = d.skip()
 	}
@@ -167,7 +186,7 @@ func (d *summary) memoryMember(key []byte) (err error) {
 	case "majorPageFaults":
 		d.at.MajorFaults, d.at.HasMajorFaults, err = d.count()
 	case "psi":
-		_, err = d.object(d.pressureMember)
+		err = d.object(d.pressureMember)
 	default:
 		err = d.skip()
 	}
@@ -190,7 +209,7 @@ func (d *summary) pressureMember(key []byte) error {
 	if string(key) != "full" {
 		return d.skip()
 	}
-	_, err := d.object(func(key []byte) error {
+	return d.object(func(key []byte) error {
 		if string(key) != "total" {
 			return d.skip()
 		}
@@ -198,7 +217,6 @@ func (d *summary) pressureMember(key []byte) error {
 		d.at.Waited = time.Duration(n)
 		return err
 	})
-	return err
 }
 
 // time takes an RFC 3339 time; anything else is zero: unknown.

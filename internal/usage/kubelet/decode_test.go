@@ -157,13 +157,13 @@ func TestDecodeSummaryRefuses(t *testing.T) {
 		"a name that does not end": {
 			doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes",
 		},
-		"a comma too many":                 {doc(`{},`), `']' where a value should be`},
-		"a missing comma":                  {doc(`{}{}`), "where a comma or ']' should be"},
-		"no value":                         {doc(`{"name":}`), `'}' where a value should be`},
-		"no colon":                         {doc(`{"name" "app"}`), `after the key "name"`},
-		"a key without quotes":             {doc(`{name:"app"}`), `'n' where a key should be`},
-		"a number that runs into a string": {doc(`{"memory":{"rssBytes":3"x"}}`), `inside of a number`},
-		"an escape that is none":           {doc(`{"name":"\x"}`), "invalid character"},
+		"a comma too many":                 {doc(`{},`), `invalid character ',' at start of value`},
+		"a missing comma":                  {doc(`{}{}`), "expecting ',' or ']'"},
+		"no value":                         {doc(`{"name":}`), `invalid character '}' at start of value`},
+		"no colon":                         {doc(`{"name" "app"}`), `after object name (expecting ':')`},
+		"a key without quotes":             {doc(`{name:"app"}`), `within "/pods/0/containers/0"`},
+		"a number that runs into a string": {doc(`{"memory":{"rssBytes":3"x"}}`), `after object value (expecting ',' or '}')`},
+		"an escape that is none":           {doc(`{"name":"\x"}`), "invalid escape sequence"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decoded(strings.NewReader(test.in))

@@ -69,7 +69,11 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 			},
 			summaries, nil,
 		},
-		"endless space":           {endless{again: " "}, summaries, nil},
+		"endless space":           {endless{again: " "}, summaries, errLongGap},
+		"an endless name":         {endless{start: `{"pods":[{"podRef":{"name":"`, again: "n"}, summaries, errLongGap},
+		"an endless text":         {endless{start: `{"node":{"x":"`, again: "n"}, summaries, errLongGap},
+		"an endless number":       {endless{start: `{"node":`, again: "1"}, summaries, errLongGap},
+		"endless brackets":        {endless{start: `{"node":`, again: "["}, summaries, nil},
 		"endless series":          {endless{again: series}, counters, errMuchKept},
 		"endless lines of others": {endless{again: "other_series 1\n"}, counters, nil},
 	} {
