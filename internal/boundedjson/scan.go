@@ -16,6 +16,9 @@ func NewScanner(text []byte) Scanner {
 	return Scanner{text: text, left: MinDecoded + DecodedPerByte*len(text)}
 }
 
+// Over moves the cursor to the beginning of another text. What it may become in memory is what was left before.
+func (c *Scanner) Over(text []byte) { c.text, c.at, c.fresh = text, 0, false }
+
 // Scanner walks once over JSON text. Values that nobody asks for are walked, not validated: whoever decodes one does
 // that.
 //
@@ -127,6 +130,16 @@ func (c *Scanner) Raw() []byte {
 // Decode decodes a value the usual way.
 func (c *Scanner) Decode(into any) {
 	if value := c.Raw(); !c.Unsupported && Decode(value, into) != nil {
+		c.Unsupported = true
+	}
+}
+
+// Offset is where the cursor stands in the text.
+func (c *Scanner) Offset() int { return c.at }
+
+// DecodeFrom decodes the usual way the value between an offset and the cursor, which was read already.
+func (c *Scanner) DecodeFrom(start int, into any) {
+	if !c.Unsupported && Decode(c.text[start:c.at], into) != nil {
 		c.Unsupported = true
 	}
 }

@@ -130,7 +130,7 @@ func jsonOf(t *testing.T, pod *corev1.Pod) []byte {
 func keyOf(t *testing.T, pod *corev1.Pod) []byte {
 	t.Helper()
 	r, ok := Read(reviewOf(jsonOf(t, pod)))
-	key, _, usual := r.AppendTemplate(nil, ownPrefix)
+	key, _, usual := r.AppendTemplate(nil)
 	if !ok || !usual {
 		t.Fatalf("taken for unusual: %s", jsonOf(t, pod))
 	}

@@ -118,6 +118,10 @@ type encoded struct {
 	review  Review
 	decoded corev1.Pod
 
+	// template is what a plan reads of the pod's spec, once it was asked for; usual is false where that cannot be told.
+	template      []byte
+	dryRun, usual bool
+
 	known  *patchCache
 	key    cacheKey
 	shared bool // its outcome may be shared under that key
@@ -126,6 +130,7 @@ type encoded struct {
 // reset forgets the request; false when the buffers have grown too large to keep.
 func (e *encoded) reset() bool {
 	e.body, e.review, e.decoded, e.key, e.shared = nil, Review{}, corev1.Pod{}, cacheKey{}, false
+	e.template, e.dryRun, e.usual = nil, false, false
 	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
@@ -150,12 +155,21 @@ func (e *encoded) keyFor(inputs pod.Inputs) (dryRun, ok bool) {
 	if sizeOf(e.review.Meta.Annotations) > maxAnnotations {
 		return false, false
 	}
-	e.text, dryRun, ok = e.review.AppendTemplate(e.text[:0], ownPrefix)
-	if !ok || inputs.ConfigMaps && bytes.Contains(e.text, []byte("configMapRef")) {
+	if !e.readTemplate() || inputs.ConfigMaps && bytes.Contains(e.template, []byte("configMapRef")) {
 		return false, false
 	}
+	e.text = e.review.AppendAnnotations(e.text, ownPrefix)
 	e.key = cacheKey{inputs: inputs, template: sha256.Sum256(e.text)}
-	return dryRun, true
+	return e.dryRun, true
+}
+
+// readTemplate walks over the pod's spec, once for its key and its plan.
+func (e *encoded) readTemplate() (ok bool) {
+	if e.template == nil {
+		e.text, e.dryRun, e.usual = e.review.AppendTemplate(e.text[:0])
+		e.template = e.text
+	}
+	return e.usual
 }
 
 // Remember keeps the outcome for pods of the same template.
@@ -166,11 +180,14 @@ func (e *encoded) Remember(o *pod.Outcome) {
 }
 
 func (e *encoded) Pod() (pod.NewPod, error) {
-	outline, dryRun, ok := e.review.Rest(&e.decoded)
+	if !e.readTemplate() {
+		return pod.NewPod{}, pod.ErrHandOver
+	}
+	outline, ok := e.review.Rest(e.template, &e.decoded)
 	if !ok {
 		return pod.NewPod{}, pod.ErrHandOver
 	}
-	r := pod.NewPod{Pod: &e.decoded, Outline: outline, DryRun: dryRun, Annotations: e.review.Meta.Annotations}
+	r := pod.NewPod{Pod: &e.decoded, Outline: outline, DryRun: e.dryRun, Annotations: e.review.Meta.Annotations}
 	r.Pod.ObjectMeta = metav1.ObjectMeta{Namespace: e.review.Namespace, Annotations: r.Annotations}
 	if sizeOf(r.Annotations) <= maxAnnotations {
 		r.Pod.Annotations, r.Record = ownAnnotations(r.Annotations), maxResult

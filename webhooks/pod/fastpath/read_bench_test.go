@@ -28,7 +28,7 @@ func BenchmarkRead(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			r, ok := Read(body)
-			text, _, usual := r.AppendTemplate(out[:0], ownPrefix)
+			text, _, usual := r.AppendTemplate(out[:0])
 			if out = text; !ok || !usual {
 				b.Fatal("taken for unusual")
 			}

@@ -4,7 +4,7 @@
 package fastpath
 
 import (
-	"bytes"
+	"encoding/binary"
 	"slices"
 	"unsafe"
 
@@ -16,76 +16,73 @@ import (
 	"github.com/memfit/memfit/webhooks/pod"
 )
 
-// Rest reads the rest of the review: into a pod the metadata that [Read] found and what a plan is made from besides,
-// and whether the request is a dry run. ok is false when anything of it is unusual.
+// Rest reads a template that [Review.AppendTemplate] made of this review: into a pod the metadata that [Read] found and
+// what a plan is made from besides. ok is false when anything of it is unusual.
 //
-// The fields are those of [inject.PodFields].
-func (r *Review) Rest(into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
+// It reads nothing but the template, so pods with one template are read alike.
+func (r *Review) Rest(template []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
 	c := r.spec
 	into.ObjectMeta = r.Meta
 	outline.Annotations = r.Meta.Annotations != nil
-	s := spec{c: &c, inMemory: true}
-	s.read(&into.Spec, &outline)
-	dryRun = afterSpec(&c)
-	return outline, dryRun, !c.Unsupported
+	t := pieces{c: &c, text: template}
+	t.spec(&into.Spec, &outline)
+	return outline, !c.Unsupported
 }
 
-// afterSpec moves over what comes after the pod's spec; dryRun is what the request says.
-func afterSpec(c *boundedjson.Scanner) (dryRun bool) {
-	rest(c, "metadata", "spec") // of the pod: its status says nothing yet
-	var seen uint32
-	for key, more := c.Member(); more; key, more = c.Member() { // of the request
-		switch string(key) {
-		case "dryRun":
-			c.Once(&seen, 0)
-			dryRun = c.Bool()
-		case "uid", "namespace", "object":
-			c.Unsupported = true
-		default:
-			c.Skip()
-		}
+// pieces reads a template.
+type pieces struct {
+	c    *boundedjson.Scanner
+	text []byte // what of the template is still to come
+}
+
+// next moves to the piece that comes next, or over the mark that stands there instead.
+func (t *pieces) next() (text []byte, mark byte) {
+	if t.c.Unsupported || len(t.text) == 0 {
+		return nil, t.broken()
 	}
-	rest(c, "apiVersion", "kind", "request") // of the review
-	c.End()
-	return dryRun
+	mark, t.text = t.text[0], t.text[1:]
+	if mark != pieceMark {
+		return nil, mark
+	}
+	length, n := binary.Uvarint(t.text)
+	if n <= 0 || length > uint64(len(t.text)-n) {
+		return nil, t.broken()
+	}
+	end := n + int(length)
+	text, t.text = t.text[n:end], t.text[end:]
+	return text, mark
 }
 
-// rest moves out of an object of which all that matters was read, and must not come again.
-func rest(c *boundedjson.Scanner, read ...string) {
-	for key, more := c.Member(); more; key, more = c.Member() {
-		if slices.Contains(read, string(key)) {
-			c.Unsupported = true
-		}
-		c.Skip()
+// broken is for what is no template, which ends there.
+func (t *pieces) broken() (mark byte) {
+	t.c.Unsupported = true
+	return endMark
+}
+
+// value moves the scanner to the piece that comes next.
+func (t *pieces) value() {
+	if text, mark := t.next(); mark == pieceMark {
+		t.c.Over(text)
+	} else {
+		t.broken()
 	}
 }
 
-// spec is a pod's spec as it is read.
-type spec struct {
-	c *boundedjson.Scanner
-	// inMemory is false once it is known that no volume is in memory, so that mounts mean nothing.
-	inMemory bool
-}
-
-func (s *spec) read(into *corev1.PodSpec, outline *pod.Outline) {
-	c := s.c
-	var seen uint32
-	c.Object()
-	for key, more := c.Member(); more; key, more = c.Member() {
-		bit, found := specFields.find(key)
-		if !found {
-			c.Skip()
-			continue
-		}
-		c.Once(&seen, bit)
+func (t *pieces) spec(into *corev1.PodSpec, outline *pod.Outline) {
+	c := t.c
+	for key, mark := t.next(); mark == pieceMark; key, mark = t.next() {
 		switch string(key) {
 		case "containers":
-			into.Containers, outline.Containers = s.containers()
+			into.Containers, outline.Containers = t.containers()
+			continue
 		case "initContainers":
-			into.InitContainers, outline.InitContainers = s.containers()
+			into.InitContainers, outline.InitContainers = t.containers()
+			continue
+		}
+		t.value()
+		switch string(key) {
 		case "volumes":
-			into.Volumes = volumes(c)
-			s.inMemory = len(into.Volumes) > 0
+			into.Volumes = volume(c, into.Volumes)
 		case "os":
 			c.Decode(&into.OS)
 		case "resources":
@@ -101,67 +98,57 @@ func (s *spec) read(into *corev1.PodSpec, outline *pod.Outline) {
 		default:
 			c.Unsupported = true // nobody has taught this reader yet
 		}
+		c.End()
 	}
 }
 
-func (s *spec) containers() (out []corev1.Container, resources []pod.Resources) {
-	c := s.c
-	if c.Null() {
+func (t *pieces) containers() (out []corev1.Container, resources []pod.Resources) {
+	key, mark := t.next()
+	if mark == nullMark {
 		return nil, nil
 	}
 	out, resources = make([]corev1.Container, 0, 2), make([]pod.Resources, 0, 2)
-	c.Array()
-	for c.Item() {
-		c.Pay(int(unsafe.Sizeof(corev1.Container{})))
+	for ; mark != endMark; key, mark = t.next() {
+		t.c.Pay(int(unsafe.Sizeof(corev1.Container{})))
 		out, resources = append(out, corev1.Container{}), append(resources, pod.Resources{})
-		s.container(&out[len(out)-1], &resources[len(resources)-1])
+		for ; mark == pieceMark; key, mark = t.next() {
+			t.value()
+			t.member(key, &out[len(out)-1], &resources[len(resources)-1])
+			t.c.End()
+		}
 	}
 	return out, resources
 }
 
-func (s *spec) container(into *corev1.Container, have *pod.Resources) {
-	c := s.c
-	var seen uint32
-	c.Object()
-	for key, more := c.Member(); more; key, more = c.Member() {
-		bit, found := containerFields.find(key)
-		if !found {
-			c.Skip()
-			continue
+// member reads a member of a container.
+func (t *pieces) member(key []byte, into *corev1.Container, have *pod.Resources) {
+	c := t.c
+	switch string(key) {
+	case "name":
+		into.Name = c.ASCII()
+	case "image":
+		into.Image = c.ASCII()
+	case "command":
+		into.Command = list(c)
+	case "args":
+		into.Args = list(c)
+	case "env":
+		into.Env = variables(c)
+	case "envFrom":
+		c.Decode(&into.EnvFrom)
+	case "resources":
+		if have.Present = !c.Null(); have.Present {
+			resources(c, &into.Resources)
+			have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
 		}
-		c.Once(&seen, bit)
-		switch string(key) {
-		case "name":
-			into.Name = c.ASCII()
-		case "image":
-			into.Image = c.ASCII()
-		case "command":
-			into.Command = list(c)
-		case "args":
-			into.Args = list(c)
-		case "env":
-			into.Env = variables(c)
-		case "envFrom":
-			c.Decode(&into.EnvFrom)
-		case "resources":
-			have.Present = !c.Null()
-			if have.Present {
-				resources(c, &into.Resources)
-				have.Limits, have.Requests = into.Resources.Limits != nil, into.Resources.Requests != nil
-			}
-		case "resizePolicy":
-			c.Decode(&into.ResizePolicy)
-		case "restartPolicy":
-			c.Decode(&into.RestartPolicy)
-		case "volumeMounts":
-			if !s.inMemory {
-				c.Skip()
-				continue
-			}
-			into.VolumeMounts = mounts(c)
-		default:
-			c.Unsupported = true // nobody has taught this reader yet
-		}
+	case "resizePolicy":
+		c.Decode(&into.ResizePolicy)
+	case "restartPolicy":
+		c.Decode(&into.RestartPolicy)
+	case "volumeMounts":
+		into.VolumeMounts = mounts(c)
+	default:
+		c.Unsupported = true // nobody has taught this reader yet
 	}
 }
 
@@ -187,11 +174,11 @@ func variables(c *boundedjson.Scanner) []corev1.EnvVar {
 	c.Array()
 	for c.Item() {
 		c.Pay(int(unsafe.Sizeof(corev1.EnvVar{})))
-		before := *c
+		start := c.Offset()
 		out = append(doubled(out), corev1.EnvVar{})
-		if v := &out[len(out)-1]; !pair(c, v) {
-			*c, *v = before, corev1.EnvVar{}
-			c.Decode(v)
+		if v := &out[len(out)-1]; !variable(c, v) {
+			*v = corev1.EnvVar{}
+			c.DecodeFrom(start, v)
 		}
 	}
 	return out
@@ -206,8 +193,9 @@ func doubled[T any](list []T) []T {
 	return list
 }
 
-// pair reads a variable; false when it has more than a name and a value or a field of the pod.
-func pair(c *boundedjson.Scanner, into *corev1.EnvVar) bool {
+// variable reads a variable; false when it has more than a name and a value or a field of the pod.
+func variable(c *boundedjson.Scanner, into *corev1.EnvVar) (all bool) {
+	all = true
 	var seen uint32
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
@@ -220,23 +208,42 @@ func pair(c *boundedjson.Scanner, into *corev1.EnvVar) bool {
 			into.Value = c.Text()
 		case "valueFrom":
 			c.Once(&seen, 2)
-			if into.ValueFrom = fromField(c); into.ValueFrom == nil {
-				return false
-			}
+			into.ValueFrom = fromField(c)
+			all = all && into.ValueFrom != nil
 		default:
-			return false
+			c.Skip()
+			all = false
 		}
 	}
-	return !c.Unsupported
+	return all
 }
 
 // fromField reads a source that is a field of the pod, which nearly every pod has for its name or address; nil when it
 // is another.
 func fromField(c *boundedjson.Scanner) *corev1.EnvVarSource {
-	var field corev1.ObjectFieldSelector
-	var seen uint32
+	var field *corev1.ObjectFieldSelector
+	members := 0
+	if c.Null() {
+		return nil
+	}
 	c.Object()
-	if key, more := c.Member(); !more || string(key) != "fieldRef" {
+	for key, more := c.Member(); more; key, more = c.Member() {
+		if members++; string(key) == "fieldRef" {
+			field = fieldRef(c)
+		} else {
+			c.Skip()
+		}
+	}
+	if members != 1 || field == nil {
+		return nil
+	}
+	return &corev1.EnvVarSource{FieldRef: field}
+}
+
+func fieldRef(c *boundedjson.Scanner) *corev1.ObjectFieldSelector {
+	field, all := &corev1.ObjectFieldSelector{}, true
+	var seen uint32
+	if c.Null() {
 		return nil
 	}
 	c.Object()
@@ -249,18 +256,19 @@ func fromField(c *boundedjson.Scanner) *corev1.EnvVarSource {
 			c.Once(&seen, 1)
 			field.FieldPath = c.Text()
 		default:
-			return nil
+			c.Skip()
+			all = false
 		}
 	}
-	if _, more := c.Member(); more || c.Unsupported {
+	if !all {
 		return nil
 	}
-	return &corev1.EnvVarSource{FieldRef: &field}
+	return field
 }
 
 // resources are a container's limits and requests. With claims or anything newer, all of it is decoded the usual way.
 func resources(c *boundedjson.Scanner, into *corev1.ResourceRequirements) {
-	before := *c
+	start, all := c.Offset(), true
 	var seen uint32
 	c.Object()
 	for key, more := c.Member(); more; key, more = c.Member() {
@@ -272,10 +280,13 @@ func resources(c *boundedjson.Scanner, into *corev1.ResourceRequirements) {
 			c.Once(&seen, 1)
 			into.Requests = quantities(c)
 		default:
-			*c, *into = before, corev1.ResourceRequirements{}
-			c.Decode(into)
-			return
+			c.Skip()
+			all = false
 		}
+	}
+	if !all {
+		*into = corev1.ResourceRequirements{}
+		c.DecodeFrom(start, into)
 	}
 }
 
@@ -325,29 +336,12 @@ func mounts(c *boundedjson.Scanner) []corev1.VolumeMount {
 	return out
 }
 
-// volumes are those in memory, which count against the limit. The rest, with their many fields, mean nothing to a plan.
-func volumes(c *boundedjson.Scanner) (out []corev1.Volume) {
-	if c.Null() {
-		return nil
+// volume appends a volume if it is in memory, which counts against the limit.
+func volume(c *boundedjson.Scanner, to []corev1.Volume) []corev1.Volume {
+	var v corev1.Volume
+	c.Pay(int(unsafe.Sizeof(v) + unsafe.Sizeof(corev1.EmptyDirVolumeSource{})))
+	if c.Decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
+		to = append(doubled(to), v)
 	}
-	c.Array()
-	for c.Item() {
-		before := *c
-		if !mayBeInMemory(c.Raw()) {
-			continue
-		}
-		var v corev1.Volume
-		*c = before
-		c.Pay(int(unsafe.Sizeof(v) + unsafe.Sizeof(corev1.EmptyDirVolumeSource{})))
-		if c.Decode(&v); v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
-			out = append(doubled(out), v)
-		}
-	}
-	return out
-}
-
-// mayBeInMemory is false of a volume that certainly is not. A text with escapes may spell anything.
-func mayBeInMemory(volume []byte) bool {
-	return bytes.Contains(volume, []byte(`"emptyDir"`)) &&
-		bytes.Contains(volume, []byte(`"`+string(corev1.StorageMediumMemory)+`"`)) || bytes.IndexByte(volume, '\\') >= 0
+	return to
 }

@@ -176,7 +176,7 @@ func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
 	if !ok {
 		return outline, false
 	}
-	outline, _, ok = r.Rest(into)
+	outline, _, ok = rest(r, into)
 	if len(into.Spec.Volumes) == 0 { // whether mounts are there depends on where volumes stand; nobody asks
 		for _, list := range [][]corev1.Container{into.Spec.Containers, into.Spec.InitContainers} {
 			for i := range list {
@@ -185,6 +185,16 @@ func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
 		}
 	}
 	return outline, ok
+}
+
+// rest reads the rest of a review, by way of its template.
+func rest(r fastpath.Review, into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
+	template, dryRun, ok := r.AppendTemplate(nil)
+	if !ok {
+		return outline, false, false
+	}
+	outline, ok = r.Rest(template, into)
+	return outline, dryRun, ok
 }
 
 func TestRead(t *testing.T) {
@@ -258,7 +268,7 @@ func TestRead(t *testing.T) {
 				t.Fatalf("read %+v (%t), want pod %q", got, ok, c.wantName)
 			}
 			var pod corev1.Pod
-			if _, _, rest := got.Rest(&pod); rest != ok {
+			if _, _, rest := rest(got, &pod); rest != ok {
 				t.Errorf("the rest is usual: %t, want %t", rest, ok)
 			}
 		})
@@ -285,9 +295,8 @@ func TestTwiceIsUnusual(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: %s is not even begun", name, spec)
 		}
-		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
-		if _, _, ok := r.Rest(new(corev1.Pod)); ok {
-			t.Errorf("%s: read twice and taken for usual (template: %t)", name, template)
+		if _, _, ok := rest(r, new(corev1.Pod)); ok {
+			t.Errorf("%s: read twice and taken for usual", name)
 		}
 	}
 	for _, late := range []string{
@@ -297,9 +306,8 @@ func TestTwiceIsUnusual(t *testing.T) {
 			around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1,
 		)
 		r, ok := fastpath.Read(whole)
-		_, _, template := r.AppendTemplate(nil, "memfit.dev/")
-		if _, _, rest := r.Rest(new(corev1.Pod)); !ok || template || rest {
-			t.Errorf("%s: read %t, template %t, rest %t", whole, ok, template, rest)
+		if _, _, rest := rest(r, new(corev1.Pod)); !ok || rest {
+			t.Errorf("%s: read %t, rest %t", whole, ok, rest)
 		}
 	}
 }
@@ -314,13 +322,13 @@ func TestCutOff(t *testing.T) {
 	for end := range whole {
 		var pod corev1.Pod
 		if r, ok := fastpath.Read(whole[:end]); ok {
-			if _, _, ok := r.Rest(&pod); ok {
+			if _, _, ok := rest(r, &pod); ok {
 				t.Errorf("%s passes for whole", whole[:end])
 			}
 		}
 	}
 	r, _ := fastpath.Read(whole)
-	if _, dryRun, ok := r.Rest(new(corev1.Pod)); !ok || !dryRun || r.Namespace != "shop" || r.UID != "u-1" {
+	if _, dryRun, ok := rest(r, new(corev1.Pod)); !ok || !dryRun || r.Namespace != "shop" || r.UID != "u-1" {
 		t.Errorf("read %+v, usual %t, dry run %t", r, ok, dryRun)
 	}
 }
@@ -349,8 +357,9 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	of := func(object []byte) (template string, pod corev1.Pod, outline pod.Outline, usual bool) {
 		r, ok := fastpath.Read(around(object))
-		text, dryRun, ok2 := r.AppendTemplate(nil, "memfit.dev/")
-		outline, _, ok3 := r.Rest(&pod)
+		text, dryRun, ok2 := r.AppendTemplate(nil)
+		text = r.AppendAnnotations(text, "memfit.dev/")
+		outline, _, ok3 := rest(r, &pod)
 		if !ok || ok2 && !dryRun {
 			t.Fatalf("read %t, template %t (dry run %t): %s", ok, ok2, dryRun, object)
 		}
@@ -545,7 +554,7 @@ func checkReview(t testing.TB, body []byte) {
 	if !ok {
 		return
 	}
-	_, dryRun, ok := r.Rest(new(corev1.Pod))
+	_, dryRun, ok := rest(r, new(corev1.Pod))
 	var usual admissionv1.AdmissionReview
 	if !ok || boundedjson.Decode(body, &usual) != nil || usual.Request == nil {
 		return
@@ -596,13 +605,13 @@ func FuzzTemplate(f *testing.F) {
 
 func checkTemplates(t testing.TB, object, other []byte) {
 	t.Helper()
-	const prefix = "memfit.dev/"
 	template := func(object []byte) ([]byte, corev1.Pod, pod.Outline, bool) {
 		r, ok := fastpath.Read(around(object))
 		if !ok {
 			return nil, corev1.Pod{}, pod.Outline{}, false
 		}
-		text, _, ok := r.AppendTemplate(nil, prefix)
+		text, _, ok := r.AppendTemplate(nil)
+		text = r.AppendAnnotations(text, "memfit.dev/")
 		var pod corev1.Pod
 		outline, usual := read(object, &pod)
 		pod.ObjectMeta = metav1.ObjectMeta{}
