@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/api/resource"
 	sigsjson "sigs.k8s.io/json"
 
@@ -47,8 +48,12 @@ func Decode(text []byte, into any) error {
 // Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it
 // does not say.
 func Check(text []byte, into any) error {
-	c := checker{NewScanner(text)}
-	c.space()
+	c := scanners.Get().(*checker) //nolint:forcetypeassert // nothing else is in there
+	defer func() {
+		c.Reset(nil) // so that nothing keeps the text
+		scanners.Put(c)
+	}()
+	c.Reset(text)
 	if err := c.check(shapeOf(reflect.TypeOf(into).Elem())); err != nil {
 		return err
 	}
@@ -61,6 +66,9 @@ func Check(text []byte, into any) error {
 // checker walks over a text as a decoder does.
 type checker struct{ Scanner }
 
+// scanners are used again: a checker is larger than most texts that are checked.
+var scanners = sync.Pool{New: func() any { return new(checker) }}
+
 // check looks at the value at the cursor and moves behind it.
 func (c *checker) check(s *shape) *BoundsError {
 	if c.Pay(s.size); c.left < 0 {
@@ -71,18 +79,15 @@ func (c *checker) check(s *shape) *BoundsError {
 			),
 		}
 	}
-	start := byte(0)
-	if c.at < len(c.text) {
-		start = c.text[c.at]
-	}
+	start := c.tokens.PeekKind()
 	switch {
 	case s.quantity:
 		if err := memory.CheckQuantity(c.Raw()); err != nil {
 			return &BoundsError{Why: err.Error()}
 		}
-	case s.item != nil && start == '[':
+	case s.item != nil && start == jsontext.KindBeginArray:
 		return c.items(s)
-	case (s.fields != nil || s.value != nil) && start == '{':
+	case (s.fields != nil || s.value != nil) && start == jsontext.KindBeginObject:
 		return c.members(s)
 	default:
 		c.Skip()
@@ -125,27 +130,17 @@ func (c *checker) members(s *shape) *BoundsError {
 
 // key is [Scanner.Member] with keys that need decoding.
 func (c *checker) key() (key string, more bool) {
-	if !c.next('}') {
+	if !c.next(jsontext.KindEndObject) {
 		return "", false
 	}
-	start := c.at
-	if c.at >= len(c.text) || c.text[c.at] != '"' || !c.skipString() {
-		c.Unsupported = true
-		return "", false
-	}
-	text := c.text[start:c.at]
+	text := c.Raw()
 	if inner, ok := quoted(text); ok {
-		key = string(inner)
-	} else if json.Unmarshal(text, &key) != nil {
+		return string(inner), true
+	}
+	if json.Unmarshal(text, &key) != nil {
 		c.Unsupported = true
 	}
-	if c.space(); c.Unsupported || c.at >= len(c.text) || c.text[c.at] != ':' {
-		c.Unsupported = true
-		return "", false
-	}
-	c.at++
-	c.space()
-	return key, true
+	return key, !c.Unsupported
 }
 
 // shape is what a decoder makes of a value of one Go type, as far as it costs something.

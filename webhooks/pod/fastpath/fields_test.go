@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/test/goldenpods"
@@ -129,7 +130,7 @@ func jsonOf(t *testing.T, pod *corev1.Pod) []byte {
 // keyOf is the pod's template.
 func keyOf(t *testing.T, pod *corev1.Pod) []byte {
 	t.Helper()
-	r, ok := Read(reviewOf(jsonOf(t, pod)))
+	r, ok := Read(new(boundedjson.Scanner), reviewOf(jsonOf(t, pod)))
 	key, _, usual := r.AppendTemplate(nil)
 	if !ok || !usual {
 		t.Fatalf("taken for unusual: %s", jsonOf(t, pod))

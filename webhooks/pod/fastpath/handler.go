@@ -115,6 +115,7 @@ type encoded struct {
 	body                        []byte // the request's, not ours
 	text, patch, result, answer []byte
 
+	scanner boundedjson.Scanner
 	review  Review
 	decoded corev1.Pod
 
@@ -131,11 +132,12 @@ type encoded struct {
 func (e *encoded) reset() bool {
 	e.body, e.review, e.decoded, e.key, e.shared = nil, Review{}, corev1.Pod{}, cacheKey{}, false
 	e.template, e.dryRun, e.usual = nil, false, false
+	e.scanner.Reset(nil)
 	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {
-	e.review, ok = Read(e.body)
+	e.review, ok = Read(&e.scanner, e.body)
 	e.review.Meta.Namespace = e.review.Namespace
 	return ok
 }

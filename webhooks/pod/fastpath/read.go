@@ -20,15 +20,17 @@ type Review struct {
 	// Meta is of the pod's metadata what decides who governs it: names, labels, annotations and owners.
 	Meta metav1.ObjectMeta
 
-	spec boundedjson.Scanner // before the pod's spec
+	spec *boundedjson.Scanner // before the pod's spec
 }
 
 // Read reads a review as far as most pods need it. ok is false when it is anything else than a new pod in an
 // AdmissionReview v1, or written in any way unlike an API server's. What comes after the metadata is not looked at: it
 // could not change the answer for a pod that nobody governs, unless something comes twice, which only somebody writes
 // who asks himself and who gets the answer himself.
-func Read(body []byte) (r Review, ok bool) {
-	c := boundedjson.NewScanner(body)
+//
+// The scanner belongs to the review as long as that is read.
+func Read(c *boundedjson.Scanner, body []byte) (r Review, ok bool) {
+	c.Reset(body)
 	version, kind := false, false
 	var seen uint32
 	c.Object()
@@ -48,7 +50,7 @@ func Read(body []byte) (r Review, ok bool) {
 			if !version || !kind {
 				return Review{}, false
 			}
-			if r.request(&c); c.Unsupported || r.UID == "" {
+			if r.request(c); c.Unsupported || r.UID == "" {
 				return Review{}, false
 			}
 			return r, true
@@ -61,7 +63,8 @@ func Read(body []byte) (r Review, ok bool) {
 // UID is the UID of a request of which perhaps only the beginning is there, so that even then it can be answered; false
 // when it is not among that.
 func UID(beginning []byte) (uid types.UID, ok bool) {
-	c := boundedjson.NewScanner(beginning)
+	var c boundedjson.Scanner
+	c.Reset(beginning)
 	for _, name := range []string{"request", "uid"} {
 		c.Object()
 		key, more := c.Member()
@@ -113,7 +116,7 @@ func (r *Review) object(c *boundedjson.Scanner) {
 			known = true
 		case "spec":
 			c.Unsupported = c.Unsupported || !known
-			r.spec = *c
+			r.spec = c
 			return
 		default:
 			c.Skip()

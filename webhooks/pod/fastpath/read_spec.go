@@ -21,12 +21,11 @@ import (
 //
 // It reads nothing but the template, so pods with one template are read alike.
 func (r *Review) Rest(template []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
-	c := r.spec
 	into.ObjectMeta = r.Meta
 	outline.Annotations = r.Meta.Annotations != nil
-	t := pieces{c: &c, text: template}
+	t := pieces{c: r.spec, text: template}
 	t.spec(&into.Spec, &outline)
-	return outline, !c.Unsupported
+	return outline, !t.c.Unsupported
 }
 
 // pieces reads a template.

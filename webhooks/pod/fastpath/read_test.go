@@ -172,7 +172,7 @@ func around(object []byte) []byte {
 }
 
 func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
-	r, ok := fastpath.Read(around(object))
+	r, ok := fastpath.Read(new(boundedjson.Scanner), around(object))
 	if !ok {
 		return outline, false
 	}
@@ -189,6 +189,9 @@ func read(object []byte, into *corev1.Pod) (outline pod.Outline, ok bool) {
 
 // rest reads the rest of a review, by way of its template.
 func rest(r fastpath.Review, into *corev1.Pod) (outline pod.Outline, dryRun, ok bool) {
+	if r.UID == "" {
+		return outline, false, false // not read to here
+	}
 	template, dryRun, ok := r.AppendTemplate(nil)
 	if !ok {
 		return outline, false, false
@@ -263,7 +266,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := fastpath.Read([]byte(c.body))
+			got, ok := fastpath.Read(new(boundedjson.Scanner), []byte(c.body))
 			if wantOK := c.wantName != ""; ok != wantOK || ok && (got.Meta.Name != c.wantName || got.UID == "") {
 				t.Fatalf("read %+v (%t), want pod %q", got, ok, c.wantName)
 			}
@@ -291,7 +294,7 @@ func TestTwiceIsUnusual(t *testing.T) {
 		"the metadata":    `"containers":[]},"metadata":{"name":"b"`,
 		"a claimed limit": `"containers":[{"name":"a","resources":{"claims":[]},"resources":{}}]`,
 	} {
-		r, ok := fastpath.Read(around([]byte(`{"metadata":{"name":"a"},"spec":{` + spec + `}}`)))
+		r, ok := fastpath.Read(new(boundedjson.Scanner), around([]byte(`{"metadata":{"name":"a"},"spec":{`+spec+`}}`)))
 		if !ok {
 			t.Fatalf("%s: %s is not even begun", name, spec)
 		}
@@ -305,7 +308,7 @@ func TestTwiceIsUnusual(t *testing.T) {
 		whole := bytes.Replace(
 			around([]byte(`{"metadata":{"name":"a"},"spec":{}}`)), []byte(`,"oldObject":null`), []byte(late), 1,
 		)
-		r, ok := fastpath.Read(whole)
+		r, ok := fastpath.Read(new(boundedjson.Scanner), whole)
 		if _, _, rest := rest(r, new(corev1.Pod)); !ok || rest {
 			t.Errorf("%s: read %t, rest %t", whole, ok, rest)
 		}
@@ -321,13 +324,13 @@ func TestCutOff(t *testing.T) {
 	)
 	for end := range whole {
 		var pod corev1.Pod
-		if r, ok := fastpath.Read(whole[:end]); ok {
+		if r, ok := fastpath.Read(new(boundedjson.Scanner), whole[:end]); ok {
 			if _, _, ok := rest(r, &pod); ok {
 				t.Errorf("%s passes for whole", whole[:end])
 			}
 		}
 	}
-	r, _ := fastpath.Read(whole)
+	r, _ := fastpath.Read(new(boundedjson.Scanner), whole)
 	if _, dryRun, ok := rest(r, new(corev1.Pod)); !ok || !dryRun || r.Namespace != "shop" || r.UID != "u-1" {
 		t.Errorf("read %+v, usual %t, dry run %t", r, ok, dryRun)
 	}
@@ -356,10 +359,10 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 // time.
 func TestTemplate(t *testing.T) {
 	of := func(object []byte) (template string, pod corev1.Pod, outline pod.Outline, usual bool) {
-		r, ok := fastpath.Read(around(object))
+		r, ok := fastpath.Read(new(boundedjson.Scanner), around(object))
 		text, dryRun, ok2 := r.AppendTemplate(nil)
+		outline, ok3 := r.Rest(text, &pod)
 		text = r.AppendAnnotations(text, "memfit.dev/")
-		outline, _, ok3 := rest(r, &pod)
 		if !ok || ok2 && !dryRun {
 			t.Fatalf("read %t, template %t (dry run %t): %s", ok, ok2, dryRun, object)
 		}
@@ -550,7 +553,7 @@ func FuzzReview(f *testing.F) {
 
 func checkReview(t testing.TB, body []byte) {
 	t.Helper()
-	r, ok := fastpath.Read(body)
+	r, ok := fastpath.Read(new(boundedjson.Scanner), body)
 	if !ok {
 		return
 	}
@@ -606,7 +609,7 @@ func FuzzTemplate(f *testing.F) {
 func checkTemplates(t testing.TB, object, other []byte) {
 	t.Helper()
 	template := func(object []byte) ([]byte, corev1.Pod, pod.Outline, bool) {
-		r, ok := fastpath.Read(around(object))
+		r, ok := fastpath.Read(new(boundedjson.Scanner), around(object))
 		if !ok {
 			return nil, corev1.Pod{}, pod.Outline{}, false
 		}

@@ -15,17 +15,17 @@ import (
 )
 
 // AppendTemplate appends all that [Review.Rest] reads of the pod's spec, in the request's own bytes, and says whether
-// the request is a dry run. Replicas of a workload have one template: what the API server gives each of them of its
-// own, above all the name of the volume with its token, is not in it. ok is false when anything is unusual.
+// the request is a dry run. It may be asked once: it moves to the end of the review. Replicas of a workload have one
+// template: what the API server gives each of them of its own, above all the name of the volume with its token, is
+// not in it. ok is false when anything is unusual.
 //
 // Whoever can reach the webhook can send it any bytes, so no text may stand for two templates: pieces are written with
 // their lengths. The fields are those of [inject.PodFields].
 func (r *Review) AppendTemplate(out []byte) (template []byte, dryRun, ok bool) {
-	c := r.spec
-	s := spec{c: &c, inMemory: true}
+	s := spec{c: r.spec, inMemory: true}
 	out = s.template(out)
-	dryRun = afterSpec(&c)
-	return out, dryRun, !c.Unsupported
+	dryRun = afterSpec(r.spec)
+	return out, dryRun, !r.spec.Unsupported
 }
 
 // Marks stand between the pieces of a template.
