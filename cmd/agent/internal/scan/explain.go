@@ -39,33 +39,40 @@ func (l *Loop) explain(now time.Time) {
 	if c == nil {
 		return
 	}
-	if pids, err := l.Tree.Processes(c.Dir); err == nil && l.Explain.Start(c.ContainerID, pids) {
+	urgent := c.recorder.Urgency(now) == flightrecorder.Near
+	if pids, err := l.Tree.Processes(c.Dir); err == nil && l.Explain.Start(c.ContainerID, pids, urgent) {
 		c.explained = now
 	}
 }
 
-// mostDue is the container that has waited longest in units of its own interval; nil: none is due.
+// mostDue is the container that has waited longest in units of its own interval, of those near their limit if there are
+// any; nil: none is due.
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
-		o := l.objects[c.pod]
-		if o == nil || o.pod.Declined || !c.gone.IsZero() {
+		if o := l.objects[c.pod]; o == nil || o.pod.Declined || !c.gone.IsZero() {
 			continue
 		}
-		every := explainQuiet
-		switch {
-		case c.explained.IsZero():
-			every = explainAfter
-		case c.recorder.Urgency(now) == flightrecorder.Near:
-			every = explainNear
-		}
-		since := now.Sub(c.explained)
-		if c.explained.IsZero() {
-			since = now.Sub(c.found)
-		}
-		if waited := float64(since) / float64(every); waited >= worst {
+		if waited := c.waited(now); waited >= worst {
 			most, worst = c, waited
 		}
 	}
 	return most
+}
+
+// nearFirst is more than others can have waited, in units of their intervals.
+const nearFirst = 1e6
+
+// waited is how long a container has not been looked into, in units of how often it should be.
+func (c *container) waited(now time.Time) float64 {
+	near := c.recorder.Urgency(now) == flightrecorder.Near
+	switch {
+	case near && now.Sub(c.explained) >= explainNear:
+		return nearFirst + float64(now.Sub(c.explained))/float64(explainNear)
+	case near:
+		return 0
+	case c.explained.IsZero():
+		return float64(now.Sub(c.found)) / float64(explainAfter)
+	}
+	return float64(now.Sub(c.explained)) / float64(explainQuiet)
 }

@@ -33,9 +33,9 @@ type Writer interface {
 }
 
 // Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
-// time.
+// time. It rests between looks, and less before one that is urgent.
 type Explainer interface {
-	Start(container string, pids []int) bool
+	Start(container string, pids []int, urgent bool) bool
 	Found() <-chan Finding
 }
 

@@ -18,8 +18,32 @@ import (
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
+// program is a process that runs a program: what runs in it stays the same until it executes another one.
+type program struct {
+	pid   int
+	start uint64
+	exe   string
+}
+
+// knownMost programs are remembered: a large program is looked through for marks, and each replica's is the same again.
+const knownMost = 1024
+
 // runtimeOf says what runs in a process, or nil where its files show nothing.
-func runtimeOf(proc string, target *live.Target, s *attribution.Snapshot, v cgroup.Version) *v1alpha1.RuntimeFound {
+func (e *Explainer) runtimeOf(target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
+	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
+	if known, ok := e.known[which]; ok {
+		return known
+	}
+	if len(e.known) >= knownMost {
+		clear(e.known)
+	}
+	r := detected(e.proc, target, s, e.cgroups)
+	e.known[which] = r
+	return r
+}
+
+// detected looks into the files of a process.
+func detected(proc string, target *live.Target, s *attribution.Snapshot, v cgroup.Version) *v1alpha1.RuntimeFound {
 	env, err := target.Environ(detect.Variables())
 	if err != nil {
 		return nil

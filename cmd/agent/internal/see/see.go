@@ -29,6 +29,8 @@ type Explainer struct {
 	readers []attribution.Reader
 	now     func() time.Time
 	jobs    chan job
+	urgent  chan job
+	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were looked into before
 	found   chan scan.Finding
 }
 
@@ -41,14 +43,21 @@ type job struct {
 // of cgroups.
 func New(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *Explainer {
 	return &Explainer{
-		proc: proc, cgroups: v, readers: readers, now: now, jobs: make(chan job), found: make(chan scan.Finding, 1),
+		proc: proc, cgroups: v, readers: readers, now: now, jobs: make(chan job), urgent: make(chan job),
+		known: map[program]*v1alpha1.RuntimeFound{},
+		found: make(chan scan.Finding, 1),
 	}
 }
 
-// Start hands a container over, and says whether nothing else is being looked into.
-func (e *Explainer) Start(container string, pids []int) bool {
+// Start hands a container over, and says whether it is looked into now. What is urgent does not wait for all of the
+// rest after the look before.
+func (e *Explainer) Start(container string, pids []int, urgent bool) bool {
+	to := e.jobs
+	if urgent {
+		to = e.urgent
+	}
 	select {
-	case e.jobs <- job{container, pids}:
+	case to <- job{container, pids}:
 		return true
 	default:
 		return false
@@ -63,37 +72,50 @@ const (
 	explainMost = 5 * time.Second
 	// processesMost of a container are looked into: those that started first. Others are told by their number alone.
 	processesMost = 32
-	// restShare: after a look that took so long, so many times that passes before the next, which keeps looks within 1
-	// % of a core.
-	restShare = 100
+	// restShare: after a look that took so long, so many times that passes before the next, which keeps looks within 1 %
+	// of a core; and within 5 % while a container is near its limit.
+	restShare   = 100
+	urgentShare = 20
 )
 
 // Run works until ctx ends.
 func (e *Explainer) Run(ctx context.Context) {
+	var last time.Duration // what the look before took
 	for {
+		j, ok := e.next(ctx, last)
+		if !ok {
+			return
+		}
+		began := e.now()
+		finding := e.explain(ctx, j)
+		last = e.now().Sub(began)
 		select {
+		case e.found <- finding:
 		case <-ctx.Done():
 			return
-		case j := <-e.jobs:
-			began := e.now()
-			finding := e.explain(ctx, j)
-			took := e.now().Sub(began)
-			select {
-			case e.found <- finding:
-			case <-ctx.Done():
-				return
-			}
-			rest(ctx, restShare*took)
 		}
 	}
 }
 
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+// next waits for something to do, after a rest that depends on what the look before took.
+func (e *Explainer) next(ctx context.Context, last time.Duration) (j job, ok bool) {
+	soon, later := time.NewTimer(urgentShare*last), time.NewTimer(restShare*last)
+	defer soon.Stop()
+	defer later.Stop()
+	var urgent, all <-chan job // nil while it rests
+	for {
+		select {
+		case <-ctx.Done():
+			return job{}, false
+		case <-soon.C:
+			urgent = e.urgent
+		case <-later.C:
+			urgent, all = e.urgent, e.jobs
+		case j = <-urgent:
+			return j, true
+		case j = <-all:
+			return j, true
+		}
 	}
 }
 
@@ -135,7 +157,7 @@ func (e *Explainer) process(ctx context.Context, pid int, sum *sum) error {
 	sum.add(&result)
 	if result.RSS > sum.largest {
 		sum.largest = result.RSS
-		sum.runtime = runtimeOf(e.proc, target, s, e.cgroups)
+		sum.runtime = e.runtimeOf(target, s)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ var roles = map[string]string{
 	"memoryrecommendations": "memfit-memoryrecommendation-viewer-role",
 	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
 	"clustermemoryprofiles": "memfit-clustermemoryprofile-viewer-role",
+	"memorysnapshots":       "memfit-memorysnapshot-viewer-role",
 }
 
 // helpful says how to mend what stopped a list.

@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// TestItself looks into the process of this test, which may always be read: its parts and what is unexplained add up to
+// what is resident, and it runs Go.
+func TestItself(t *testing.T) {
+	e := New("/proc", cgroup.V2, nil, time.Now)
+	f := e.explain(t.Context(), job{"x", []int{os.Getpid(), 1 << 22}}) // the second is no process
+	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
+		t.Fatalf("%+v", f)
+	}
+	total := f.Memory.Unexplained.DeepCopy()
+	for i := range f.Memory.Parts {
+		total.Add(f.Memory.Parts[i].Resident)
+	}
+	if total.Cmp(f.Memory.Resident) != 0 {
+		t.Errorf("%s in all, %s resident: %+v", total.String(), f.Memory.Resident.String(), f.Memory.Parts)
+	}
+	if f.Runtime == nil || f.Runtime.Type != "Go" || !strings.HasPrefix("go"+f.Runtime.Version, runtime.Version()) {
+		t.Errorf("%+v, want Go %s", f.Runtime, runtime.Version())
+	}
+	if f := e.explain(t.Context(), job{"x", []int{1 << 22}}); f.Err == nil || f.Memory != nil {
+		t.Errorf("a container without a process that can be read: %+v", f)
+	}
+}
+
+func TestSum(t *testing.T) {
+	s := newSum()
+	for range 2 {
+		s.add(&attribution.Result{
+			RSS: 100 * memory.MiB, Unexplained: memory.MiB,
+			Regions: []attribution.Region{
+				{Kind: attribution.Arena, RSS: 60 * memory.MiB}, {Kind: attribution.Text, RSS: 30 * memory.MiB},
+				{Kind: attribution.ReadOnly, RSS: 9 * memory.MiB}, {Kind: attribution.Other, RSS: memory.MiB},
+			},
+			Usages: []attribution.Usage{{Reader: "glibc", Returnable: 20 * memory.MiB, Coverage: 0.999}},
+		})
+	}
+	q := resource.MustParse
+	want := &v1alpha1.MemoryParts{
+		Resident: q("200Mi"), Unexplained: q("2Mi"), Processes: 2, CoveragePercent: 99,
+		Parts: []v1alpha1.MemoryPart{
+			{Name: "glibc arenas", Resident: q("120Mi")}, {Name: "program and libraries", Resident: q("78Mi")},
+		},
+		Gains: []v1alpha1.PredictedGain{{
+			Action: "malloc_trim", Gain: q("40Mi"), Method: "whole free pages that are resident, counted by glibc",
+		}},
+	}
+	got := s.parts(time.Time{})
+	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFound(t *testing.T) {
+	r := detect.Result{
+		Runtime: "JVM", Version: "17.0.9", Libc: "glibc", LibcVersion: "2.36", SeesLimit: &detect.Sight{V1: true},
+		Flags: []detect.Flag{{Text: "-Xmx300m", From: "command line"}}, Evidence: make([]string, 20),
+	}
+	for version, want := range map[cgroup.Version]string{cgroup.V1: "Yes", cgroup.V2: "No"} {
+		got := found(r, version)
+		if got.ContainerAware != want || got.Libc != "glibc 2.36" || got.Allocator != "glibc" ||
+			got.Flags[0] != "-Xmx300m (command line)" || len(got.Evidence) != evidenceMost {
+			t.Errorf("%s: %+v", version, got)
+		}
+	}
+	if found(detect.Result{}, cgroup.V1) != nil {
+		t.Error("what shows nothing is something")
+	}
+}
+
+// TestRest: after a look that took long, only what is urgent is begun soon.
+func TestRest(t *testing.T) {
+	e := New("/proc", cgroup.V2, nil, time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got := make(chan job)
+	go func() {
+		j, _ := e.next(ctx, time.Hour/urgentShare) // rests for longer than this test takes
+		got <- j
+	}()
+	if e.Start("a", nil, false) || e.Start("b", nil, true) {
+		t.Error("something is begun while it rests")
+	}
+	cancel()
+	<-got
+	go func() {
+		j, _ := e.next(t.Context(), 0)
+		got <- j
+	}()
+	for !e.Start("c", nil, false) {
+		runtime.Gosched()
+	}
+	if j := <-got; j.container != "c" {
+		t.Errorf("%+v", j)
+	}
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+const snapshots = "memorysnapshots"
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// Snapshots are those of a namespace, of all with "".
+func (c *Cluster) Snapshots(ctx context.Context, namespace string) ([]v1alpha1.MemorySnapshot, error) {
+	return list[v1alpha1.MemorySnapshot](ctx, c, snapshots, namespace)
+}
+
+// Snapshot is what the agent of its node knows of one pod. Where there is none, the error says whether the pod exists,
+// and on which node an agent is missing.
+func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha1.MemorySnapshot, error) {
+	found, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
+		Get(ctx, pod, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, c.noSnapshot(ctx, namespace, pod)
+	}
+	if err != nil {
+		return nil, helpful(err, snapshots, namespace)
+	}
+	var s v1alpha1.MemorySnapshot
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &s); err != nil {
+		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, pod, err)
+	}
+	return &s, nil
+}
+
+// noSnapshot says why there is none: the kind, the pod or the agent is missing.
+func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error {
+	if _, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
+		List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+		return helpful(err, snapshots, namespace)
+	}
+	pod, err := c.client.Resource(pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no pod %s in namespace %s: kubectl -n %s get pods", name, namespace, namespace)
+	case err != nil:
+		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and it cannot be read why: %w", namespace, name, err)
+	}
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	if node == "" {
+		return errors.New("pod " + namespace + "/" + name + " runs on no node yet")
+	}
+	return fmt.Errorf("pod %s/%s has no MemorySnapshot: what fills it is read by memfit's agent on its node %s, which "+
+		"does not run there or has not looked yet. The agent is optional and installed on its own (config/agent): "+
+		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node)
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+)
+
+// Why is what is known of one pod's memory: what the agent of its node saw, and what memfit did about its workload.
+// -o json and -o yaml of `kubectl memfit why` print these fields.
+type Why struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	// Seen is what the agent saw.
+	Seen v1alpha1.MemorySnapshotStatus `json:"seen"`
+	// Workload is what memfit knows of the pod's workload; absent where no profile governs it.
+	Workload *Explanation `json:"workload,omitempty"`
+}
+
+// WhyOf puts together what is known of a pod. rec is that of its workload; nil: there is none.
+func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
+	w := Why{Namespace: s.Namespace, Pod: s.Name, Seen: s.Status}
+	if rec != nil {
+		e := Explain(rec, nil)
+		w.Workload = &e
+	}
+	return w
+}
+
+// OfPod finds the recommendation of a pod's workload by names, because memfit keeps no list of pods: one that tells
+// of a kill or a stall of this very pod, else the one whose workload's name the pod's begins with, the longest first;
+// nil: none.
+func OfPod(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
+	var best *v1alpha1.MemoryRecommendation
+	for i := range recs {
+		rec := &recs[i]
+		name := rec.Spec.Workload.Name
+		if tellsOf(&rec.Status, pod) || name == pod {
+			return rec
+		}
+		if strings.HasPrefix(pod, name+"-") && (best == nil || len(name) > len(best.Spec.Workload.Name)) {
+			best = rec
+		}
+	}
+	return best
+}
+
+func tellsOf(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
+	return slices.ContainsFunc(s.RecentOOMKills, func(k v1alpha1.OOMKillRecord) bool { return k.Pod == pod }) ||
+		slices.ContainsFunc(s.RecentStalls, func(r v1alpha1.StallRecord) bool { return r.Pod == pod })
+}
+
+// Write prints it for people: what happened, what filled it, what memfit did, what to do next.
+func (w *Why) Write(out io.Writer, colours Colours) error {
+	p := &page{colours: colours}
+	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
+	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
+		w.Seen.CgroupVersion, format.Time(w.Seen.ObservedTime.Time)))
+	if w.Seen.PodLimit != nil {
+		p.item("Pod limit", fmt.Sprintf("%s, of which %s are used", Amount(w.Seen.PodLimit), Amount(w.Seen.PodUsage)))
+	}
+	for i := range w.Seen.Containers {
+		p.seen(&w.Seen.Containers[i])
+	}
+	w.did(p)
+	p.section("What to do next", w.next())
+	_, err := io.WriteString(out, p.String())
+	return err
+}
+
+// seen is one container.
+func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
+	p.heading("Container " + c.Container)
+	if r := c.Runtime; r != nil {
+		p.item("Runs", strings.Join(distinct([]string{strings.TrimSpace(r.Type + " " + r.Version), r.Libc}), ", "))
+		p.list("Settings", r.Flags)
+	}
+	if c.Usage != nil {
+		p.item("Now", fmt.Sprintf("uses %s%s, of which %s cannot be reclaimed", Amount(c.Usage), limitOf(c.Limit),
+			Amount(c.Unreclaimable)))
+	}
+	filled := c.Memory
+	if k := c.LastKill; k != nil {
+		p.item("Happened", format.Time(k.Time.Time)+": "+k.Summary)
+		p.item("Before it", curve(k.Series))
+		filled = cmp.Or(k.Memory, filled)
+	} else {
+		p.item("Happened", "the agent has seen no OOM kill of it")
+	}
+	if s := c.LastStall; s != nil {
+		p.item("Stalled", stalled(s))
+	}
+	p.filled(filled, c)
+}
+
+func limitOf(q *resource.Quantity) string {
+	if q == nil {
+		return " without a limit"
+	}
+	return " of a limit of " + Amount(q)
+}
+
+func stalled(s *v1alpha1.StallSnapshot) string {
+	when := "since " + format.Time(s.Started.Time)
+	if s.Ended != nil {
+		when = "from " + format.Time(s.Started.Time) + " to " + format.Time(s.Ended.Time)
+	}
+	return when + " it " + s.Summary
+}
+
+// filled says what was in it, as parts that add up.
+func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
+	if m == nil {
+		p.item("Filled by", notInspected(c))
+		return
+	}
+	processes := "one process"
+	if m.Processes != 1 {
+		processes = fmt.Sprintf("%d processes", m.Processes)
+	}
+	lines := []string{
+		fmt.Sprintf("%s resident at %s, in %s", Amount(&m.Resident), format.Time(m.Time.Time), processes),
+	}
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		text := fmt.Sprintf("%s %s", Amount(&part.Resident), part.Name)
+		if part.Free != nil && !part.Free.IsZero() {
+			text += fmt.Sprintf(", of which %s hold nothing", Amount(part.Free))
+		}
+		lines = append(lines, text)
+	}
+	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
+	p.list("Filled by", lines)
+	var gains []string
+	for i := range m.Gains {
+		g := &m.Gains[i]
+		gains = append(gains, fmt.Sprintf("%s would give back %s (%s)", g.Action, Amount(&g.Gain), g.Method))
+	}
+	p.list("Would help", gains)
+}
+
+// notInspected says why nothing is known of what fills a container.
+func notInspected(c *v1alpha1.ContainerSnapshot) string {
+	switch c.Inspection {
+	case v1alpha1.InspectionNotEnabled:
+		return "not known: the agent runs at tier Watch (config/agent/see looks into processes)"
+	case v1alpha1.InspectionDeclined:
+		return "not known: the pod has " + v1alpha1.InspectAnnotation + `: "false"`
+	case v1alpha1.InspectionUnreadable:
+		return "not known: " + c.InspectionMessage
+	}
+	return "not known"
+}
+
+// levels are a curve's heights, from nothing to the highest.
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// curve is a series as one line.
+func curve(series []v1alpha1.UsagePoint) string {
+	if len(series) < 2 {
+		return ""
+	}
+	highest := &series[0].Usage
+	for i := range series {
+		if series[i].Usage.Cmp(*highest) > 0 {
+			highest = &series[i].Usage
+		}
+	}
+	var b strings.Builder
+	for i := range series {
+		share := float64(series[i].Usage.Value()) / max(float64(highest.Value()), 1)
+		b.WriteRune(levels[min(int(max(share, 0)*float64(len(levels))), len(levels)-1)])
+	}
+	first, last := series[0], series[len(series)-1]
+	return fmt.Sprintf("%s  %s to %s in the last %d s, finer at the end", b.String(), Amount(&first.Usage),
+		Amount(&last.Usage), first.MillisecondsBefore/1000)
+}
+
+// did is what memfit did about the workload.
+func (w *Why) did(p *page) {
+	e := w.Workload
+	if e == nil {
+		p.section("What memfit did", []string{
+			"Nothing: no profile governs a workload of this pod's name. Opt it in with the annotation " +
+				v1alpha1.ProfileAnnotation,
+		})
+		return
+	}
+	lines := []string{fmt.Sprintf("%s %s, by %s %s: %s", e.Kind, e.Name, e.Profile.Kind, e.Profile.Name, e.Summary)}
+	for i := range e.Status.Containers {
+		c := &e.Status.Containers[i]
+		lines = append(lines, "Container "+c.Container+": "+decision(c))
+	}
+	if applied := finding(e.Status.Conditions, v1alpha1.ConditionApplied); applied.Message != "" {
+		lines = append(lines, fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
+	}
+	p.section("What memfit did", lines)
+}
+
+// next is what to do: about the workload as memfit knows it, and about what the agent saw.
+func (w *Why) next() []string {
+	var steps []string
+	if w.Workload != nil {
+		steps = append(steps, w.Workload.Next...)
+	}
+	for i := range w.Seen.Containers {
+		c := &w.Seen.Containers[i]
+		if c.LastKill != nil && c.LastKill.Kind == "ChildProcess" {
+			steps = append(steps, c.Container+": a child process was killed and the container went on, so that neither its "+
+				"status nor its events show it; look for errors of that process in its log")
+		}
+		if r := c.Runtime; r != nil && r.ContainerAware == "No" {
+			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+
+				"limit; a profile sets it", c.Container, r.Type))
+		}
+	}
+	return steps
+}
