@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
 	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-		"the next is at %s: %s", format.Time(began), cmp.Or(r.Timeout, reconcileTimeout),
+		"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
 		format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }

@@ -152,7 +152,7 @@ func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
 	case s.Kind == signals.Climb:
 		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)
 		if s.TimeToLimit[1] > 0 {
-			d.why += fmt.Sprintf(", which it reaches in %s or later", s.TimeToLimit[0].Round(time.Second))
+			d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))
 		}
 	default:
 		d.why = fmt.Sprintf(
@@ -201,7 +201,7 @@ func cooledDown(in Input, _ danger) string {
 	last := in.Done[len(in.Done)-1]
 	if next := last.At.Add(in.Policy.Cooldown); in.Now.Before(next) {
 		return fmt.Sprintf("pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)",
-			last.Pod, format.Time(last.At), format.Time(next), in.Policy.Cooldown)
+			last.Pod, format.Time(last.At), format.Time(next), format.Duration(in.Policy.Cooldown))
 	}
 	return ""
 }

@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 		},
 		"unless the limit is minutes away": {
 			pods: []Pod{pod("a", 150), pod("b", 10)}, shape: climbs(10 * time.Minute), wantPod: "a",
-			wantWhy: "reaches in 10m0s or later",
+			wantWhy: "reaches in 10 min or later",
 		},
 		"which says little at a low level": {
 			pods: []Pod{pod("a", 100), pod("b", 10)}, shape: climbs(10 * time.Minute), wantNothingInSight: true,
@@ -117,7 +117,7 @@ func TestDecide(t *testing.T) {
 		"one per cool-down": {
 			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(59 * time.Minute)},
 			wantHeld: "pod old was restarted at 2026-11-20T11:01:00Z; the next one waits until 2026-11-20T12:01:00Z " +
-				"(sizing.disruption.cooldown is 1h0m0s)",
+				"(sizing.disruption.cooldown is 1h)",
 		},
 		"after the cool-down the next": {
 			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(time.Hour)},

@@ -33,7 +33,8 @@ func Exact(b memory.Bytes) *resource.Quantity {
 	return &q
 }
 
-// Duration is a duration as kubectl writes it, for fields and columns: "45s", "12m", "3h20m", "24h", "9d4h".
+// Duration is a duration as kubectl writes it, for fields, columns and what is exact: "45s", "12m5s", "3h20m", "24h",
+// "9d4h".
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:

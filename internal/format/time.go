@@ -5,7 +5,6 @@ package format
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -21,7 +20,9 @@ func TimeOfDay(t, now time.Time) string {
 	return t.UTC().Format("15:04:05Z")
 }
 
-// InWords is a duration as sentences say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min".
+// InWords is a duration as sentences say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min". It is
+// rounded to what a reader needs, so it is for spans and estimates. What is exact, a setting or how long a container
+// was up, is written as [Duration] writes it. There is no third way.
 func InWords(d time.Duration) string {
 	d = max(d, 0)
 	day := 24 * time.Hour
@@ -50,21 +51,4 @@ func hoursMore(rest time.Duration) string {
 		return fmt.Sprintf(" %d h", h)
 	}
 	return ""
-}
-
-// Coarse is [Duration] for estimates, which nobody knows to the second: "12d", "9d4h", "5h", "40m".
-func Coarse(d time.Duration) string {
-	switch days, hours := int(d.Hours()/24), int(math.Round(d.Hours())); {
-	case days >= 10:
-		return fmt.Sprintf("%dd", days)
-	case days >= 1 && hours%24 != 0:
-		return fmt.Sprintf("%dd%dh", hours/24, hours%24)
-	case hours >= 2:
-		if hours%24 == 0 {
-			return fmt.Sprintf("%dd", hours/24)
-		}
-		return fmt.Sprintf("%dh", hours)
-	default:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -147,7 +148,7 @@ func killedByKernel(d death) (verdict, bool) {
 			v.confidence = memory.Medium
 		}
 	case d.peak == 0 && started && d.uptime() <= startWindow:
-		v.evidence += fmt.Sprintf("; killed %s after its start", d.uptime())
+		v.evidence += fmt.Sprintf("; killed %s after its start", format.Duration(d.uptime()))
 		if d.measured.IsZero() || d.Started.Before(d.measured.Truncate(time.Second)) {
 			v.evidence += ", when memfit was not measuring it"
 			break

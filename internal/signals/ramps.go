@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -53,7 +54,7 @@ func (r Ramps) String() string {
 	}
 	return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start until they were killed, at %s "+
 		"after %s and at %s after %s",
-		r.Instances, r.PerMinute, r.First, r.FirstAge.Round(time.Second), r.Last, r.LastAge.Round(time.Second))
+		r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
 }
 
 // FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that was not in force, of

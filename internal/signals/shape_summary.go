@@ -62,7 +62,7 @@ func sayClimb(s Shape, j judged) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
 	if s.TimeToLimit[1] > 0 {
 		words += fmt.Sprintf(
-			"; reaches the limit in %s to %s", format.Coarse(s.TimeToLimit[0]), format.Coarse(s.TimeToLimit[1]),
+			"; reaches the limit in %s to %s", format.InWords(s.TimeToLimit[0]), format.InWords(s.TimeToLimit[1]),
 		)
 	}
 	return words
@@ -77,7 +77,7 @@ func sayFollows(s Shape, j judged) string {
 func sayUnknown(_ Shape, j judged) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
-			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.Coarse(j.span),
+			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.InWords(j.span),
 		)
 	}
 	return "fits no shape"

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -30,7 +31,7 @@ func (e ClockError) Error() string {
 	}
 	return fmt.Sprintf("its samples are of %s %s of memfit's clock, so none is taken (at most %s behind and %s ahead): "+
 		"compare the clocks of the node and of memfit's node",
-		e.Ahead.Abs().Round(time.Second), how, MostBehind, MostAhead)
+		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
 }
 
 // plausible drops the samples of another time, and a start that comes after its own sample. When none is left of some,

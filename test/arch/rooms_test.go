@@ -110,7 +110,7 @@ var rooms = []room{
 	},
 	{
 		name: "usage", dir: "internal/usage", noStd: ownsNoProcess,
-		ours:  []string{"internal/memory"},
+		ours:  []string{"internal/format", "internal/memory"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
