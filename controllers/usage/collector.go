@@ -67,14 +67,20 @@ func (u *Collector) NeedLeaderElection() bool { return true }
 
 // Start collects until ctx ends.
 func (u *Collector) Start(ctx context.Context) error {
-	ticker := u.Clock.NewTicker(u.Interval)
+	every(ctx, u.Clock, u.Interval, u.Collect)
+	return nil
+}
+
+// every calls do at each tick until ctx ends. A cycle that takes longer than an interval leaves out ticks.
+func every(ctx context.Context, c clock.WithTicker, interval time.Duration, do func(context.Context)) {
+	ticker := c.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C():
-			u.Collect(ctx)
+			do(ctx)
 		}
 	}
 }

@@ -45,16 +45,8 @@ func (k *KillCounters) NeedLeaderElection() bool { return true }
 // Start reads until ctx ends.
 func (k *KillCounters) Start(ctx context.Context) error {
 	k.Collector.Source = countersOf{k}
-	ticker := k.Clock.NewTicker(k.Every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-			k.collect(ctx)
-		}
-	}
+	every(ctx, k.Clock, k.Every, k.collect)
+	return nil
 }
 
 // collect runs one cycle. That counters cannot be read is logged when it begins: kills of main processes are counted
