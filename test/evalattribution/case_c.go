@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/memory"
@@ -80,6 +82,7 @@ func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	collapsed := hugePagesCollapsed()
 	trim, err := p.Numbers("trim")
 	if err != nil {
 		return nil, err
@@ -88,11 +91,18 @@ func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	collapsed = hugePagesCollapsed() - collapsed
 	given := memory.Bytes(trim[0]-trim[1]) * memory.KiB
 	used := memory.Bytes(info[0])
 	compared := []Comparison{
 		{Measure: Trim, What: "malloc_trim gives back", Estimate: before.Returnable, Truth: given},
 		{Measure: Trim, What: "what is left after it", Estimate: after.Returnable, Truth: 0, Of: given},
+	}
+	for i := range compared {
+		if collapsed > 0 { // khugepaged has filled huge pages again, also where malloc_trim had just given pages back
+			compared[i].What += fmt.Sprintf(" (%d huge pages came back)", collapsed)
+			compared[i].MayDiffer = bounds[Trim] + float64(collapsed)*float64(hugePage)/float64(max(given, 1))
+		}
 	}
 	if used > 0 { // glibc before 2.33 has no mallinfo2
 		compared = append(compared, Comparison{
@@ -101,6 +111,18 @@ func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 		})
 	}
 	return compared, nil
+}
+
+const hugePage = 2 * memory.MiB
+
+// hugePagesCollapsed is how many huge pages the kernel has put together since it started, of all processes.
+func hugePagesCollapsed() int64 {
+	b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_collapsed")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	return n
 }
 
 // usage is what the reader of glibc found.

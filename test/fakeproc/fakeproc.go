@@ -134,17 +134,16 @@ func (p *Process) Resident(start, end uint64) ([]procmem.Run, error) {
 // Snapshot is the process as attribution sees it, with the amounts that the kernel would tell.
 func (p *Process) Snapshot() *attribution.Snapshot {
 	slices.SortFunc(p.Mappings, func(a, b procmem.Mapping) int { return cmp.Compare(a.Start, b.Start) })
-	mappings := slices.Clone(p.Mappings)
-	for i := range mappings {
-		m := &mappings[i]
-		for page := range p.pages {
-			if m.Contains(page) {
-				m.RSS += memory.Bytes(procmem.PageSize)
-			}
-		}
-		m.PSS = m.RSS
+	s := &attribution.Snapshot{
+		Process: procmem.Process{PID: 1, Exe: "/app"}, Mappings: slices.Clone(p.Mappings), Memory: p,
 	}
-	return &attribution.Snapshot{Process: procmem.Process{PID: 1, Exe: "/app"}, Mappings: mappings, Memory: p}
+	for page := range p.pages {
+		if m := s.MappingOf(page); m != nil {
+			m.RSS += memory.Bytes(procmem.PageSize)
+			m.PSS = m.RSS
+		}
+	}
+	return s
 }
 
 // Smaps is what /proc/PID/smaps would show.
