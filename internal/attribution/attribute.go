@@ -58,7 +58,7 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		}
 		usage.Reader = reader.Name()
 		result.Usages = append(result.Usages, vetted(usage))
-		claims.add(s, reader.Name(), regions)
+		claims.add(reader.Name(), regions)
 	}
 	regions := claims.filled(s, rulesFor(s))
 	measure(s, regions)
@@ -99,7 +99,7 @@ const maxClaims = procmem.MaxMappings
 type claims []Region
 
 // add takes the parts of regions that are mapped and that nobody has claimed before.
-func (c *claims) add(s *Snapshot, owner string, regions []Region) {
+func (c *claims) add(owner string, regions []Region) {
 	var added []Region
 	for _, r := range regions {
 		if r.End <= r.Start || len(*c)+len(added) >= maxClaims {
@@ -204,9 +204,9 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	if err != nil || len(runs) == 0 { // gone meanwhile, or too scattered: by address space, so that the sum holds
 		runs = []procmem.Run{{Start: m.Start, Length: m.Size()}}
 	}
-	total := memory.Bytes(procmem.ResidentBytes(runs, m.Start, m.End))
+	total := memory.FromUint64(procmem.ResidentBytes(runs, m.Start, m.End))
 	for i := range parts {
-		share(m, &parts[i], memory.Bytes(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)), total)
+		share(m, &parts[i], memory.FromUint64(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)), total)
 	}
 }
 

@@ -142,7 +142,7 @@ func (r *rules) bss(i int, m *procmem.Mapping) (Kind, Confidence) {
 		return "", Unknown
 	}
 	before := &r.s.Mappings[i-1]
-	if before.Inode == 0 || before.End != m.Start || memory.Bytes(m.Size()) >= maxBSS {
+	if before.Inode == 0 || before.End != m.Start || memory.FromUint64(m.Size()) >= maxBSS {
 		return "", Unknown
 	}
 	return BSS, Structural

@@ -127,3 +127,11 @@ func (b Bytes) String() string {
 	}
 	return strconv.FormatInt(int64(b), 10)
 }
+
+// FromUint64 reads an amount as kernels and memory images write it, saturating at [Max].
+func FromUint64(n uint64) Bytes {
+	if n > uint64(Max) {
+		return Max
+	}
+	return Bytes(n)
+}

@@ -118,13 +118,13 @@ func (p *smapsParser) header(line []byte) error {
 
 func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {
 	f := fields{rest: line}
-	m.Start = f.number(16, '-')
-	m.End = f.number(16, ' ')
+	m.Start = f.hex('-')
+	m.End = f.hex(' ')
 	m.Perms = f.perms()
-	m.Offset = f.number(16, ' ')
-	major := f.number(16, ':')
-	minor := f.number(16, ' ')
-	m.Dev = uint32(major)<<20 | uint32(minor)&(1<<20-1)
+	m.Offset = f.hex(' ')
+	major := f.hex(':')
+	minor := f.hex(' ')
+	m.Dev = uint32(major&(1<<12-1))<<20 | uint32(minor&(1<<20-1))
 	inode, rest, found := number(f.rest, 10)
 	m.Inode = inode
 	return m, bytes.TrimLeft(rest, " "), found && !f.failed
@@ -136,9 +136,9 @@ type fields struct {
 	failed bool
 }
 
-// number takes a number and the character behind it.
-func (f *fields) number(base uint64, behind byte) uint64 {
-	n, rest, ok := number(f.rest, base)
+// hex takes a hexadecimal number and the character behind it.
+func (f *fields) hex(behind byte) uint64 {
+	n, rest, ok := number(f.rest, 16)
 	if !ok || len(rest) == 0 || rest[0] != behind {
 		f.failed, f.rest = true, nil
 		return 0

@@ -105,7 +105,8 @@ func start(command *exec.Cmd) (*Process, error) {
 	for {
 		line, err := p.out.ReadString('\n')
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("waiting for %s: %w", command.Path, err), p.stop())
+			p.stop()
+			return nil, fmt.Errorf("waiting for %s: %w", command.Path, err)
 		}
 		if strings.TrimSpace(line) == "ready" {
 			return p, nil
@@ -113,10 +114,9 @@ func start(command *exec.Cmd) (*Process, error) {
 	}
 }
 
-func (p *Process) stop() error {
+func (p *Process) stop() {
 	_ = p.command.Process.Kill()
 	_ = p.command.Wait()
-	return nil
 }
 
 // Ask sends a line and returns the line that answers it.

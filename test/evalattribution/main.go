@@ -105,7 +105,7 @@ func one(ctx context.Context, c Case, work string, verbose bool) ([]Comparison, 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = p.stop() }()
+	defer p.stop()
 	look, err := p.Look(ctx)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@
 package glibc
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -250,7 +251,7 @@ func (f *finder) assignHeaps() {
 		if a.main {
 			f.mainHeap(a)
 		}
-		slices.SortFunc(a.heaps, func(x, y heap) int { return int(int64(x.start) - int64(y.start)) })
+		slices.SortFunc(a.heaps, func(x, y heap) int { return cmp.Compare(x.start, y.start) })
 	}
 }
 

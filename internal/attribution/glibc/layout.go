@@ -93,7 +93,7 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 // many of them are empty says nothing: a fragmented arena has almost none. While a thread moves a chunk from one bin to
 // another, two of them may be neither.
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
-	at := func(offset int) uint64 { return words[(int(l.bins)+offset)/8] }
+	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
 	const mostThreads = 4 << 20 // Linux has no more
 	switch {

@@ -120,7 +120,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if err != nil {
 			return err
 		}
-		t.sums.add(found)
+		t.add(found)
 		size += bytes
 		end := limit
 		if a.main {
@@ -192,7 +192,7 @@ func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
 		return m.RSS, nil
 	}
 	runs, err := t.s.Memory.Resident(m.Start, end)
-	return memory.Bytes(procmem.ResidentBytes(runs, m.Start, end)), err
+	return memory.FromUint64(procmem.ResidentBytes(runs, m.Start, end)), err
 }
 
 // maxBlocks is how many mapped blocks are found. Linux allows 65,530 mappings, and most blocks are one.
@@ -221,24 +221,24 @@ func (t *tally) blocks(m *procmem.Mapping) uint64 {
 // usage is what the sums mean.
 func (t *tally) usage(arenas []arena) attribution.Usage {
 	u := attribution.Usage{
-		InUse:        memory.Bytes(t.inUse) + t.mappedBytes,
-		FreeResident: memory.Bytes(t.wholeResident + t.topResident),
-		Returnable:   memory.Bytes(t.wholeResident + t.topReturnable),
-		FreePartial:  memory.Bytes(t.free - t.whole),
-		Committed:    memory.Bytes(t.size),
+		InUse:        memory.FromUint64(t.inUse) + t.mappedBytes,
+		FreeResident: memory.FromUint64(t.wholeResident + t.topResident),
+		Returnable:   memory.FromUint64(t.wholeResident + t.topReturnable),
+		FreePartial:  memory.FromUint64(t.free - t.whole),
+		Committed:    memory.FromUint64(t.size),
 		Coverage:     1,
 		Details: []attribution.Detail{
 			{Name: Arenas, Value: int64(len(arenas))},
 			{Name: Heaps, Value: int64(t.heaps)},
-			{Name: Cached, Value: int64(t.cached)},
-			{Name: Fast, Value: int64(t.fast)},
-			{Name: Free, Value: int64(t.free)},
-			{Name: Top, Value: int64(t.sums.top)},
-			{Name: TopResident, Value: int64(t.topResident)},
+			{Name: Cached, Value: int64(memory.FromUint64(t.cached))},
+			{Name: Fast, Value: int64(memory.FromUint64(t.fast))},
+			{Name: Free, Value: int64(memory.FromUint64(t.free))},
+			{Name: Top, Value: int64(memory.FromUint64(t.top))},
+			{Name: TopResident, Value: int64(memory.FromUint64(t.topResident))},
 			{Name: Mapped, Value: int64(t.mappedBytes)},
 			{Name: MappedCount, Value: int64(t.mappedCount)},
-			{Name: Allocated, Value: int64(t.given)},
-			{Name: Walked, Value: int64(t.walked)},
+			{Name: Allocated, Value: int64(memory.FromUint64(t.given))},
+			{Name: Walked, Value: int64(memory.FromUint64(t.walked))},
 			{Name: PagesRead, Value: int64(t.pagesRead + t.probe.Reads)},
 		},
 	}

@@ -235,7 +235,7 @@ func TestNothingButNumbers(t *testing.T) {
 		s := m.Snapshot()
 		r, err := attribution.Attribute(t.Context(), s, []attribution.Reader{Reader{}})
 		text := fmt.Sprintf("%+v %v %v", r, err, r.Failed)
-		if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprint([]byte("hunter2"))[1:20]) {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "104 117 110 116 101") {
 			t.Errorf("a secret of the process is told: %s", text)
 		}
 		word := fmt.Sprint(uint64(0x32726574_6e75682d)) // "-hunter2"

@@ -98,7 +98,7 @@ func (f *File) readSegments(offset uint64, size, count int) error {
 	}
 	var p [56]byte
 	for i := range count {
-		if err := readFull(f.r, p[:], offset+uint64(i*size)); err != nil {
+		if err := readFull(f.r, p[:], offset+uint64(i)*uint64(len(p))); err != nil {
 			return err
 		}
 		s := Segment{
@@ -200,7 +200,7 @@ func (f *File) Search(s Section, text string, behind int) ([]byte, error) {
 // scan goes over a section in pieces that overlap by so many bytes, until f returns false.
 func (f *File) scan(s Section, overlap int, visit func(offset uint64, b []byte) bool) error {
 	size := min(s.Size, maxScan)
-	buf := make([]byte, min(size, piece+uint64(overlap)))
+	buf := make([]byte, min(size, piece+uint64(max(overlap, 0))))
 	for at := uint64(0); at < size; at += piece {
 		b := buf[:min(uint64(len(buf)), size-at)]
 		if err := readFull(f.r, b, s.Offset+at); err != nil {

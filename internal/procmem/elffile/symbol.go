@@ -208,6 +208,7 @@ func (f *File) namesOf(table Section, name string) ([]uint32, error) {
 			if i < 0 {
 				break
 			}
+			//nolint:gosec // both are below 32 MiB
 			if index := uint32(offset) + uint32(from+i); !slices.Contains(at, index) {
 				at = append(at, index)
 			}

@@ -43,7 +43,7 @@ func mapped(t *testing.T, pages int, touched ...int) (b []byte, addr uint64) {
 	for _, page := range touched {
 		b[page*procmem.PageSize] = byte(page)
 	}
-	return b, uint64(uintptr(unsafe.Pointer(&b[0])))
+	return b, uint64(uintptr(unsafe.Pointer(&b[0]))) //nolint:gosec // an address, which is not followed
 }
 
 // TestResident: both ways of asking see the pages that were touched, and no others.

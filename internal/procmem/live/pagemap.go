@@ -99,7 +99,9 @@ func (t *Target) readPagemap(start, end uint64) ([]procmem.Run, error) {
 	buf := make([]byte, 32<<10) // 16 MiB of address space
 	for start < end {
 		pages := min((end-start+procmem.PageSize-1)/procmem.PageSize, uint64(len(buf)/8))
-		n, err := t.pagemap.ReadAt(buf[:8*pages], int64(start/procmem.PageSize*8))
+		at := int64(start / procmem.PageSize * 8) //nolint:gosec // at most 2^55
+		entries := buf[:8*pages]
+		n, err := t.pagemap.ReadAt(entries, at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("reading pagemap: %w", err)
 		}
@@ -109,7 +111,7 @@ func (t *Target) readPagemap(start, end uint64) ([]procmem.Run, error) {
 				runs = appendRun(runs, page, page+procmem.PageSize)
 			}
 		}
-		if n < int(8*pages) {
+		if n < len(entries) {
 			break
 		}
 		if len(runs) > maxRuns {
