@@ -71,11 +71,28 @@ type RuntimeFound struct {
 	Version string `json:"version,omitempty"`
 }
 
+// PartGroup says what a part of a container's memory is for.
+type PartGroup string
+
+// The groups of parts.
+const (
+	PartHeap   PartGroup = "Heap"
+	PartNative PartGroup = "Native"
+	PartFiles  PartGroup = "Files"
+	PartShared PartGroup = "Shared"
+)
+
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
 	// free is how much of it holds nothing: it is resident, and its owner could give it back.
 	// +optional
 	Free *resource.Quantity `json:"free,omitempty"`
+	// group says what the part is for: Heap is the heap that the runtime manages, Native what its allocator handed out
+	// and what threads and compiled code take, Files the pages of programs, libraries and other mapped files, Shared
+	// memory that processes share.
+	// +kubebuilder:validation:Enum=Heap;Native;Files;Shared
+	// +optional
+	Group PartGroup `json:"group,omitempty"`
 	// name of the part. Example: glibc arenas.
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
@@ -124,6 +141,45 @@ type MemoryParts struct {
 	Time metav1.Time `json:"time"`
 	// unexplained is what is in no part. It is never left out.
 	Unexplained resource.Quantity `json:"unexplained"`
+}
+
+// MapRegion is a range of addresses, drawn in blocks.
+type MapRegion struct {
+	// block is how much one block stands for; the last one may stand for less.
+	Block resource.Quantity `json:"block"`
+	// free is how much of it holds nothing and is resident.
+	// +optional
+	Free *resource.Quantity `json:"free,omitempty"`
+	// pages are the blocks in the order of their addresses, a letter and how many follow each other: L all that is
+	// resident is in use, M some of it is free, F all of it is free, A nothing is resident. Example: L12F3A40.
+	// +kubebuilder:validation:MaxLength=20480
+	Pages string `json:"pages"`
+	// part is the name of the part it belongs to.
+	// +kubebuilder:validation:MaxLength=64
+	Part string `json:"part"`
+	// process is the number of its process in the container.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Process int32 `json:"process,omitempty"`
+	// resident is how much of it is in RAM.
+	Resident resource.Quantity `json:"resident"`
+	// size is the whole range.
+	Size resource.Quantity `json:"size"`
+}
+
+// MemoryMap is where in its address space the memory of a container lies: which pages are in use, free and absent. It
+// takes 32 KiB at most.
+type MemoryMap struct {
+	// regions with the most resident memory, the largest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=48
+	// +optional
+	Regions []MapRegion `json:"regions,omitempty"`
+	// rest is the resident memory of all other regions.
+	// +optional
+	Rest *resource.Quantity `json:"rest,omitempty"`
+	// time is when it was read.
+	Time metav1.Time `json:"time"`
 }
 
 // UsagePoint is one reading before a kill.
@@ -245,6 +301,9 @@ type ContainerSnapshot struct {
 	// the pod's spec while a resize has not arrived.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
+	// map is where its memory lies, for kubectl memfit map. It is large, and so it is not always there.
+	// +optional
+	Map *MemoryMap `json:"map,omitempty"`
 	// memory is what fills the container, at tier See.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`

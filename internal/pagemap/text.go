@@ -1,0 +1,73 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pagemap
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Text writes runs: the letter of each, and how many blocks unless it is one. "L12F3A" is twelve live blocks, three
+// free ones and one absent.
+func Text(runs []Run) string {
+	var b []byte
+	for _, r := range runs {
+		b = append(b, byte(r.State))
+		if r.Blocks != 1 {
+			b = strconv.AppendInt(b, int64(r.Blocks), 10)
+		}
+	}
+	return string(b)
+}
+
+var errLong = errors.New("it has more runs than a map has room for")
+
+// Parse reads what [Text] wrote about a region of this size in these blocks. The runs must be as many blocks as that
+// takes: whoever writes a snapshot writes them.
+func Parse(text string, size, block memory.Bytes) ([]Run, error) {
+	if len(text) > MostText {
+		return nil, errLong
+	}
+	if block < Page || size < 0 || size/block > mostBlocks {
+		return nil, fmt.Errorf("blocks of %s do not draw %s in at most %d", block, size, mostBlocks)
+	}
+	want := int((size + block - 1) / block)
+	var runs []Run
+	for text != "" {
+		run, rest, err := parseRun(text)
+		if err != nil {
+			return nil, err
+		}
+		if want -= run.Blocks; want < 0 {
+			return nil, errors.New("it has more blocks than its region")
+		}
+		runs, text = append(runs, run), rest
+	}
+	if want != 0 {
+		return nil, fmt.Errorf("%d blocks are missing", want)
+	}
+	return runs, nil
+}
+
+func parseRun(text string) (run Run, rest string, err error) {
+	switch run.State = State(text[0]); run.State {
+	case Live, Mixed, Free, Absent:
+	default:
+		return run, "", fmt.Errorf("%q is no state of a block", text[:1])
+	}
+	end := 1
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	run.Blocks = 1
+	if end > 1 {
+		if run.Blocks, err = strconv.Atoi(text[1:end]); err != nil || run.Blocks < 1 || run.Blocks > mostBlocks {
+			return run, "", fmt.Errorf("%q is no number of blocks", text[1:min(end, 1+10)])
+		}
+	}
+	return run, text[end:], nil
+}
