@@ -147,6 +147,11 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "pagemap", dir: "internal/pagemap", noStd: pure, // which pages are in use, free and absent, in bounded bytes
+		ours:  []string{"internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "workloadkind", dir: "internal/workloadkind/...", noStd: pure, // the table of kinds that have pods
 		never: slices.Concat(clients, kinds),
 	},
@@ -342,6 +347,11 @@ var rooms = []room{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/cli-runtime/pkg/printers",
 		},
+	},
+	{
+		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // what fills a pod, as a drawing
+		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/pagemap", "internal/runtimes"},
+		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches

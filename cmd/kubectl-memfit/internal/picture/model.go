@@ -1,0 +1,324 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Pod is what is drawn.
+type Pod struct {
+	Namespace, Name, Node string
+	// Read is when the agent read it.
+	Read       time.Time
+	Containers []Container
+}
+
+// Container is one bar with its legend.
+type Container struct {
+	Name string
+	// Runtime is what runs in it; empty: not known.
+	Runtime string
+	// Charged is what the kernel counts against the limit, Resident what the processes have in RAM; 0: not known.
+	Charged, Resident memory.Bytes
+	Processes         int32
+	// Limit in force; 0: none.
+	Limit memory.Bytes
+	// Parts from left to right.
+	Parts []Part
+	// Notes are sentences below the legend.
+	Notes []string
+	// Pages are its regions block by block; nil: the snapshot has no map. NotDrawn is what lies in other regions.
+	Pages    []Pages
+	NotDrawn memory.Bytes
+}
+
+// Part is one piece of a bar.
+type Part struct {
+	// Letter is its mark in bar and legend.
+	Letter byte
+	Name   string
+	// Size is all of it; Free is resident and holds nothing.
+	Size, Free memory.Bytes
+	// Color is an index into the palette.
+	Color int
+}
+
+// Marks of the parts that have no letter.
+const (
+	smallerMark     = '*'
+	unexplainedMark = '?'
+	besideMark      = '+'
+)
+
+// NoContainer is returned where a pod has no such container.
+type NoContainer struct{ Asked, There string }
+
+func (e NoContainer) Error() string {
+	return fmt.Sprintf("it has no container %q: name one of %s", e.Asked, e.There)
+}
+
+// New prepares a snapshot for drawing: all containers, or the one that is asked for.
+func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
+	p := Pod{
+		Namespace: s.Namespace, Name: s.Name, Node: clean(s.Status.NodeName), Read: s.Status.ObservedTime.Time,
+	}
+	var names []string
+	for i := range s.Status.Containers {
+		c := &s.Status.Containers[i]
+		names = append(names, clean(c.Container))
+		if container == "" || c.Container == container {
+			p.Containers = append(p.Containers, containerOf(c))
+		}
+	}
+	if container != "" && len(p.Containers) == 0 {
+		return p, NoContainer{container, strings.Join(names, ", ")}
+	}
+	return p, nil
+}
+
+func containerOf(c *v1alpha1.ContainerSnapshot) Container {
+	out := Container{
+		Name: clean(c.Container), Runtime: Runtime(c.Runtime), Charged: amount(c.Usage), Limit: amount(c.Limit),
+	}
+	if m := c.Memory; m != nil {
+		out.Resident, out.Processes = amount(&m.Resident), m.Processes
+		out.Parts = parts(m)
+		out.Notes = notes(m)
+		out.beside()
+	} else {
+		out.Parts = withoutParts(c)
+		out.Notes = append(out.Notes, notInspected(c))
+	}
+	out.pages(c.Map)
+	return out
+}
+
+// Runtime is what an agent found, in a few words: "Node.js 20.18.1, glibc 2.36".
+func Runtime(r *v1alpha1.RuntimeFound) string {
+	if r == nil {
+		return ""
+	}
+	name := r.Type
+	if known := runtimes.Lookup(r.Type); known.Name == r.Type {
+		name = known.Title
+	}
+	text := clean(strings.TrimSpace(name + " " + r.Version))
+	if r.Libc != "" {
+		text += ", " + clean(r.Libc)
+	}
+	return text
+}
+
+// parts are those of a container that was looked into. The largest have a color each; smaller ones are one piece, so
+// that every color means one thing.
+func parts(m *v1alpha1.MemoryParts) []Part {
+	var out []Part
+	rest := Part{Letter: smallerMark, Color: smallerColor}
+	more := 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		size := amount(&p.Resident)
+		free := min(amount(p.Free), size)
+		if i < ownColors {
+			out = append(out, Part{Letter: byte('A' + i), Name: clean(p.Name), Size: size, Free: free, Color: i})
+			continue
+		}
+		rest.Size, rest.Free = rest.Size.Plus(size), rest.Free.Plus(free)
+		more++
+	}
+	if more > 0 {
+		rest.Name = format.Count(more, "smaller part")
+		out = append(out, rest)
+	}
+	// What somebody forgot to explain is unexplained, too.
+	named := memory.Bytes(0)
+	for _, p := range out {
+		named = named.Plus(p.Size)
+	}
+	return append(out, Part{
+		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor,
+		Size: max(amount(&m.Unexplained), amount(&m.Resident).Minus(named)),
+	})
+}
+
+// withoutParts is what the kernel alone tells.
+func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
+	if c.Usage == nil {
+		return nil
+	}
+	all := amount(c.Usage)
+	kept := min(amount(c.Unreclaimable), all)
+	return []Part{
+		{Letter: unexplainedMark, Name: "not looked into", Size: kept, Color: unexplainedColor},
+		{Letter: besideMark, Name: "page cache, which the kernel can drop", Size: all.Minus(kept), Color: besideColor},
+	}
+}
+
+// beside adds what is charged to the container and is no memory of its processes. Both numbers come from the kernel,
+// and neither contains the other: pages that processes share are resident in each.
+func (c *Container) beside() {
+	sum := memory.Bytes(0)
+	for _, p := range c.Parts {
+		sum = sum.Plus(p.Size)
+	}
+	switch {
+	case c.Charged > sum:
+		c.Parts = append(c.Parts, Part{
+			Letter: besideMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: besideColor,
+		})
+	case c.Charged > 0 && c.Charged < sum:
+		c.Notes = append(c.Notes, fmt.Sprintf("%s is resident and not charged to this container: pages that several "+
+			"processes share, or files that somebody else read first", sum.Minus(c.Charged)))
+	}
+	if sum.Minus(c.Resident) > c.Resident.Percent(sumTolerance) {
+		c.Notes = append(c.Notes, fmt.Sprintf("the parts add up to %s, and only %s is resident", sum, c.Resident))
+	}
+}
+
+// sumTolerance is how far, in percent, the parts may be from what is resident without a note: memory moves while it is
+// read.
+const sumTolerance = 2
+
+// coverageMost is below which numbers of free memory are lower bounds, in percent, as the API says.
+const coverageMost = 95
+
+func notes(m *v1alpha1.MemoryParts) (out []string) {
+	for i := range m.Gains {
+		g := &m.Gains[i]
+		text := fmt.Sprintf("%s would give back %s", clean(g.Action), amount(&g.Gain))
+		if g.Method != "" {
+			text += " (" + clean(g.Method) + ")"
+		}
+		out = append(out, text)
+	}
+	if m.CoveragePercent > 0 && m.CoveragePercent < coverageMost {
+		out = append(out, fmt.Sprintf("only %d %% of what was looked into could be read: there is more free memory than is "+
+			"shown", m.CoveragePercent))
+	}
+	return out
+}
+
+// notInspected says why there are no parts.
+func notInspected(c *v1alpha1.ContainerSnapshot) string {
+	switch c.Inspection {
+	case v1alpha1.InspectionNotEnabled:
+		return "the agent runs at tier Watch, which reads nothing of processes; tier See draws what fills them"
+	case v1alpha1.InspectionDeclined:
+		return "the pod refuses to be looked into (annotation " + v1alpha1.InspectAnnotation + ": \"false\")"
+	case v1alpha1.InspectionDone, v1alpha1.InspectionUnreadable:
+	}
+	if c.InspectionMessage != "" {
+		return "its processes could not be looked into: " + clean(c.InspectionMessage)
+	}
+	return "its processes have not been looked into"
+}
+
+// total is how much the bar shows.
+func (c *Container) total() (sum memory.Bytes) {
+	for _, p := range c.Parts {
+		sum = sum.Plus(p.Size)
+	}
+	return sum
+}
+
+// scale is what the whole width stands for.
+func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
+
+// share is a part of the limit, or of all that is shown where there is none, in percent.
+func (c *Container) share(b memory.Bytes) string {
+	whole := c.Limit
+	if whole == 0 {
+		whole = max(c.total(), 1)
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(whole))
+}
+
+// heading is "app: Node.js 20.18.1, glibc 2.36".
+func (c *Container) heading() string {
+	if c.Runtime == "" {
+		return c.Name
+	}
+	return c.Name + ": " + c.Runtime
+}
+
+// summary is the line above a bar.
+func (c *Container) summary() string {
+	var facts []string
+	switch {
+	case c.Charged > 0 && c.Limit > 0:
+		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.share(c.Charged)))
+	case c.Charged > 0:
+		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
+	}
+	if c.Resident > 0 {
+		facts = append(facts, fmt.Sprintf("%s resident in %s", c.Resident, processes(c.Processes)))
+	}
+	if free := c.free(); free > 0 {
+		facts = append(facts, fmt.Sprintf("%s of that free", free))
+	}
+	if len(facts) == 0 {
+		return "does not run"
+	}
+	return strings.Join(facts, ", ")
+}
+
+func processes(n int32) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+func (c *Container) free() (sum memory.Bytes) {
+	for _, p := range c.Parts {
+		sum = sum.Plus(p.Free)
+	}
+	return sum
+}
+
+// cells divides a width among the pieces of a bar, in use and free each, so that every border is where it belongs and
+// errors do not add up.
+func (c *Container) cells(width int) (live, free []int) {
+	scale, at, drawn := float64(c.scale()), memory.Bytes(0), 0
+	next := func(size memory.Bytes) int {
+		at = at.Plus(size)
+		border := int(float64(at)*float64(width)/scale + 0.5)
+		n := border - drawn
+		drawn = border
+		return n
+	}
+	for _, p := range c.Parts {
+		live = append(live, next(p.Size.Minus(p.Free)))
+		free = append(free, next(p.Free))
+	}
+	return live, free
+}
+
+func amount(q *resource.Quantity) memory.Bytes {
+	if q == nil {
+		return 0
+	}
+	return memory.FromQuantity(*q)
+}
+
+// clean is text of a snapshot without what a terminal would obey.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

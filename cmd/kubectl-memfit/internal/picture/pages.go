@@ -1,0 +1,147 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/pagemap"
+)
+
+// Pages is one region, block by block.
+type Pages struct {
+	pagemap.Drawn
+
+	// Color is that of its part in the bar.
+	Color int
+}
+
+// pages takes over the map of a snapshot. A region that nobody can draw counts among those that are not drawn.
+func (c *Container) pages(m *v1alpha1.MemoryMap) {
+	if m == nil {
+		return
+	}
+	c.NotDrawn = amount(m.Rest)
+	for i := range m.Regions {
+		r := &m.Regions[i]
+		d := pagemap.Drawn{
+			Part: clean(r.Part), Process: r.Process, Size: amount(&r.Size), Block: amount(&r.Block),
+			Resident: amount(&r.Resident), Free: amount(r.Free),
+		}
+		var err error
+		if d.Runs, err = pagemap.Parse(r.Pages, d.Size, d.Block); err != nil {
+			c.NotDrawn = c.NotDrawn.Plus(d.Resident)
+			c.Notes = append(c.Notes, fmt.Sprintf("the map of a region of %s cannot be read: %v", d.Part, err))
+			continue
+		}
+		c.Pages = append(c.Pages, Pages{d, c.colorOf(d.Part)})
+	}
+}
+
+// colorOf is the color of a part in the bar.
+func (c *Container) colorOf(name string) int {
+	for i := range c.Parts {
+		if c.Parts[i].Name == name {
+			return c.Parts[i].Color
+		}
+	}
+	if name == "" {
+		return unexplainedColor
+	}
+	return smallerColor
+}
+
+// title is the line above a region.
+func (p *Pages) title() string {
+	text := fmt.Sprintf("%s, %s: %s resident", cmp.Or(p.Part, "unexplained"), p.Size, p.Resident)
+	if p.Free > 0 {
+		text += fmt.Sprintf(", %s of that free", p.Free)
+	}
+	return text + fmt.Sprintf(" (process %d, a block is %s)", p.Process, p.Block)
+}
+
+// What the letters of a map look like on a terminal.
+var textBlocks = map[pagemap.State]string{
+	pagemap.Live: "#", pagemap.Mixed: "+", pagemap.Free: "-", pagemap.Absent: ".",
+}
+
+const (
+	// textRows of each region are drawn on a terminal; a region with more blocks is drawn with larger ones.
+	textRows = 8
+	// textRegions is how many regions a terminal shows.
+	textRegions = 12
+)
+
+func (c *Container) pagesText(b *strings.Builder) {
+	if len(c.Pages) == 0 {
+		return
+	}
+	b.WriteString("\n  Pages: # in use, + partly free, - resident and free, . not in RAM\n")
+	rest := c.NotDrawn
+	for i := range c.Pages {
+		p := c.Pages[i]
+		if i >= textRegions {
+			rest = rest.Plus(p.Resident)
+			continue
+		}
+		p.Runs, p.Block = pagemap.Coarser(p.Runs, p.Block, textRows*barWidth)
+		b.WriteString("  " + p.title() + "\n")
+		for row := range rows(p.Runs, barWidth) {
+			b.WriteString("    ")
+			for _, r := range row {
+				b.WriteString(strings.Repeat(textBlocks[r.State], r.Blocks))
+			}
+			b.WriteString("\n")
+		}
+	}
+	if rest > 0 {
+		fmt.Fprintf(b, "  Not drawn: %s in smaller regions\n", rest)
+	}
+}
+
+// rows cuts runs into rows of a number of blocks.
+func rows(runs []pagemap.Run, width int) func(yield func([]pagemap.Run) bool) {
+	return func(yield func([]pagemap.Run) bool) {
+		var row []pagemap.Run
+		room := width
+		for _, r := range runs {
+			for r.Blocks > 0 {
+				n := min(r.Blocks, room)
+				row = append(row, pagemap.Run{State: r.State, Blocks: n})
+				r.Blocks -= n
+				if room -= n; room > 0 {
+					continue
+				}
+				if !yield(row) {
+					return
+				}
+				row, room = nil, width
+			}
+		}
+		if len(row) > 0 {
+			yield(row)
+		}
+	}
+}
+
+// blocks is how many blocks runs are.
+func blocks(runs []pagemap.Run) (n int) {
+	for _, r := range runs {
+		n += r.Blocks
+	}
+	return n
+}
+
+// Mapped tells whether there is a map of pages.
+func (p *Pod) Mapped() bool {
+	for i := range p.Containers {
+		if len(p.Containers[i].Pages) > 0 {
+			return true
+		}
+	}
+	return false
+}

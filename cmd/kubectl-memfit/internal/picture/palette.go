@@ -1,0 +1,57 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import "strconv"
+
+// color is one color of the palette, for a picture and for a terminal.
+type color struct {
+	// hex is a color that people with any kind of color vision tell from the others: the palette of Okabe and Ito (2008),
+	// "Color Universal Design".
+	hex string
+	// background is the bright background of a terminal (aixterm), on which black letters can be read.
+	background int
+}
+
+// palette has the colors of parts, then those of what is no part.
+var palette = [...]color{
+	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
+	{"#F0E442", 43}, {"#7F5539", 46},
+	{"#9A9A9A", 47}, {"#404040", 100}, {"#DCDCDC", 107},
+}
+
+// Indices into the palette.
+const (
+	ownColors        = 8 // parts with a color of their own
+	smallerColor     = 8
+	unexplainedColor = 9
+	besideColor      = 10
+)
+
+// Colors turns colors on. Only for terminals; the text is complete without them.
+type Colors bool
+
+// solid is text on the part's color, for what is in use.
+func (c Colors) solid(part *Part, text string) string {
+	if !c || text == "" {
+		return text
+	}
+	return "\x1b[30;" + strconv.Itoa(palette[part.Color].background) + "m" + text + "\x1b[0m"
+}
+
+// faint is text in reverse, for what is free: the letters have the color, and the background has none.
+func (c Colors) faint(part *Part, text string) string {
+	if !c || text == "" {
+		return text
+	}
+	// A background becomes the foreground of the same color 10 below.
+	return "\x1b[" + strconv.Itoa(palette[part.Color].background-10) + "m" + text + "\x1b[0m"
+}
+
+func (c Colors) bold(text string) string {
+	if !c {
+		return text
+	}
+	return "\x1b[1m" + text + "\x1b[0m"
+}

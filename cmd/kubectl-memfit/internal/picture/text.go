@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/memfit/memfit/internal/format"
+)
+
+// barWidth leaves room for the indentation on a terminal of 80 columns.
+const barWidth = 76
+
+// WriteText draws a pod on a terminal. With pages, the map of pages stands below each bar.
+func (p *Pod) WriteText(w io.Writer, colors Colors, pages bool) error {
+	var b strings.Builder
+	b.WriteString(p.heading() + "\n")
+	for i := range p.Containers {
+		b.WriteString("\n")
+		p.Containers[i].text(&b, colors)
+		if pages {
+			p.Containers[i].pagesText(&b)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (p *Pod) heading() string {
+	return fmt.Sprintf("Pod %s/%s on node %s, read at %s", p.Namespace, p.Name, p.Node, format.Time(p.Read))
+}
+
+func (c *Container) text(b *strings.Builder, colors Colors) {
+	b.WriteString(colors.bold(c.heading()) + "\n  " + c.summary() + "\n")
+	if len(c.Parts) > 0 {
+		b.WriteString("  " + c.bar(colors) + "\n")
+		b.WriteString(c.limitMark())
+		c.legend(b, colors)
+	}
+	for _, note := range c.Notes {
+		b.WriteString("  - " + note + "\n")
+	}
+}
+
+// bar has a letter for each cell: a capital for what is in use, a small one for what is free.
+func (c *Container) bar(colors Colors) string {
+	var b strings.Builder
+	live, free := c.cells(barWidth)
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		b.WriteString(colors.solid(p, strings.Repeat(string(p.Letter), live[i])))
+		b.WriteString(colors.faint(p, strings.Repeat(strings.ToLower(string(p.Letter)), free[i])))
+	}
+	return b.String()
+}
+
+// limitMark is a line that points at the limit.
+func (c *Container) limitMark() string {
+	if c.Limit == 0 {
+		return ""
+	}
+	at := max(int(float64(c.Limit)*barWidth/float64(c.scale())+0.5)-1, 0) // the last cell below the limit
+	label := "limit " + c.Limit.String()
+	if len(label) < at {
+		return "  " + strings.Repeat(" ", at-len(label)-1) + label + " ^\n"
+	}
+	return "  " + strings.Repeat(" ", at) + "^ " + label + "\n"
+}
+
+func (c *Container) legend(b *strings.Builder, colors Colors) {
+	width := 0
+	for i := range c.Parts {
+		width = max(width, utf8.RuneCountInString(c.Parts[i].Name))
+	}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if p.Size == 0 && p.Letter != unexplainedMark {
+			continue
+		}
+		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.share(p.Size))
+		if p.Free > 0 {
+			line += fmt.Sprintf("  %s free", p.Free)
+		}
+		b.WriteString("  " + colors.solid(p, string(p.Letter)) + line + "\n")
+	}
+	if c.free() > 0 {
+		b.WriteString("  Capital letters: in use. Small letters: resident, and free.\n")
+	}
+}

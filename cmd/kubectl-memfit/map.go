@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
+)
+
+const mapLong = `Draw where the memory of a pod is: a bar for each container, with a piece for each part of what is resident, the limit as a mark, and
+the numbers below. What is resident and free is hatched (small letters on a terminal). What nobody can explain is always shown.
+
+The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; its time stands in the first line.
+
+  --pages  also each region of addresses, block by block: in use, partly free, free, not in RAM. Only where the snapshot has a
+           map of pages; svg and html have it then without being asked
+
+Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
+
+const mapExample = `  kubectl memfit map pod/web-7d9f8 -n shop
+
+  # One container, as a picture for a report
+  kubectl memfit map web-7d9f8 -n shop -c app -o svg > web.svg`
+
+func mapCommand() *cobra.Command {
+	var output, container string
+	var pages bool
+	cmd := &cobra.Command{
+		Use:   "map POD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o svg|html|json|yaml]",
+		Short: "Draw where the memory of a pod is",
+		Long:  mapLong, Example: mapExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one pod, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)")
+			}
+			return nil
+		},
+	}
+	r := reading(cmd, false)
+	outputFlag(cmd, &output, "", "svg", "html", "json", "yaml")
+	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
+	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
+	cmd.ValidArgsFunction = r.completePods
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := known(output, "", "svg", "html", "json", "yaml"); err != nil {
+			return err
+		}
+		return r.draw(cmd, args[0], container, output, pages)
+	}
+	return cmd
+}
+
+func (r *reader) draw(cmd *cobra.Command, name, container, output string, pages bool) error {
+	pod, err := podName(name)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	c, namespace, err := r.open()
+	if err != nil {
+		return err
+	}
+	snapshot, err := c.Snapshot(cmd.Context(), namespace, pod)
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	drawn, err := picture.New(snapshot, container)
+	if err != nil {
+		return exit{exitFailed, fmt.Errorf("pod %s/%s: %w", namespace, pod, err)}
+	}
+	out := cmd.OutOrStdout()
+	switch output {
+	case "json", "yaml":
+		return encode(out, output, snapshot)
+	case "svg":
+		return drawn.WriteSVG(out)
+	case "html":
+		return drawn.WriteHTML(out)
+	}
+	if pages && !drawn.Mapped() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages")
+	}
+	return drawn.WriteText(out, picture.Colors(colours(cmd)), pages)
+}
+
+// podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8.
+func podName(text string) (string, error) {
+	kind, name, found := strings.Cut(text, "/")
+	if !found {
+		return text, nil
+	}
+	switch strings.ToLower(kind) {
+	case "po", "pod", "pods":
+		return name, nil
+	}
+	return "", fmt.Errorf("%q is no pod: only pods can be drawn, as in pod/web-7d9f8", text)
+}
+
+// completePods offers the pods that have a snapshot.
+func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+		found, _ := c.Snapshots(ctx, namespace)
+		var names []string
+		for i := range found {
+			names = append(names, cobra.CompletionWithDesc("pod/"+found[i].Name, found[i].Status.Summary))
+		}
+		return names
+	})
+}
