@@ -99,8 +99,7 @@ func (c *Scanner) next(end jsontext.Kind) (more bool) {
 	if c.Unsupported {
 		return false
 	}
-	switch c.tokens.PeekKind() {
-	case end, jsontext.KindInvalid:
+	if kind := c.tokens.PeekKind(); kind == end || kind == jsontext.KindInvalid {
 		_, err := c.tokens.ReadToken() // the end, or why there is none
 		c.Unsupported = err != nil
 		return false

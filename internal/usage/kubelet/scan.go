@@ -83,8 +83,7 @@ func (s *scanner) list(begin, end jsontext.Kind, item func() error) error {
 		return err
 	}
 	for {
-		switch s.tokens.PeekKind() {
-		case end, jsontext.KindInvalid:
+		if kind := s.tokens.PeekKind(); kind == end || kind == jsontext.KindInvalid {
 			_, err := s.tokens.ReadToken() // the end, or why there is none
 			return err
 		}

@@ -44,11 +44,14 @@ func (t *pieces) next() (text []byte, mark byte) {
 		return nil, mark
 	}
 	length, n := binary.Uvarint(t.text)
-	if n <= 0 || length > uint64(len(t.text)-n) {
+	if n <= 0 {
 		return nil, t.broken()
 	}
-	end := n + int(length)
-	text, t.text = t.text[n:end], t.text[end:]
+	rest := t.text[n:]
+	if length > uint64(len(rest)) {
+		return nil, t.broken()
+	}
+	text, t.text = rest[:length], rest[length:]
 	return text, mark
 }
 
