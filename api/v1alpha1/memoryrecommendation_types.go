@@ -183,6 +183,13 @@ type FoundRuntime struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
+	// imageVariables are variables for settings of memory that replicas run with although the pod does not set them: they
+	// come from the image or its start script. memfit does not set one of them, because an entry in env replaces it.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	ImageVariables []string `json:"imageVariables,omitempty"`
 	// libc is the C library, where it was found.
 	// +optional
 	Libc Libc `json:"libc,omitempty"`

@@ -65,6 +65,13 @@ type RuntimeFound struct {
 	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
 	// +kubebuilder:validation:MaxLength=32
 	Type string `json:"type"`
+	// variables are the names of variables for settings of memory that the process was started with, wherever they come
+	// from. Example: JAVA_TOOL_OPTIONS.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Variables []string `json:"variables,omitempty"`
 	// version of the runtime. Example: 20.18.1.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

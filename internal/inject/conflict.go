@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -70,7 +68,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	checks := []func() string{
 		func() string { return w.userHas(s) },
 		func() string { return v.Left },
-		func() string { return w.elsewhere(s, t.container, in) },
+		func() string { return w.elsewhere(s, t, in) },
 		func() string { return w.unsafe(s, c.facts.Version) },
 		func() string { return c.unmet(k) },
 		func() string { return k.Tight(v, c.facts) },
@@ -209,11 +207,11 @@ func named(pattern, name string) bool {
 }
 
 // elsewhere says that the variable may come from envFrom: an entry in env would silently replace it.
-func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
+func (w *working) elsewhere(s setting, t target, in Input) string {
 	if _, count := w.find(s.knob.Env); count > 0 {
 		return ""
 	}
-	for _, from := range c.EnvFrom {
+	for _, from := range t.container.EnvFrom {
 		key, ok := strings.CutPrefix(s.knob.Env, from.Prefix)
 		if !ok || key == "" {
 			continue
@@ -235,7 +233,7 @@ func (w *working) elsewhere(s setting, c *corev1.Container, in Input) string {
 		}
 		return fmt.Sprintf("%s may come from %s, which memfit does not read%s", s.it(), where, s.setThere())
 	}
-	return ""
+	return t.found.supplies(t.container.Image, s)
 }
 
 // hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times: it

@@ -4,6 +4,7 @@
 package inject
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -16,6 +17,8 @@ type Found struct {
 	Runtime v1alpha1.RuntimeSpec
 	// Evidence is half a sentence: "libjvm.so says 17.0.15+6".
 	Evidence string
+	// ImageVariables are set by the image or its start script: an entry in env would replace them.
+	ImageVariables []string
 }
 
 // FoundIn reads the status of a MemoryRecommendation; nil: nothing was found.
@@ -26,7 +29,7 @@ func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	return &Found{
 		Image:    f.Image,
 		Runtime:  v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc},
-		Evidence: f.Evidence,
+		Evidence: f.Evidence, ImageVariables: f.ImageVariables,
 	}
 }
 
@@ -43,6 +46,14 @@ func (f *Found) of(image string) (spec v1alpha1.RuntimeSpec, known bool) {
 		return v1alpha1.RuntimeSpec{Type: f.Runtime.Type, Variant: f.Runtime.Variant}, true
 	}
 	return v1alpha1.RuntimeSpec{}, false
+}
+
+// supplies says why a variable is left alone that comes with the image; empty: it does not.
+func (f *Found) supplies(image string, s setting) string {
+	if f == nil || repository(image) != repository(f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
+		return ""
+	}
+	return s.it() + " comes with the image, as running replicas show, and an entry in env would replace it" + s.setThere()
 }
 
 // moves says that an image's name is expected to mean another image tomorrow.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,19 +49,20 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
 	image := ""
 	for _, pod := range s.Governed { // newest first
-		runs, of := inspected(s, pod, container)
-		if runs == nil || looked && of != image {
+		runs, spec := inspected(s, pod, container)
+		if runs == nil || looked && spec.Image != image {
 			continue
 		}
-		next := asFound(runs, of)
+		next := asFound(runs, spec)
 		switch {
 		case next == nil || looked && next.Type != f.Type:
 			return nil, true
 		case !looked:
-			f, looked, image = next, true, of
+			f, looked, image = next, true, spec.Image
 		default:
 			f.Replicas++
 			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
+			f.ImageVariables = union(f.ImageVariables, next.ImageVariables)
 		}
 	}
 	return f, looked
@@ -74,31 +76,38 @@ func same[T comparable](a, b T) (common T) {
 	return common
 }
 
-// inspected is what an agent found in a container of a pod, and the image that it runs; nil when none looked. Only the
-// agent of the pod's own node is heard.
-func inspected(s *Snapshot, pod *corev1.Pod, container string) (found *v1alpha1.RuntimeFound, image string) {
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// inspected is what an agent found in a container of a pod, and the container; nil when none looked. Only the agent of
+// the pod's own node is heard.
+func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.RuntimeFound, *corev1.Container) {
 	seen := s.Snapshots[pod.UID]
 	spec, _ := containerOf(pod, container)
 	if seen == nil || spec == nil || seen.Status.NodeName != pod.Spec.NodeName {
-		return nil, ""
+		return nil, nil
 	}
 	for i := range seen.Status.Containers {
 		if c := &seen.Status.Containers[i]; c.Container == container && c.Inspection == v1alpha1.InspectionDone {
-			return c.Runtime, spec.Image
+			return c.Runtime, spec
 		}
 	}
-	return nil, ""
+	return nil, nil
 }
 
 // asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is no runtime that memfit
 // knows.
-func asFound(r *v1alpha1.RuntimeFound, image string) *v1alpha1.FoundRuntime {
+func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
 		return nil
 	}
 	f := &v1alpha1.FoundRuntime{
-		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: image, Replicas: 1,
+		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: spec.Image,
+		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec),
 	}
 	switch name, _, _ := strings.Cut(r.Libc, " "); name {
 	case "glibc":
@@ -110,6 +119,20 @@ func asFound(r *v1alpha1.RuntimeFound, image string) *v1alpha1.FoundRuntime {
 		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), evidenceMost)
 	}
 	return f
+}
+
+// ofTheImage are variables of the runtime's settings that a process runs with and its pod does not set. What envFrom may
+// supply is left alone for that reason already.
+func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
+	var all []string
+	for i := range row.Knobs {
+		name := row.Knobs[i].Env
+		inPod := slices.ContainsFunc(spec.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+		if !inPod && slices.Contains(set, name) && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // differs says where what was found is not what was declared, and what to do; empty: it is, or nobody declared it.

@@ -132,6 +132,22 @@ func TestFoundRuntime(t *testing.T) {
 	}
 }
 
+// TestVariablesOfTheImage: what the pod sets, memfit's own entries among them, is no variable of the image.
+func TestVariablesOfTheImage(t *testing.T) {
+	s := withSnapshots(
+		v1alpha1.RuntimeSpec{},
+		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM", Variables: []string{"JAVA_TOOL_OPTIONS", "LD_PRELOAD"}}},
+		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM"}},
+	)
+	if got := findRuntimes(s, nil)["app"].ImageVariables; len(got) != 1 || got[0] != "JAVA_TOOL_OPTIONS" {
+		t.Errorf("the image's are %v, want JAVA_TOOL_OPTIONS", got)
+	}
+	s.Governed[0].Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JAVA_TOOL_OPTIONS", Value: "-Xmx100m"}}
+	if got := findRuntimes(s, nil)["app"].ImageVariables; len(got) != 0 {
+		t.Errorf("the pod sets it, and the image's are %v", got)
+	}
+}
+
 func TestDeclaredAgainstFound(t *testing.T) {
 	for _, c := range []struct {
 		declared v1alpha1.RuntimeSpec

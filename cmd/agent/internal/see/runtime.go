@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +53,12 @@ func detected(proc string, target *live.Target, s *attribution.Snapshot, v cgrou
 	process := detect.Process{
 		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv(os.DirFS(proc), s.Process.PID),
 	}
-	return found(detect.Detect(detect.Gather(process, target.OpenFile)), v)
+	f := found(detect.Detect(detect.Gather(process, target.OpenFile)), v)
+	if f != nil {
+		names := slices.Sorted(maps.Keys(env))
+		f.Variables = names[:min(len(names), variablesMost)]
+	}
+	return f
 }
 
 // argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
@@ -78,6 +85,8 @@ const (
 	flagsMost    = 16
 	sentenceMost = 256
 	wordMost     = 64
+	// variablesMost is all that memfit knows of, and some more.
+	variablesMost = 32
 )
 
 // found is what was detected, as the API has it.
