@@ -121,8 +121,8 @@ func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container) *v1alpha1.FoundRu
 	return f
 }
 
-// ofTheImage are variables of the runtime's settings that a process runs with and its pod does not set. What envFrom may
-// supply is left alone for that reason already.
+// ofTheImage are variables of the runtime's settings that a process runs with and its pod does not set. What envFrom
+// may supply is left alone for that reason already.
 func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
 	var all []string
 	for i := range row.Knobs {

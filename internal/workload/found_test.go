@@ -136,7 +136,9 @@ func TestFoundRuntime(t *testing.T) {
 func TestVariablesOfTheImage(t *testing.T) {
 	s := withSnapshots(
 		v1alpha1.RuntimeSpec{},
-		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM", Variables: []string{"JAVA_TOOL_OPTIONS", "LD_PRELOAD"}}},
+		inspectedPod{
+			"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM", Variables: []string{"JAVA_TOOL_OPTIONS", "LD_PRELOAD"}},
+		},
 		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM"}},
 	)
 	if got := findRuntimes(s, nil)["app"].ImageVariables; len(got) != 1 || got[0] != "JAVA_TOOL_OPTIONS" {
