@@ -166,7 +166,7 @@ func (e *Explainer) process(ctx context.Context, pid int, sum *sum) error {
 type sum struct {
 	processes        int
 	rss, unexplained memory.Bytes
-	kinds            map[string]memory.Bytes
+	named            map[string]*named       // by name
 	returnable       map[string]memory.Bytes // by reader
 	coverage         float64                 // the least of all readers
 	largest          memory.Bytes            // RSS of the largest process
@@ -175,7 +175,7 @@ type sum struct {
 
 func newSum() *sum {
 	return &sum{
-		kinds: map[string]memory.Bytes{}, returnable: map[string]memory.Bytes{}, coverage: 1,
+		named: map[string]*named{}, returnable: map[string]memory.Bytes{}, coverage: 1,
 	}
 }
 
@@ -184,12 +184,15 @@ func (s *sum) add(r *attribution.Result) {
 	s.rss, s.unexplained = s.rss.Plus(r.RSS), s.unexplained.Plus(r.Unexplained)
 	for kind, resident := range r.ByKind() {
 		if kind != attribution.Other {
-			s.kinds[partOf(kind)] = s.kinds[partOf(kind)].Plus(resident)
+			s.part(kind).add(resident, 0)
 		}
 	}
 	for i := range r.Usages {
 		u := &r.Usages[i]
 		s.coverage = min(s.coverage, u.Coverage)
+		if kind, ok := whereFree(r, u.Reader); ok {
+			s.part(kind).add(0, u.FreeResident)
+		}
 		if u.Returnable > 0 {
 			s.returnable[u.Reader] = s.returnable[u.Reader].Plus(u.Returnable)
 		}
@@ -206,9 +209,9 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 		Time: metav1.NewTime(now.Truncate(time.Second)), Resident: s.rss.Quantity(), Unexplained: s.unexplained.Quantity(),
 		Processes: int32(min(s.processes, 1<<30)), CoveragePercent: int32(100 * s.coverage), //nolint:gosec // bounded
 	}
-	for name, resident := range s.kinds {
-		if resident > 0 {
-			out.Parts = append(out.Parts, v1alpha1.MemoryPart{Name: name, Resident: resident.Quantity()})
+	for name, part := range s.named {
+		if part.resident > 0 {
+			out.Parts = append(out.Parts, part.api(name))
 		}
 	}
 	slices.SortFunc(out.Parts, func(a, b v1alpha1.MemoryPart) int {
@@ -237,29 +240,6 @@ func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
 		rest.Add(parts[i].Resident)
 	}
 	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
-}
-
-// partOf is what people call a kind of region.
-func partOf(k attribution.Kind) string {
-	if name, ok := partNames[k]; ok {
-		return name
-	}
-	return string(k)
-}
-
-var partNames = map[attribution.Kind]string{
-	attribution.MainStack: "thread stacks", attribution.ThreadStack: "thread stacks",
-	attribution.Shmem: "shared memory", attribution.HugeTLB: "huge pages",
-	attribution.Text: "program and libraries", attribution.ReadOnly: "program and libraries",
-	attribution.Data: "variables", attribution.BSS: "variables",
-	attribution.JIT: "compiled code", attribution.BrkHeap: "heap of an unknown allocator",
-	attribution.Arena: "glibc arenas", attribution.GlibcBrk: "glibc main arena",
-	attribution.GlibcMmap: "glibc large blocks",
-	attribution.JVMHeap:   "Java heap", attribution.JVMCode: "JVM code cache", attribution.JVMCDS: "JVM class archive",
-	attribution.JVMClass: "JVM class space", attribution.JVMOther: "JVM metaspace and tables",
-	attribution.V8Page: "V8 heap", attribution.V8Code: "V8 code", attribution.GoHeap: "Go heap",
-	attribution.GoMeta: "Go runtime", attribution.PyArena: "Python objects", attribution.RubyPage: "Ruby heap",
-	"ruby.transient": "Ruby transient heap",
 }
 
 // actionOf is what gives back what a reader calls returnable.

@@ -1,0 +1,101 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// part is what people call kinds of regions.
+type part struct {
+	name  string
+	group v1alpha1.PartGroup
+	// frees: free memory that the kind's reader finds lies here, and not in the reader's other kinds.
+	frees bool
+}
+
+// The groups are those of the API. Archived classes and the code of files can be read again from disk; compiled code
+// and the tables of a collector cannot.
+var parts = map[attribution.Kind]part{
+	attribution.Kernel:      {"kernel", v1alpha1.PartFiles, false},
+	attribution.Named:       {"named memory", v1alpha1.PartNative, false},
+	attribution.MainStack:   {"thread stacks", v1alpha1.PartNative, false},
+	attribution.ThreadStack: {"thread stacks", v1alpha1.PartNative, false},
+	attribution.Shmem:       {"shared memory", v1alpha1.PartShared, false},
+	attribution.HugeTLB:     {"huge pages", v1alpha1.PartShared, false},
+	attribution.Text:        {"program and libraries", v1alpha1.PartFiles, false},
+	attribution.ReadOnly:    {"program and libraries", v1alpha1.PartFiles, false},
+	attribution.Data:        {"variables", v1alpha1.PartNative, false},
+	attribution.BSS:         {"variables", v1alpha1.PartNative, false},
+	attribution.JIT:         {"compiled code", v1alpha1.PartNative, false},
+	attribution.BrkHeap:     {"heap of an unknown allocator", v1alpha1.PartNative, false},
+	attribution.Arena:       {"glibc arenas", v1alpha1.PartNative, true},
+	attribution.GlibcBrk:    {"glibc arenas", v1alpha1.PartNative, true}, // the main arena is one of them
+	attribution.GlibcMmap:   {"glibc large blocks", v1alpha1.PartNative, false},
+	attribution.JVMHeap:     {"Java heap", v1alpha1.PartHeap, true},
+	attribution.JVMCode:     {"JVM code cache", v1alpha1.PartNative, false},
+	attribution.JVMCDS:      {"JVM class archive", v1alpha1.PartFiles, false},
+	attribution.JVMClass:    {"JVM class space", v1alpha1.PartNative, false},
+	attribution.JVMOther:    {"JVM metaspace and tables", v1alpha1.PartNative, false},
+	attribution.V8Page:      {"V8 heap", v1alpha1.PartHeap, true},
+	attribution.V8Code:      {"V8 code", v1alpha1.PartNative, false},
+	attribution.GoHeap:      {"Go heap", v1alpha1.PartHeap, true},
+	attribution.GoMeta:      {"Go runtime", v1alpha1.PartNative, false},
+	attribution.PyArena:     {"Python objects", v1alpha1.PartHeap, true},
+	attribution.RubyPage:    {"Ruby heap", v1alpha1.PartHeap, true},
+	"ruby.transient":        {"Ruby transient heap", v1alpha1.PartHeap, false},
+}
+
+// partOf is what a kind is called; one that this table does not know keeps its own name.
+func partOf(k attribution.Kind) part {
+	if p, ok := parts[k]; ok {
+		return p
+	}
+	return part{name: string(k), group: v1alpha1.PartNative}
+}
+
+// named is a part of a container's memory.
+type named struct {
+	group          v1alpha1.PartGroup
+	resident, free memory.Bytes
+}
+
+func (n *named) add(resident, free memory.Bytes) {
+	n.resident, n.free = n.resident.Plus(resident), n.free.Plus(free)
+}
+
+func (n *named) api(name string) v1alpha1.MemoryPart {
+	return v1alpha1.MemoryPart{
+		Name: name, Group: n.group, Resident: n.resident.Quantity(), Free: format.Exact(min(n.free, n.resident)),
+	}
+}
+
+// part is the part that a kind belongs to.
+func (s *sum) part(k attribution.Kind) *named {
+	p := partOf(k)
+	if s.named[p.name] == nil {
+		s.named[p.name] = &named{group: p.group}
+	}
+	return s.named[p.name]
+}
+
+// whereFree is the kind in which a reader's free memory lies: the largest of those that hold any. A reader tells a sum
+// over its regions.
+func whereFree(r *attribution.Result, reader string) (kind attribution.Kind, found bool) {
+	sizes := map[attribution.Kind]memory.Bytes{}
+	for i := range r.Regions {
+		one := &r.Regions[i]
+		if one.Owner != reader || !partOf(one.Kind).frees {
+			continue
+		}
+		sizes[one.Kind] = sizes[one.Kind].Plus(one.RSS)
+		if !found || sizes[one.Kind] > sizes[kind] {
+			kind, found = one.Kind, true
+		}
+	}
+	return kind, found
+}
