@@ -15,6 +15,7 @@ import (
 // the profile asks for one.
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
+	Images:   []Image{{Name: "denoland/deno", Tagged: true}},
 	Commands: []string{"deno"},
 	// 2.9.6; the hash behind the version tells it from the versions of what Deno is linked with
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{

@@ -17,6 +17,9 @@ import (
 // documentation, not measured.
 var _ = row(&Runtime{
 	Name: "DotNet", Title: ".NET", Order: 7,
+	Images: []Image{
+		{Name: "dotnet/aspnet", Tagged: true}, {Name: "dotnet/runtime", Tagged: true}, {Name: "dotnet/sdk", Tagged: true},
+	},
 	Commands: []string{"dotnet"},
 	Marks: []Mark{ // by documentation; no registry has it
 		{File: "libcoreclr.so", Versions: []VersionAt{

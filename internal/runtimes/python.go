@@ -16,6 +16,7 @@ var cpythonVersions = []VersionAt{
 // the value.
 var _ = row(&Runtime{
 	Name: "Python", Title: "Python", Order: 5,
+	Images:   []Image{{Name: "python", Tagged: true}, {Name: "pypy"}},
 	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
 	Marks: []Mark{ // CPython 3.9 to 3.13, of pyenv and of Debian
 		{Program: true, Symbol: "Py_GetVersion", Versions: cpythonVersions},

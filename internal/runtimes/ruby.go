@@ -16,6 +16,7 @@ var rubyVersions = []VersionAt{
 // (Heroku since 2019; article 3). The row must not grow RUBYOPT: a bad option stops Ruby at start.
 var _ = row(&Runtime{
 	Name: "Ruby", Title: "Ruby", Order: 6,
+	Images:   []Image{{Name: "ruby", Tagged: true}, {Name: "rails"}, {Name: "redmine"}},
 	Commands: []string{"ruby", "ruby*", "bundle", "bundler", "rails", "rake", "puma", "unicorn", "sidekiq", "irb"},
 	Marks: []Mark{ // 3.1 of Debian
 		{Program: true, Symbol: rubyVersion, Versions: rubyVersions},

@@ -49,6 +49,9 @@ type Runtime struct {
 	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
+	// Images are images that are built for it, as their documentation names them; see [ByImage]. They suggest it to
+	// people, and make nothing certain.
+	Images []Image
 	// Marks are the traces that a running process shows of it; see [Mark].
 	Marks []Mark
 	// Sights say since which versions it sizes its heap by the container's limit, the oldest first; see
