@@ -336,6 +336,8 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("map, top and scan", func(t *testing.T) { c.inside(t) })
+
 	t.Run("completion", func(t *testing.T) {
 		as := []string{"--kubeconfig", c.kubeconfig, "--as", "reader"}
 		complete := func(words ...string) []string {

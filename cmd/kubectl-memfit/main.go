@@ -69,7 +69,7 @@ func arguments(command []string) []string {
 
 const rootLong = `Fit a workload's memory to its runtime, and the runtime to its memory.
 
-status, explain, why, export and map read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none. Nothing is
+All but inject read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none. Nothing is
 ever written to a cluster.`
 
 func root() *cobra.Command {
@@ -82,6 +82,8 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
 	}
-	cmd.AddCommand(statusCommand(), explainCommand(), whyCommand(), exportCommand(), mapCommand(), injectCommand())
+	cmd.AddCommand(
+		statusCommand(), explainCommand(), whyCommand(), exportCommand(), mapCommand(), topCommand(), scanCommand(), injectCommand(),
+	)
 	return cmd
 }

@@ -147,6 +147,11 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "suggest", dir: "internal/suggest", noStd: pure, // what a container probably runs, for people who decide
+		ours:  []string{"internal/quote", "internal/runtimes"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "pagemap", dir: "internal/pagemap", noStd: pure, // which pages are in use, free and absent, in bounded bytes
 		ours:  []string{"internal/memory"},
 		never: slices.Concat(clients, kinds),
@@ -346,6 +351,17 @@ var rooms = []room{
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/cli-runtime/pkg/printers",
+		},
+	},
+	{
+		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
+		ours: []string{
+			"api/v1alpha1", "internal/format", "internal/memory", "internal/profile", "internal/runtimes", "internal/suggest",
+			"internal/workloadkind",
+		},
+		outside: []string{
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/apimachinery/pkg/util/validation",
 		},
 	},
 	{

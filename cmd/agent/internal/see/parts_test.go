@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestPartsAddUp: two processes with both kinds of arenas. What glibc's reader found free lies in the arenas, not in its
-// large blocks, and never exceeds them.
+// TestPartsAddUp: two processes with both kinds of arenas. What glibc's reader found free lies in the arenas, not in
+// its large blocks, and never exceeds them.
 func TestPartsAddUp(t *testing.T) {
 	process := attribution.Result{
 		Regions: []attribution.Region{

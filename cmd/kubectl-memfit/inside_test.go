@@ -1,0 +1,75 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/build"
+)
+
+// inside tells what is seen of a pod before and after an agent wrote its snapshot.
+func (c server) inside(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("internal/picture/testdata/web.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot v1alpha1.MemorySnapshot
+	if err := yaml.UnmarshalStrict(text, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	snapshot.Namespace = "inside"
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}
+	pod.Name, pod.Namespace = snapshot.Name, snapshot.Namespace
+	pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "node:20"}}
+	pod.Spec.ServiceAccountName = "default"
+	pod.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "u", Controller: new(true)},
+	}
+	account := &corev1.ServiceAccount{}
+	account.Name, account.Namespace = "default", pod.Namespace
+	c.create(t, build.Namespace("inside"), account, pod)
+
+	want := func(code int, in string, args ...string) {
+		t.Helper()
+		out, errs, got := c.run("reader", append(args, "-n", "inside")...)
+		if got != code || !strings.Contains(out+errs, in) {
+			t.Errorf("%q: exit %d, %q, %q; want exit %d and %q", args, got, out, errs, code, in)
+		}
+	}
+	want(exitFailed, "has no MemorySnapshot: what fills it is read by memfit's agent on its node node-1", "map", pod.Name)
+	want(exitFailed, "there is no pod nope in namespace inside", "map", "pod/nope")
+	want(exitFailed, "is no pod: only pods can be drawn", "map", "deploy/web")
+	want(0, "Node.js 20?", "top")
+	c.create(t, &snapshot)
+	want(0, "A V8 heap ", "map", "pod/"+pod.Name)
+	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
+	want(0, "<svg ", "map", pod.Name, "-o", "svg")
+	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
+	want(0, "app         Node.js 20.18.1   488Mi (95%)   512Mi   263Mi   100Mi", "top", "--sort", "free")
+	want(exitFailed, "--sort size is not known: use use, share", "top", "--sort", "size")
+	want(exitFailed, "there is no pod nope", "top", "nope")
+
+	folder := t.TempDir()
+	want(0, "nodejs.yaml is written", "scan", "--write", folder)
+	want(0, "nodejs.yaml exists and stays as it is", "scan", "--write", folder)
+	written, err := os.ReadFile(filepath.Join(folder, "inside", "nodejs.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profile v1alpha1.MemoryProfile
+	if err := yaml.UnmarshalStrict(written, &profile); err != nil {
+		t.Fatal(err)
+	}
+	c.create(t, &profile) // the API server takes it
+}

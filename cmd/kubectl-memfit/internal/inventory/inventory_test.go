@@ -1,0 +1,149 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var (
+	update = flag.Bool("update", false, "write the golden files anew")
+	now    = time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
+)
+
+// golden compares with testdata/name, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
+	}
+}
+
+func shop(t *testing.T) Input {
+	t.Helper()
+	text, err := os.ReadFile("testdata/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct {
+		Pods            []corev1.Pod
+		Snapshots       []v1alpha1.MemorySnapshot
+		Recommendations []v1alpha1.MemoryRecommendation
+		Used            []struct {
+			Namespace, Pod, Container string
+			Use                       resource.Quantity
+		}
+	}
+	if err := yaml.UnmarshalStrict(text, &in); err != nil {
+		t.Fatal(err)
+	}
+	used := map[Key]memory.Bytes{}
+	for _, u := range in.Used {
+		used[Key{u.Namespace, u.Pod, u.Container}] = memory.FromQuantity(u.Use)
+	}
+	return Input{Pods: in.Pods, Snapshots: in.Snapshots, Recommendations: in.Recommendations, Used: used}
+}
+
+func TestTop(t *testing.T) {
+	all := Containers(shop(t))
+	Sort(all, "use")
+	var out bytes.Buffer
+	if err := WriteTop(&out, all, true); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "top.txt", out.String())
+}
+
+// TestPartsAddUp: what the columns say is what is resident, also of a part that this program does not know.
+func TestPartsAddUp(t *testing.T) {
+	var sum memory.Bytes
+	p := Containers(shop(t))[0].Parts
+	for _, q := range []resource.Quantity{p.Heap, p.Free, p.Native, p.Files, p.Unexplained} {
+		sum += memory.FromQuantity(q)
+	}
+	if sum != 476*memory.MiB || p.Unexplained.String() != "15Mi" {
+		t.Errorf("the columns add up to %s, %s of it unexplained", sum, p.Unexplained.String())
+	}
+}
+
+func TestSort(t *testing.T) {
+	for by, want := range map[string]string{
+		"use": "orders-0", "share": "web-6d4cf56db6-aaaaa", "free": "web-6d4cf56db6-aaaaa", "name": "orders-0",
+	} {
+		all := Containers(shop(t))
+		slices.Reverse(all)
+		if Sort(all, by); all[0].Pod != want {
+			t.Errorf("by %s the first is %s, want %s", by, all[0].Pod, want)
+		}
+	}
+}
+
+func TestScan(t *testing.T) {
+	in := shop(t)
+	all := Workloads(Containers(in), in.Recommendations, now)
+	var out bytes.Buffer
+	if err := WriteScan(&out, all, true); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "scan.txt", out.String())
+}
+
+// TestProfiles: those that are written are profiles, for those that have none; what a pod's creator made up becomes no
+// path and no command.
+func TestProfiles(t *testing.T) {
+	in := shop(t)
+	var all strings.Builder
+	for _, f := range Profiles(Workloads(Containers(in), in.Recommendations, now)) {
+		all.WriteString("=== " + f.Path + "\n" + f.Text)
+		var p v1alpha1.MemoryProfile
+		if err := yaml.UnmarshalStrict([]byte(f.Text), &p); err != nil || p.Name+".yaml" != filepath.Base(f.Path) {
+			t.Errorf("%s: %v, named %s", f.Path, err, p.Name)
+		}
+	}
+	golden(t, "profiles.txt", all.String())
+	if strings.Contains(all.String(), "passwd") || strings.Contains(all.String(), "rm") {
+		t.Errorf("an owner that somebody made up is in\n%s", all.String())
+	}
+}
+
+func TestOwner(t *testing.T) {
+	born := time.Unix(29401445*60, 0)
+	for job, want := range map[string]string{
+		"report-29401445": "CronJob report", "report-29401000": "CronJob report", "report-12345678": "Job report-12345678",
+		"report": "Job report", "29401445": "Job 29401445", "report-99999999999999999999": "Job report-99999999999999999999",
+	} {
+		pod := &corev1.Pod{}
+		pod.CreationTimestamp = metav1.NewTime(born.Add(3 * time.Second))
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: job, Controller: new(true)}}
+		if kind, name := owner(pod); kind+" "+name != want {
+			t.Errorf("%s: %s %s, want %s", job, kind, name, want)
+		}
+	}
+}

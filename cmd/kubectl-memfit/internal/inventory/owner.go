@@ -1,0 +1,69 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+type workloadKey struct{ namespace, kind, name string }
+
+func byWorkload(recs []v1alpha1.MemoryRecommendation) map[workloadKey]*v1alpha1.MemoryRecommendation {
+	out := map[workloadKey]*v1alpha1.MemoryRecommendation{}
+	for i := range recs {
+		w := recs[i].Spec.Workload
+		out[workloadKey{recs[i].Namespace, w.Kind, w.Name}] = &recs[i]
+	}
+	return out
+}
+
+// owner is the workload of a pod as far as the pod itself tells: a ReplicaSet's owner is known by the label with which
+// it marks its pods, a CronJob by the minute in its Job's name. The rest of the way would take a read for each.
+func owner(pod *corev1.Pod) (kind, name string) {
+	ref := metav1.GetControllerOf(pod)
+	if ref == nil {
+		return barePod, pod.Name
+	}
+	direct := workloadkind.Like(ref.APIVersion, ref.Kind)
+	for _, k := range workloadkind.All() {
+		base, ok := "", false
+		switch {
+		case k.HashLabel != "" && pod.Labels[k.HashLabel] != "" && direct.HasHash:
+			base, ok = strings.CutSuffix(ref.Name, "-"+pod.Labels[k.HashLabel])
+		case k.PodNames == workloadkind.GeneratedWithTime && direct.PodNames == workloadkind.GeneratedWithIndex:
+			base, ok = cronJob(ref.Name, pod.CreationTimestamp.Time)
+		}
+		if ok {
+			return k.Name, base
+		}
+	}
+	return ref.Kind, ref.Name
+}
+
+// barePod is the kind of a pod that is its own workload.
+var barePod = func() string {
+	all := workloadkind.All()
+	return all[slices.IndexFunc(all, func(k workloadkind.Kind) bool { return k.PodNames == workloadkind.SameName })].Name
+}()
+
+// cronJob is the name of the CronJob that a Job is called after, "<name>-<minutes since 1970>", where these minutes are
+// not long before the pod's birth.
+func cronJob(job string, born time.Time) (name string, ok bool) {
+	i := strings.LastIndexByte(job, '-')
+	if i < 1 {
+		return "", false
+	}
+	minutes, err := strconv.ParseInt(job[i+1:], 10, 64)
+	age := born.Unix()/60 - minutes
+	return job[:i], err == nil && age >= -1 && age < 7*24*60
+}
