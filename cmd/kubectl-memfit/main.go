@@ -83,7 +83,8 @@ func root() *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
 	}
 	cmd.AddCommand(
-		statusCommand(), explainCommand(), whyCommand(), exportCommand(), mapCommand(), topCommand(), scanCommand(), injectCommand(),
+		statusCommand(), explainCommand(), whyCommand(), exportCommand(), mapCommand(), topCommand(), scanCommand(),
+		injectCommand(),
 	)
 	return cmd
 }
