@@ -308,7 +308,7 @@ func (c *change) roomToLower(dayPeak memory.Bytes) Refusal {
 	if !holds(limit, c.RSS) {
 		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", c.RSS, limit)
 	}
-	// Only page cache above the new limit is in question here, which kills nobody: the kubelet's own comparison, no margin.
+	// Only page cache above the new limit is in question here, which kills nobody: the kubelet's comparison, no margin.
 	if !c.Restarts && c.Usage >= limit {
 		return refuse(v1alpha1.ReasonInUse, "memory in use is %s right now, of which %s is page cache and the kernel's: the "+
 			"kubelet refuses to resize to %s until less is in use; the next pod starts with it", c.Usage,
