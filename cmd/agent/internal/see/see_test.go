@@ -60,7 +60,8 @@ func TestSum(t *testing.T) {
 	want := &v1alpha1.MemoryParts{
 		Resident: q("200Mi"), Unexplained: q("2Mi"), Processes: 2, CoveragePercent: 99,
 		Parts: []v1alpha1.MemoryPart{
-			{Name: "glibc arenas", Resident: q("120Mi")}, {Name: "program and libraries", Resident: q("78Mi")},
+			{Name: "glibc arenas", Group: v1alpha1.PartNative, Resident: q("120Mi")},
+			{Name: "program and libraries", Group: v1alpha1.PartFiles, Resident: q("78Mi")},
 		},
 		Gains: []v1alpha1.PredictedGain{{
 			Action: "malloc_trim", Gain: q("40Mi"), Method: "whole free pages that are resident, counted by glibc",
