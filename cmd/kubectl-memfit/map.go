@@ -19,7 +19,7 @@ the numbers below. What is resident and free is hatched (small letters on a term
 
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; its time stands in the first line.
 
-  --pages  also each region of addresses, block by block: in use, partly free, free, not in RAM. Only where the snapshot has a
+  --pages  also each region of addresses, block by block: in use, free in part, all of it free, not in RAM. Only where the snapshot has a
            map of pages; svg and html have it then without being asked
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`

@@ -89,7 +89,7 @@ func (t *Tree) readV1(dir string) (r Reading, err error) {
 		}
 	})
 	if failed, err := t.size(dir, "memory.failcnt"); err == nil {
-		r.Refused = uint64(failed)
+		r.Refused = uint64(max(failed, 0))
 	}
 	return r, nil
 }

@@ -129,7 +129,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	folder, ok := f.(fs.ReadDirFile)
 	if !ok {
 		return nil, fmt.Errorf("%s is no directory", dir)
@@ -153,7 +153,7 @@ func (t *Tree) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	n, err := io.ReadFull(f, t.buffer)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil

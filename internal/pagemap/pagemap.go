@@ -145,8 +145,8 @@ func draw(r *Region, most int) Drawn {
 // runs colors the blocks of a range.
 func runs(all Span, block memory.Bytes, resident, free []Span) []Run {
 	var out []Run
-	for at := all.Start; at < all.End; at += uint64(block) {
-		one := Span{at, min(at+uint64(block), all.End)}
+	for at := all.Start; at < all.End; at += uint64(block) { //nolint:gosec // a block has a size
+		one := Span{at, min(at+uint64(block), all.End)} //nolint:gosec // a block has a size
 		resident, free = from(resident, at), from(free, at)
 		state := stateOf(covered(resident, one), covered(free, one))
 		if n := len(out) - 1; n >= 0 && out[n].State == state {

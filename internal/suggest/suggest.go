@@ -8,6 +8,7 @@ package suggest
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/quote"
@@ -60,7 +61,7 @@ const mostWords = 8
 // program is the first word that is a program of some runtime, before any that may be a script: what follows a shell is
 // up to the script.
 func program(c Container) string {
-	words := append(c.Command[:len(c.Command):len(c.Command)], c.Args...)
+	words := slices.Concat(c.Command, c.Args)
 	for _, word := range words[:min(len(words), mostWords)] {
 		switch base := path.Base(word); {
 		case base == "sh", base == "bash", base == "ash", base == "dash":

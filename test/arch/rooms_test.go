@@ -334,7 +334,8 @@ var rooms = []room{
 		// tools/cache (1.3 MB of program), and neither informers nor the clients of all kinds.
 		name: "agent", dir: "cmd/agent/...",
 		ours: []string{
-			"api/v1alpha1", "internal/attribution/...", "internal/cgroup", "internal/detect", "internal/flightrecorder",
+			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
+			"internal/flightrecorder",
 			"internal/format", "internal/memory", "internal/procmem/...",
 		},
 		outside: []string{
@@ -382,7 +383,7 @@ var rooms = []room{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject",
-			"internal/memory",
+			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},
 		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json

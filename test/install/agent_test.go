@@ -69,7 +69,7 @@ func TestAgentPrivileges(t *testing.T) {
 				continue
 			}
 			got.HostPaths[v.HostPath.Path] = !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-				return m.Name == v.Name && !(m.ReadOnly && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyIfPossible)
+				return m.Name == v.Name && (!m.ReadOnly || *m.RecursiveReadOnly != corev1.RecursiveReadOnlyIfPossible)
 			})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -161,14 +161,14 @@ func (h *heap) page(at uint64) (p page, ok bool, err error) {
 		return p, false, err
 	}
 	if err != nil || info%8 != 0 || info < procmem.PageSize || info>>47 != 0 {
-		return p, false, nil
+		return p, false, nil //nolint:nilerr // what cannot be read is no page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
 		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 			return p, false, err
 		}
-		return p, false, nil //nolint:nilerr // what cannot be read is no page
+		return p, false, nil
 	}
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}

@@ -71,7 +71,7 @@ func argv(proc fs.FS, pid int) []string {
 	if err != nil {
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, argvMost))
 	if err != nil {
 		return nil

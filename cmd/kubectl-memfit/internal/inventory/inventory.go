@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -152,8 +153,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 			Type: s.Runtime.Name, Title: s.Runtime.Title, Version: s.Version, From: FromSpec, Evidence: s.Evidence,
 		}
 	}
-	for _, status := range append(pod.Status.InitContainerStatuses[:len(pod.Status.InitContainerStatuses):len(
-		pod.Status.InitContainerStatuses)], pod.Status.ContainerStatuses...) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == spec.Name {
 			c.killed(status.LastTerminationState.Terminated)
 			c.killed(status.State.Terminated)

@@ -128,14 +128,6 @@ func rows(runs []pagemap.Run, width int) func(yield func([]pagemap.Run) bool) {
 	}
 }
 
-// blocks is how many blocks runs are.
-func blocks(runs []pagemap.Run) (n int) {
-	for _, r := range runs {
-		n += r.Blocks
-	}
-	return n
-}
-
 // Mapped tells whether there is a map of pages.
 func (p *Pod) Mapped() bool {
 	for i := range p.Containers {

@@ -31,7 +31,7 @@ type canvas struct {
 // WriteSVG draws a pod as a picture: bars, legends and, where the snapshot has one, the map of pages.
 func (p *Pod) WriteSVG(w io.Writer) error {
 	c := canvas{y: margin}
-	c.line(0, 18, "bold", p.heading())
+	c.line(18, "bold", p.heading())
 	for i := range p.Containers {
 		c.y += lineHeight / 2
 		c.container(&p.Containers[i])
@@ -58,11 +58,10 @@ func (p *Pod) inWords() string {
 	var texts []string
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		text := "Container " + c.heading() + ": " + c.summary() + "."
+		texts = append(texts, "Container "+c.heading()+": "+c.summary()+".")
 		for j := range c.Parts {
-			text += " " + c.Parts[j].words() + "."
+			texts = append(texts, c.Parts[j].words()+".")
 		}
-		texts = append(texts, text)
 	}
 	return strings.Join(texts, " ")
 }
@@ -88,27 +87,27 @@ func patterns() string {
 }
 
 func (v *canvas) container(c *Container) {
-	v.line(0, 16, "bold", c.heading())
-	v.line(0, 14, "normal", c.summary())
+	v.line(16, "bold", c.heading())
+	v.line(14, "normal", c.summary())
 	if len(c.Parts) > 0 {
 		v.bar(c)
 		v.legend(c)
 	}
 	for _, note := range c.Notes {
-		v.line(0, 14, "normal", note)
+		v.line(14, "normal", note)
 	}
 	for i := range c.Pages {
 		v.region(&c.Pages[i])
 	}
 	if len(c.Pages) > 0 && c.NotDrawn > 0 {
-		v.line(0, 14, "normal", fmt.Sprintf("Not drawn: %s in smaller regions", c.NotDrawn))
+		v.line(14, "normal", fmt.Sprintf("Not drawn: %s in smaller regions", c.NotDrawn))
 	}
 }
 
 // line writes a line of text.
-func (v *canvas) line(indent, size int, weight, text string) {
+func (v *canvas) line(size int, weight, text string) {
 	v.y += lineHeight
-	fmt.Fprintf(&v.b, `<text x="%d" y="%d" font-size="%d" font-weight="%s">%s</text>`+"\n", margin+indent, v.y, size, weight,
+	fmt.Fprintf(&v.b, `<text x="%d" y="%d" font-size="%d" font-weight="%s">%s</text>`+"\n", margin, v.y, size, weight,
 		escape(text))
 }
 
@@ -188,7 +187,7 @@ func (v *canvas) cell(x int, anchor, text string) {
 // region draws the pages of one region, in rows of small squares. What is not in RAM is an empty frame.
 func (v *canvas) region(p *Pages) {
 	v.y += lineHeight / 2
-	v.line(0, 14, "normal", p.title())
+	v.line(14, "normal", p.title())
 	v.y += lineHeight / 3
 	first := true
 	for row := range rows(p.Runs, blocksInRow) {

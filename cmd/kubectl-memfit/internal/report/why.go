@@ -158,6 +158,7 @@ func notInspected(c *v1alpha1.ContainerSnapshot) string {
 		return "not known: the pod has " + v1alpha1.InspectAnnotation + `: "false"`
 	case v1alpha1.InspectionUnreadable:
 		return "not known: " + c.InspectionMessage
+	case v1alpha1.InspectionDone:
 	}
 	return "not known"
 }
