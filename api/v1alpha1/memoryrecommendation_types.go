@@ -127,6 +127,13 @@ type ContainerRecommendation struct {
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
+	// filledBy is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
+	// largest parts, and the rest. It is written when something else changes; the first line says when it was read. Absent
+	// without agents (config/agent, tier See).
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	// +optional
+	FilledBy []string `json:"filledBy,omitempty"`
 	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional

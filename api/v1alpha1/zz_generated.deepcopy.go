@@ -161,6 +161,11 @@ func (in *ContainerRecommendation) DeepCopyInto(out *ContainerRecommendation) {
 	}
 	in.Current.DeepCopyInto(&out.Current)
 	in.Evidence.DeepCopyInto(&out.Evidence)
+	if in.FilledBy != nil {
+		in, out := &in.FilledBy, &out.FilledBy
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.FoundRuntime != nil {
 		in, out := &in.FoundRuntime, &out.FoundRuntime
 		*out = new(FoundRuntime)

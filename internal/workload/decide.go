@@ -129,6 +129,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 	}
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
+	r.status.FilledBy = filledBy(d.s, name)
 	if f := v.found[name]; f != nil {
 		r.status.FoundRuntime = f
 		if f.Declared != "" {

@@ -36,6 +36,9 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
+		if r.FilledBy != nil {
+			r.FilledBy = []string{""} // whether anybody looked, not what every look finds
+		}
 		if f := r.FoundRuntime; f != nil {
 			f.Replicas = int32(rounded125(int64(f.Replicas))) //nolint:gosec // less than it was
 		}

@@ -1,0 +1,67 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
+	q := resource.MustParse
+	free := q("61Mi")
+	parts := func(resident string) *v1alpha1.MemoryParts {
+		return &v1alpha1.MemoryParts{
+			Resident: q(resident), Unexplained: q("1Mi"), Time: metav1.NewTime(time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)),
+			Parts: []v1alpha1.MemoryPart{
+				{Name: "stacks", Resident: q("2Mi")},
+				{Name: "V8 heap", Resident: q("301Mi")},
+				{Name: "glibc arenas", Resident: q("96Mi"), Free: &free},
+				{Name: "program\nand libraries", Resident: q("10Mi")},
+				{Name: "shared", Resident: q("2Mi")},
+			},
+		}
+	}
+	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	s := withSnapshots(
+		v1alpha1.RuntimeSpec{}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs},
+		inspectedPod{"app:1", "node-z", runs}, inspectedPod{"app:1", "", nil},
+	)
+	for uid, resident := range map[string]string{"a": "200Mi", "b": "412Mi", "c": "4Gi"} {
+		for _, pod := range s.Governed {
+			if string(pod.UID) == uid {
+				s.Snapshots[pod.UID].Status.Containers[0].Memory = parts(resident)
+			}
+		}
+	}
+	want := []string{
+		"b: 412Mi resident at 2026-03-02T01:02:03Z", "V8 heap 301Mi", "glibc arenas 96Mi, of which 61Mi is free",
+		"program and libraries 10Mi", "other parts 4Mi, unexplained 1Mi",
+	}
+	if diff := cmp.Diff(want, filledBy(s, "app")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := filledBy(s, "sidecar"); got != nil {
+		t.Errorf("nobody looked into it: %v", got)
+	}
+	// What every reading finds is no reason to write.
+	before := &v1alpha1.MemoryRecommendationStatus{
+		Containers: []v1alpha1.ContainerRecommendation{{Container: "app", FilledBy: want}},
+	}
+	after := before.DeepCopy()
+	after.Containers[0].FilledBy[1] = "V8 heap 302Mi"
+	if statusHash(before, nil) != statusHash(after, nil) {
+		t.Error("a part that grew by 1Mi is written")
+	}
+	after.Containers[0].FilledBy = nil
+	if statusHash(before, nil) == statusHash(after, nil) {
+		t.Error("that nobody looks any more is not written")
+	}
+}
