@@ -7,6 +7,7 @@ package adverse
 
 import (
 	"fmt"
+	"os"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -159,11 +160,18 @@ func podSpec(limit string, changes ...podChange) corev1.PodSpec {
 			},
 		}},
 	}
+	if node := os.Getenv("ADVERSE_NODE"); node != "" { // the second node of the lab, which is tainted with its name
+		p.NodeSelector = map[string]string{labNode: node}
+		p.Tolerations = []corev1.Toleration{{Key: labNode, Operator: corev1.TolerationOpEqual, Value: node}}
+	}
 	for _, change := range changes {
 		change(&p)
 	}
 	return p
 }
+
+// labNode is the label and the taint of nodes that the lab adds (hack/lab/README.md).
+const labNode = "memfit.dev/lab-node"
 
 func template(limit string, changes []podChange) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{

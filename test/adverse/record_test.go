@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -260,15 +261,22 @@ func freeForRequests() memory.Bytes {
 	ctx := context.Background()
 	var nodes corev1.NodeList
 	var pods corev1.PodList
-	if err := k8s.List(ctx, &nodes); err != nil || len(nodes.Items) != 1 {
-		panic("the workload that fills a node needs a cluster of one node")
+	err := k8s.List(ctx, &nodes)
+	// The workloads run on the node with that label, or on the one without.
+	nodes.Items = slices.DeleteFunc(
+		nodes.Items, func(n corev1.Node) bool { return n.Labels[labNode] != os.Getenv("ADVERSE_NODE") },
+	)
+	if err != nil || len(nodes.Items) != 1 {
+		panic("the workload that fills a node needs one node that the workloads may run on")
 	}
+	node := &nodes.Items[0]
 	if err := k8s.List(ctx, &pods); err != nil {
 		panic(err)
 	}
-	free := memory.FromQuantity(*nodes.Items[0].Status.Allocatable.Memory())
+	free := memory.FromQuantity(*node.Status.Allocatable.Memory())
 	for i := range pods.Items {
-		if phase := pods.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+		phase := pods.Items[i].Status.Phase
+		if pods.Items[i].Spec.NodeName != node.Name || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 			continue
 		}
 		for _, c := range pods.Items[i].Spec.Containers {
