@@ -40,6 +40,8 @@ type Watcher struct {
 	Clock clock.Clock
 
 	synced atomic.Pointer[func() bool] // nil until MemorySnapshots are watched
+	// known counts the MemorySnapshots that exist. Most clusters have none, and then nobody looks for those of pods.
+	known atomic.Int64
 }
 
 // Follow watches MemorySnapshots until ctx ends, and queues the workload of a pod when something in its snapshot
@@ -84,7 +86,11 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 		}
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: news,
+		AddFunc: func(obj any) {
+			w.known.Add(1)
+			news(obj)
+		},
+		DeleteFunc: func(any) { w.known.Add(-1) },
 		UpdateFunc: func(before, after any) {
 			if !informers.SameSnapshot(before, after) {
 				news(after)
@@ -102,7 +108,7 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 // Of is what is known of pods, by UID; nil: nothing. A snapshot belongs to a pod that it names as its owner: a pod of a
 // StatefulSet has the name of the one before it. Snapshots belong to the cache: read only.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
-	if synced := w.synced.Load(); synced == nil || !(*synced)() {
+	if synced := w.synced.Load(); synced == nil || !(*synced)() || w.known.Load() == 0 {
 		return nil
 	}
 	var all map[types.UID]*v1alpha1.MemorySnapshot
