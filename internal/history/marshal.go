@@ -206,6 +206,9 @@ func (c *Container) valid() error {
 		return errors.New("history: hours out of range")
 	}
 	if c.samples == 0 {
+		if *c != (Container{}) {
+			return errors.New("history: something is known without a sample")
+		}
 		return nil
 	}
 	if c.samples < 0 || c.hour < lowHours || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
