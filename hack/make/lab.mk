@@ -9,7 +9,7 @@
 #   lab       otherwise: a real one-node cluster on this machine; Linux and root
 # hack/lab decides, so that make and the lab never disagree.
 # MEMFIT_LAB=NAME is another lab beside the first one, with everything of its own.
-# LAB_KUBERNETES=1.37 is another version of Kubernetes than the usual one (hack/lab/README.md).
+# LAB_KUBERNETES=1.34, 1.35 or 1.37 is another version of Kubernetes than the usual one (hack/lab/README.md).
 # NODE=cgroup2 adds a second node to the lab, with cgroup v2; NODE_WITH=swap,memory-qos,single-process-oom-kill are its variants (NODE_OPTIONS would
 # be Node.js's own). npm sets NODE to the path of a program, which is none of ours.
 export LAB_NODE      := $(if $(findstring /,$(NODE)),,$(or $(NODE),$(LAB_NODE)))

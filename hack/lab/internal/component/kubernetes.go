@@ -22,6 +22,9 @@ var versions = []Kubernetes{
 	// The first with the fix of kubernetes/kubernetes#138760: a resize that reached a kubelet while the container was
 	// down never reached the pod's cgroup.
 	{"1.37", "v1.37.1", "1.37.mod"},
+	// Older ones that clusters still run.
+	{"1.35", "v1.35.4", "1.35.mod"},
+	{"1.34", "v1.34.4", "1.34.mod"},
 }
 
 // FindKubernetes finds the version that somebody asks for ("1.37", "v1.37.1"); empty is the usual one.
@@ -35,7 +38,7 @@ func FindKubernetes(wanted string) (Kubernetes, error) {
 		known = append(known, v.minor)
 	}
 	return Kubernetes{}, fmt.Errorf("LAB_KUBERNETES=%s: the lab has no pins for this version of Kubernetes; it has %s",
-		wanted, strings.Join(known, " and "))
+		wanted, strings.Join(known, ", "))
 }
 
 // versionFlags are linker flags without which the API server calls itself v0.0.0, and clients refuse to talk to it.

@@ -205,7 +205,7 @@ func (n *Node) cgroup2Settings(v uml.Variants) settings {
 	s := n.settings()
 	s.Bin, s.Run, s.State, s.PKI, s.Config = "/opt/lab", "/run/lab", "/var/lib/lab", "/share/pki", "/share/config"
 	s.Socket, s.NodeIP, s.PodCIDR, s.CgroupRoot = guestSocket, layout.Cgroup2IP, layout.Cgroup2PodCIDR, "/"
-	s.Network, s.Guest = "pods", &v
+	s.Network, s.Guest, s.FeatureGates = "pods", &v, n.featureGates(&v)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
@@ -26,6 +27,8 @@ type settings struct {
 	// Network is the name of the pod network: the CNI library keeps its results by that name in one place of the machine.
 	Network         string
 	CrashBackoffMax string
+	// FeatureGates are those that the rest of the configuration needs, as YAML writes the inside of a map.
+	FeatureGates string
 	// Guest has the variants of the node with cgroup v2; nil for the lab's own node, which shares the machine's kernel.
 	Guest *uml.Variants
 }
@@ -37,10 +40,23 @@ func (n *Node) settings() settings {
 		NodeIP: layout.NodeIP, PodCIDR: layout.PodCIDR, CgroupRoot: n.Layout.CgroupRoot(), Network: n.Layout.Name + "-pods",
 		CrashBackoffMax: n.Options.CrashBackoffMax.String(),
 	}
+	s.FeatureGates = n.featureGates(nil)
 	if len(n.Images) > 0 {
 		s.PauseImage = n.Images[0].Ref
 	}
 	return s
+}
+
+// featureGates are gates that are off by default and that the kubelet's configuration needs.
+func (n *Node) featureGates(guest *uml.Variants) string {
+	var gates []string
+	if strings.HasPrefix(n.Options.Kubernetes, "v1.34.") { // from 1.35 on it is on
+		gates = append(gates, "KubeletCrashLoopBackOffMax: true")
+	}
+	if guest != nil && guest.MemoryQoS {
+		gates = append(gates, "MemoryQoS: true")
+	}
+	return strings.Join(gates, ", ")
 }
 
 // configFiles are the rendered templates and where they go below the configuration directory.

@@ -57,6 +57,21 @@ func TestRenderedConfiguration(t *testing.T) {
 	}
 }
 
+// TestGatesOfOlderVersions: what the configuration sets has to be switched on where it is not yet by default.
+func TestGatesOfOlderVersions(t *testing.T) {
+	for version, want := range map[string]bool{"v1.34.4": true, "v1.35.4": false, "v1.36.3": false, "v1.37.1": false} {
+		n := testNode(t)
+		n.Options.Kubernetes = version
+		got, err := render("kubelet.yaml", n.settings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(string(got), "featureGates: {KubeletCrashLoopBackOffMax: true}"); has != want {
+			t.Errorf("%s: the gate is set: %t, want %t", version, has, want)
+		}
+	}
+}
+
 // TestConfigurationOfTheCgroup2Node: the same templates, with what differs.
 func TestConfigurationOfTheCgroup2Node(t *testing.T) {
 	n := testNode(t)
