@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,6 +24,9 @@ import (
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
+
+// patience is for informers on a busy machine; nothing is said about how soon.
+const patience = time.Minute
 
 var _ = Describe("What agents found", func() {
 	It("becomes the runtime of a container that declares none", func() {
@@ -69,10 +73,10 @@ var _ = Describe("What agents found", func() {
 			}
 		}
 		expect.Applied(w.ctx, w.client, snapshot("web-1", pod.UID), snapshot("web-2", "of-an-earlier-pod"))
-		Eventually(queued.Len).Should(Equal(1), "the workload is queued")
+		Eventually(queued.Len).WithTimeout(patience).Should(Equal(1), "the workload is queued")
 		Eventually(func() map[types.UID]*v1alpha1.MemorySnapshot {
 			return watcher.Of(w.ctx, []*corev1.Pod{pod})
-		}).Should(HaveLen(1))
+		}).WithTimeout(patience).Should(HaveLen(1))
 		other := pod.DeepCopy()
 		other.Name, other.UID = "web-2", "of-a-later-pod"
 		Expect(watcher.Of(w.ctx, []*corev1.Pod{other})).To(BeEmpty(), "a pod of a StatefulSet has the name of the one before")
