@@ -169,7 +169,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 // tryUntilKnown: the API server hears of a policy and of pods through watches of its own. Once it refuses as it
 // should, it has; what it should allow is tried for as long.
 func tryUntilKnown(try func() error, refused string) (err error) {
-	for range 100 {
+	for range 600 { // a minute, on a busy machine
 		err = try()
 		if refused == "" && err == nil || refused != "" && err != nil && strings.Contains(err.Error(), refused) {
 			return err
