@@ -16,10 +16,6 @@ type Process struct {
 	Caught SignalSet
 	// Threads are those that could be asked where their stack is, the main thread left out.
 	Threads []Thread
-	// ContainerID is the 64 hexadecimal digits that the runtime named the container, or "".
-	ContainerID string
-	// PodUID is the UID of the pod, or "".
-	PodUID string
 }
 
 // Thread is one thread of a process.

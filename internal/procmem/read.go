@@ -23,12 +23,6 @@ func Read(proc fs.FS, pid int) (Process, error) {
 		return p, err
 	}
 	p.NSPID, p.Caught = status.NSPID, status.Caught
-	if _, err := parsed(proc, pid, "cgroup", func(r io.Reader) (none struct{}, err error) {
-		p.ContainerID, p.PodUID, err = ReadCgroup(r)
-		return none, err
-	}); err != nil {
-		return p, err
-	}
 	if p.Exe, err = fs.ReadLink(proc, name(pid, "exe")); err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
 	}

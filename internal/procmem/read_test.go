@@ -30,7 +30,6 @@ func TestRecordedProcess(t *testing.T) {
 	}
 	want := Process{
 		PID: 100, NSPID: p.NSPID, StartTime: p.StartTime, Exe: "/usr/bin/sleep", Caught: 0,
-		ContainerID: strings.Repeat("a1", 32), PodUID: "0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
 	}
 	if diff := cmp.Diff(want, p); diff != "" || p.NSPID == 0 || p.StartTime == 0 {
 		t.Errorf("-want +got:\n%s", diff)
@@ -159,37 +158,6 @@ func TestStatus(t *testing.T) {
 	}
 	if !got.Caught.Has(2) || !got.Caught.Has(9) || got.Caught.Has(3) || got.Caught.Has(0) || got.Caught.Has(65) {
 		t.Errorf("signals %x", got.Caught)
-	}
-}
-
-func TestCgroup(t *testing.T) {
-	id := strings.Repeat("0f", 32)
-	for name, c := range map[string]struct{ text, container, pod string }{
-		"v1, cgroupfs": {
-			"5:cpu,cpuacct:/\n4:memory:/kubepods/burstable/pod0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f/" + id + "\n", id,
-			"0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
-		},
-		"from another cgroup namespace": {
-			"4:memory:/../../../burstable/pod0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f/" + id, id,
-			"0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
-		},
-		"v2, systemd": {
-			"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b5ee3b8_0b2b_4b8e_9c3a_3f6f5a1d2e4f.slice" +
-				"/cri-containerd-" + id + ".scope",
-			id, "0b5ee3b8-0b2b-4b8e-9c3a-3f6f5a1d2e4f",
-		},
-		"systemd in a container": {
-			"0::/kubepods/pod0b5ee3b80b2b4b8e9c3a3f6f5a1d2e4f/" + id + "/system.slice/" + strings.Repeat("1e", 32), id,
-			"0b5ee3b80b2b4b8e9c3a3f6f5a1d2e4f",
-		},
-		"conmon is not the container": {"0::/x/crio-conmon-" + id + ".scope", "", ""},
-		"none":                        {"0::/init.scope", "", ""},
-		"too long to be one":          {"0::/x" + id, "", ""},
-	} {
-		container, pod, err := ReadCgroup(strings.NewReader(c.text))
-		if err != nil || container != c.container || pod != c.pod {
-			t.Errorf("%s: %q and %q, error %v", name, container, pod, err)
-		}
 	}
 }
 

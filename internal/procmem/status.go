@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -175,69 +174,4 @@ func byZero(data []byte, atEOF bool) (int, []byte, error) {
 		return len(data), data, nil
 	}
 	return 0, nil, nil
-}
-
-// ReadCgroup finds in /proc/PID/cgroup which container a process belongs to: the first path element that ends in 64
-// hexadecimal digits, and the UID of the pod above it. Both are "" outside of containers. Container runtimes put words
-// around them ("cri-containerd-ID.scope", "kubepods-burstable-podUID.slice"). The memory controller's line is
-// preferred, as the unified hierarchy of a hybrid node may have no container in it.
-func ReadCgroup(r io.Reader) (container, pod string, err error) {
-	lines := bufio.NewScanner(io.LimitReader(r, maxStatus))
-	for lines.Scan() {
-		parts := strings.SplitN(lines.Text(), ":", 3)
-		if len(parts) != 3 {
-			return "", "", fmt.Errorf("cgroup: %w", ErrSyntax)
-		}
-		c, p := containerOf(parts[2])
-		ofMemory := slices.Contains(strings.Split(parts[1], ","), "memory")
-		if c != "" && (container == "" || ofMemory) {
-			container, pod = c, p
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return "", "", fmt.Errorf("reading cgroup: %w", err)
-	}
-	return container, pod, nil
-}
-
-func containerOf(path string) (container, pod string) {
-	for element := range strings.SplitSeq(path, "/") {
-		if strings.HasPrefix(element, "crio-conmon-") { // its monitor, not the container
-			return "", ""
-		}
-		if id := containerID(element); id != "" {
-			return id, pod
-		}
-		if uid := podUID(element); uid != "" {
-			pod = uid
-		}
-	}
-	return "", ""
-}
-
-func containerID(element string) string {
-	const length = 64
-	element = strings.TrimSuffix(element, ".scope")
-	if len(element) < length {
-		return ""
-	}
-	id := element[len(element)-length:]
-	if before := element[:len(element)-length]; before != "" && !strings.HasSuffix(before, "-") {
-		return ""
-	}
-	if strings.Trim(id, "0123456789abcdef") != "" {
-		return ""
-	}
-	return id
-}
-
-// podUID reads "podUID" and "kubepods-burstable-podUID.slice", where a UID has underscores for dashes.
-func podUID(element string) string {
-	_, uid, ok := strings.Cut("-"+strings.TrimSuffix(element, ".slice"), "-pod")
-	uid = strings.ReplaceAll(uid, "_", "-")
-	const most = 36 // a UUID; static pods have 32 digits without dashes
-	if !ok || len(uid) < 32 || len(uid) > most || strings.Trim(uid, "0123456789abcdef-") != "" {
-		return ""
-	}
-	return uid
 }

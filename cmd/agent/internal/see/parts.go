@@ -6,6 +6,7 @@ package see
 import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/ruby"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -47,7 +48,7 @@ var parts = map[attribution.Kind]part{
 	attribution.GoMeta:      {"Go runtime", v1alpha1.PartNative, false},
 	attribution.PyArena:     {"Python objects", v1alpha1.PartHeap, true},
 	attribution.RubyPage:    {"Ruby heap", v1alpha1.PartHeap, true},
-	"ruby.transient":        {"Ruby transient heap", v1alpha1.PartHeap, false},
+	ruby.Transient:          {"Ruby transient heap", v1alpha1.PartHeap, false},
 }
 
 // partOf is what a kind is called; one that this table does not know keeps its own name.
