@@ -110,15 +110,31 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	if slices.Contains(strings.Fields(string(out)), kindCluster) {
 		return kind(ctx, "export", "kubeconfig", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l))
 	}
-	fmt.Fprintln(os.Stderr,
-		"kind's kubelets sign their own certificates, which memfit does not believe: it will count kills and read no usage. "+
-			"How to let the cluster sign them: docs/install.md, \"Kubelets that sign themselves\"")
-	err = kind(ctx, "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--wait", "120s")
+	config := filepath.Join(l.Cache, "kind.yaml")
+	if err := os.WriteFile(config, []byte(kindConfig), 0o644); err != nil {
+		return fmt.Errorf("writing the configuration for kind: %w", err)
+	}
+	err = kind(ctx, "create", "cluster", "--name", kindCluster, "--kubeconfig", kindKubeconfig(l), "--config", config,
+		"--wait", "120s")
 	if err != nil {
+		return err
+	}
+	if err := approveKubelets(ctx, l, kindKubeconfig(l)); err != nil {
 		return err
 	}
 	return kindImages(ctx, l)
 }
+
+// kindConfig lets kubelets ask the cluster for their serving certificates, where kubeadm lets each sign its own, which
+// memfit does not believe. It stands in docs/install.md, too.
+const kindConfig = `kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+kubeadmConfigPatches:
+- |
+  kind: KubeletConfiguration
+  apiVersion: kubelet.config.k8s.io/v1beta1
+  serverTLSBootstrap: true
+`
 
 // kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
 // Debian the cluster comes up without them.

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
@@ -45,5 +47,18 @@ func TestChooseMode(t *testing.T) {
 				t.Errorf("kubeconfig() = %s, want %s", path, tc.wantKubeconfig)
 			}
 		})
+	}
+}
+
+// TestKindConfigIsDocumented: whoever makes the cluster by hand gets the same.
+func TestKindConfigIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const indent = "\n   "
+	want := strings.TrimRight(indent+strings.ReplaceAll(kindConfig, "\n", indent), " \n")
+	if !strings.Contains(string(page), want) {
+		t.Errorf("docs/install.md does not have this configuration for kind:%s", want)
 	}
 }

@@ -109,6 +109,24 @@ func TestOneFormatOfTimes(t *testing.T) {
 	}
 }
 
+// TestNobodyAsksForAVersion: what an API server can do shows in what it serves. A version says nothing about gates that
+// somebody turned off, and nothing about the nodes (docs/support.md).
+func TestNobodyAsksForAVersion(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") || !shipped(f) {
+			continue
+		}
+		for _, way := range []string{
+			"ServerVersion(", "ServerVersionWithContext(", "apimachinery/pkg/util/version\"", "apimachinery/pkg/version\"",
+			".KubeletVersion",
+		} {
+			if bytes.Contains(read(t, f), []byte(way)) {
+				t.Errorf("%s uses %s: ask for what is served instead", f, way)
+			}
+		}
+	}
+}
+
 // widest is the length of a line of Go: what fits beside another file on a screen, and into a review.
 const widest = 120
 

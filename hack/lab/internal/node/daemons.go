@@ -94,6 +94,7 @@ func (n *Node) kubelet() process.Spec {
 		"--config="+n.config("kubelet.yaml"),
 		"--kubeconfig="+n.config("kubelet.kubeconfig"),
 		"--root-dir="+n.data("kubelet"),
+		"--cert-dir="+n.data("kubelet/pki"), // empty unless its configuration is changed to sign or ask for certificates
 		"--hostname-override="+layout.NodeName,
 		"--node-ip="+layout.NodeIP,
 		"--v=2",
