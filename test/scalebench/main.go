@@ -32,6 +32,8 @@ type options struct {
 	sizes     []int
 	hours     time.Duration
 	workloads int
+	profiles  string
+	loopOnly  bool
 }
 
 func main() {
@@ -39,6 +41,9 @@ func main() {
 	sizes := flag.String("containers", "1000,10000,100000", "sizes to measure, separated by commas")
 	flag.DurationVar(&o.hours, "hours", 6*time.Hour, "time that passes while writes are counted")
 	flag.IntVar(&o.workloads, "workloads", 50, "workloads whose writes are counted")
+	flag.BoolVar(&o.loopOnly, "loop-only", false, "measure only memfit's minute: no models, no writes, no VPA")
+	flag.StringVar(&o.profiles, "profiles", "",
+		"directory for profiles of memfit's minute, loop-CONTAINERS.cpu and .heap, for go tool pprof; empty: none")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -68,10 +73,16 @@ func numbers(list string) ([]int, error) {
 func run(ctx context.Context, o options) error {
 	var missed []error
 	for _, n := range o.sizes {
-		missed = append(missed, models(n), loops(ctx, n))
+		if !o.loopOnly {
+			missed = append(missed, models(n))
+		}
+		missed = append(missed, loops(ctx, n, o))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+	if o.loopOnly {
+		return errors.Join(missed...)
 	}
 	return errors.Join(append(missed, counts(ctx, o))...)
 }
@@ -93,13 +104,16 @@ func models(n int) error {
 }
 
 // loops compares all that runs in a minute, on workloads of ten.
-func loops(ctx context.Context, n int) error {
+func loops(ctx context.Context, n int, o options) error {
 	fmt.Fprintf(os.Stderr, "scalebench: %d containers in %d workloads\n", n, n/loopReplicas)
-	m, err := memfitLoop(ctx, n, loopReplicas)
+	m, err := memfitLoop(ctx, n, loopReplicas, o.profiles)
 	if err != nil {
 		return err
 	}
 	fmt.Println(m)
+	if o.loopOnly {
+		return nil
+	}
 	if n > vpaLoopAtMost {
 		fmt.Printf("what=loop containers=%d server=vpa not_measured: each of its loops looks at every pod for every VPA\n", n)
 		return nil

@@ -275,7 +275,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 
 // memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is
 // worth it written. It is the mean of eleven, in which every checkpoint is written once.
-func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
+func memfitLoop(ctx context.Context, containers, replicas int, profiles string) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
 		return cost{}, err
@@ -290,7 +290,11 @@ func memfitLoop(ctx context.Context, containers, replicas int) (cost, error) {
 	}
 	o.maps.weigh, o.maps.writes = true, writes{}
 	const minutes = 11
-	pass, err := processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
+	var pass time.Duration
+	err = profiled(profiles, fmt.Sprintf("loop-%d", containers), func() (err error) {
+		pass, err = processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
+		return err
+	})
 	if written := o.maps.writes.checkpoints; err == nil && written < int64(len(o.workloads)) {
 		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in eleven minutes", written, len(o.workloads))
 	}
