@@ -44,8 +44,18 @@ func (s *Stall) Evidence() string {
 	if s.PressurePercent > 0 {
 		words += fmt.Sprintf(", nothing could go on for %d %% of the time", s.PressurePercent)
 	}
+	if s.Throttled() {
+		words += "; the kernel slows it down below its limit already, at memory.high, which the kubelet's MemoryQoS sets " +
+			"and a higher limit or request raises"
+	}
 	return words
 }
+
+// throttledPercent of the limit: what stalls with less is held by something below the limit.
+const throttledPercent = 95
+
+// Throttled: it stood still below its limit, which only memory.high does.
+func (s *Stall) Throttled() bool { return s.Usage < s.Limit.Percent(throttledPercent) }
 
 // Cache is what was left for page cache, with what the kernel itself used.
 func (s *Stall) Cache() Bytes { return s.Usage.Minus(s.Anon) }

@@ -52,6 +52,9 @@ type Observation struct {
 	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec);
 	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.Effective]).
 	Limit memory.Bytes
+	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
+	// its node has the feature, the pod does not say.
+	High memory.Bytes
 	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one
 	// before. Observe leaves it 0.
 	Asked memory.Bytes
@@ -135,6 +138,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 			continue
 		}
 		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), RestartsOnResize(&specs[i])
+		o.High = highOf(specs[i].Resources.Requests, o.Limit)
 		if always := specs[i].RestartPolicy; class == Init && always != nil &&
 			*always == corev1.ContainerRestartPolicyAlways {
 			o.Class = Sidecar
@@ -142,6 +146,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 	}
 	if cs.Resources != nil { // what the kubelet has put in force, which trails the spec while a resize is pending
 		o.Limit = limitOf(cs.Resources.Limits)
+		o.High = highOf(cs.Resources.Requests, o.Limit)
 	}
 	if r := cs.State.Running; r != nil {
 		o.Running = r.StartedAt.UTC()
@@ -218,6 +223,20 @@ func podLimit(pod *corev1.Pod) memory.Bytes {
 		return limitOf(pod.Status.Resources.Limits)
 	}
 	return limitOf(pod.Spec.Resources.Limits)
+}
+
+// throttlingPercent is the kubelet's memoryThrottlingFactor where nobody sets another: with the feature gate MemoryQoS,
+// memory.high of a container lies so far between its request and its limit.
+const throttlingPercent = 90
+
+// highOf is the memory.high that follows from a request and a limit; 0: there is none without a limit, nor where the
+// request leaves nothing below it.
+func highOf(requests corev1.ResourceList, limit memory.Bytes) memory.Bytes {
+	request := limitOf(requests)
+	if limit == 0 || request >= limit {
+		return 0
+	}
+	return request.Plus(limit.Minus(request).Percent(throttlingPercent))
 }
 
 func limitOf(limits corev1.ResourceList) memory.Bytes {

@@ -16,8 +16,8 @@ const (
 	// page cache, is at its limit all day and well. What stalls was seen at 91 and 92 %.
 	stallAnonPercent = 85
 	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read
-	// from the disk is read for the first time. Reclaim keeps usage within 1 % below the limit; memory.high, where
-	// somebody sets it, lies lower.
+	// from the disk is read for the first time. Reclaim keeps usage within 1 % below the limit, and at memory.high,
+	// where the kubelet sets it, within 2 % of that.
 	stallUsagePercent = 95
 	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk, and 7 to 14 on
 	// a busy one, where each took 60 to 100 ms: it is the disk that bounds it. What is well has one in ten seconds at
@@ -85,9 +85,17 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
-// Add looks at one sample, taken under the limit given, and says whether it changed what [StallWatch.Stall] says. Late
+// StallBounds are what holds a container's memory, in bytes. 0: there is no such bound.
+type StallBounds struct {
+	// Limit is the limit in force.
+	Limit memory.Bytes
+	// High is memory.high, or where it would be if the node had it (see [Observation.High]).
+	High memory.Bytes
+}
+
+// Add looks at one sample, taken under the bounds given, and says whether it changed what [StallWatch.Stall] says. Late
 // samples and the same once more are passed over.
-func (w *StallWatch) Add(sample memory.Sample, limit memory.Bytes) bool {
+func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
 	if !s.at.After(before.at) {
 		return false
@@ -95,13 +103,13 @@ func (w *StallWatch) Add(sample memory.Sample, limit memory.Bytes) bool {
 	w.last = s
 	seen := !before.at.IsZero()
 	another := seen && (!before.started.IsZero() && s.started.After(before.started) || s.faults < before.faults)
-	changed := w.noteLimit(s, limit, another)
+	changed := w.noteLimit(s, bounds.Limit, another)
 	starting := !s.started.IsZero() && before.at.Sub(s.started) < stallStart
 	if !seen || another || starting || s.at.Sub(before.at) > stallGap {
 		w.run = run{}
 		return changed
 	}
-	i := interval{before, s, limit}
+	i := interval{before, s, bounds}
 	if !i.full() && w.phase == calm {
 		w.known = max(w.known, i.rate())
 	}
@@ -137,7 +145,7 @@ func (w *StallWatch) about(i interval) says {
 		return itStalls
 	case w.phase != relieving || w.below(i):
 		return itIsWell
-	case i.readsBack():
+	case i.readsBack(), i.rate() < stallFaults: // or it reads nothing, and waits all the same
 		return notRelieved
 	}
 	return nothing // it reads in what there is room for now
@@ -168,7 +176,7 @@ func (w *StallWatch) conclude(i interval, c memory.ContainerRef) (changed bool) 
 
 func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
 	w.stall = &memory.Stall{
-		Container: c, Limit: i.limit, Since: w.run.since, Known: i.to.at, Anon: i.to.rss, Usage: i.to.usage,
+		Container: c, Limit: i.bounds.Limit, Since: w.run.since, Known: i.to.at, Anon: i.to.rss, Usage: i.to.usage,
 		Faults: w.run.rate(), PressurePercent: int32(100 * w.run.waited / w.run.lasted), //nolint:gosec // a percentage
 	}
 	w.phase = stalled

@@ -50,7 +50,7 @@ const (
 // interval is what two samples say about the time between them.
 type interval struct {
 	from, to stallSample
-	limit    memory.Bytes
+	bounds   StallBounds
 }
 
 func (i interval) lasted() time.Duration { return i.to.at.Sub(i.from.at) }
@@ -70,11 +70,17 @@ func (i interval) waited() time.Duration { return max(i.to.waited-i.from.waited,
 // pressure is the share of the time in which nothing could go on, in percent.
 func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }
 
-// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it.
-func (i interval) full() bool {
-	return i.limit > 0 && i.to.rss >= i.limit.Percent(stallAnonPercent) &&
-		i.to.usage >= i.limit.Percent(stallUsagePercent)
+// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it; or the
+// container is slowed down at memory.high.
+func (i interval) full() bool { return i.fills(i.bounds.Limit) || i.throttled() }
+
+func (i interval) fills(bound memory.Bytes) bool {
+	return bound > 0 && i.to.rss >= bound.Percent(stallAnonPercent) && i.to.usage >= bound.Percent(stallUsagePercent)
 }
+
+// throttled: memory is as much as memory.high would be, and tasks wait for it. From there to the limit the kernel puts
+// tasks to sleep that ask for more, which shows as pressure and as nothing else: there may be no file to read back.
+func (i interval) throttled() bool { return i.fills(i.bounds.High) && i.pressure() >= stallPressure }
 
 // readsBack: what was read did not stay in memory, or pushed out as much.
 func (i interval) readsBack() bool {

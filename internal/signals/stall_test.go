@@ -4,9 +4,12 @@
 package signals
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -17,6 +20,7 @@ type life struct {
 	watch  StallWatch
 	sample memory.Sample
 	limit  memory.Bytes
+	high   memory.Bytes
 	found  []memory.Stall // as they became known or ended, one after the other
 	every  time.Duration
 }
@@ -41,8 +45,17 @@ func (l *life) use(d time.Duration, anon, cache memory.Bytes, faults float64) *l
 	return l
 }
 
+// wait is the same without a fault, while nothing can go on for so many percent of the time.
+func (l *life) wait(d time.Duration, percent int, anon, cache memory.Bytes) *life {
+	for end := l.sample.Time.Add(d); l.sample.Time.Before(end); {
+		l.sample.Waited += l.every * time.Duration(percent) / 100
+		l.use(l.every, anon, cache, 0)
+	}
+	return l
+}
+
 func (l *life) look() {
-	l.watch.Add(l.sample, l.limit)
+	l.watch.Add(l.sample, StallBounds{Limit: l.limit, High: l.high})
 	s, ok := l.watch.Stall()
 	if n := len(l.found); ok && (n == 0 || l.found[n-1].Known != s.Known || l.found[n-1].Ended != s.Ended) {
 		l.found = append(l.found, s)
@@ -97,11 +110,13 @@ func TestWhatStalls(t *testing.T) {
 		"pressure says it where faults are not counted": {
 			func(l *life) {
 				l.sample.HasMajorFaults = false
-				l.use(10*time.Minute, mi(235), mi(20), 0)
-				for range 10 {
-					l.sample.Waited += 6 * time.Second // of 15
-					l.use(l.every, mi(235), mi(20), 0)
-				}
+				l.use(10*time.Minute, mi(235), mi(20), 0).wait(3*time.Minute, 40, mi(235), mi(20))
+			}, 11 * time.Minute,
+		},
+		"slowed down at memory.high, which is nine tenths of the way from 16Mi to the limit: no fault, and pressure": {
+			func(l *life) {
+				l.high = mi(232)
+				l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, mi(228), mi(3))
 			}, 11 * time.Minute,
 		},
 	} {
@@ -158,6 +173,13 @@ func TestWhatDoesNotStall(t *testing.T) {
 			l.use(time.Hour, mi(235), mi(20),
 				150)
 		},
+		"calm at memory.high": func(l *life) { l.high = mi(232); l.wait(time.Hour, 3, mi(228), mi(3)) },
+		"below memory.high it waits for others: the node is short of memory": func(l *life) {
+			l.high = mi(232)
+			l.wait(time.Hour, 30, mi(190), mi(3))
+		},
+		"at memory.high, and all of it page cache":           func(l *life) { l.high = mi(232); l.wait(time.Hour, 30, mi(90), mi(140)) },
+		"a node without memory.high: nothing holds it there": func(l *life) { l.wait(time.Hour, 30, mi(228), mi(3)) },
 		"a kernel without PSI says 0, one with it says little": func(l *life) {
 			for range 100 {
 				l.sample.Waited += 300 * time.Millisecond
@@ -209,6 +231,11 @@ func TestHowAStallEnds(t *testing.T) {
 			l.limit = mi(512)
 			l.use(10*time.Minute, mi(235), mi(275), 120)
 		}, ended: true, raised: mi(512), inVain: true},
+		"a raise in vain: it waits as much, and reads nothing": {live: func(l *life) {
+			l.wait(time.Minute, 40, mi(235), mi(20))
+			l.limit = mi(512)
+			l.wait(10*time.Minute, 90, mi(260), mi(20))
+		}, ended: true, raised: mi(512), inVain: true},
 		"five minutes are not over": {live: func(l *life) {
 			l.limit = mi(512)
 			l.use(4*time.Minute, mi(235), mi(275), 120)
@@ -235,5 +262,33 @@ func TestHowAStallEnds(t *testing.T) {
 				t.Errorf("%d stalls counted, want %d: %+v", got, want, l.found)
 			}
 		})
+	}
+}
+
+// TestMemoryHighIsWhereTheKubeletPutsIt: seen on a node with MemoryQoS were 121.6Mi for a request of 64Mi and a limit
+// of 128Mi. A limit alone, a request as large and no limit make none.
+func TestMemoryHighIsWhereTheKubeletPutsIt(t *testing.T) {
+	for _, tc := range []struct{ request, limit, want int64 }{
+		{64 << 20, 128 << 20, 127506841}, {0, 100 << 20, 90 << 20}, {128 << 20, 128 << 20, 0}, {64 << 20, 0, 0},
+	} {
+		requests := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(tc.request, resource.BinarySI)}
+		if got := highOf(requests, memory.Bytes(tc.limit)); int64(got) != tc.want {
+			t.Errorf("request %d, limit %d: memory.high %d, want %d", tc.request, tc.limit, got, tc.want)
+		}
+	}
+}
+
+// TestWhatIsSaidOfAThrottledContainer: that it stood still below its limit, and what does that.
+func TestWhatIsSaidOfAThrottledContainer(t *testing.T) {
+	l := newLife(mi(256))
+	l.high = mi(232)
+	l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, mi(228), mi(3))
+	s, _ := l.watch.Stall()
+	if text := s.Evidence(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
+		!strings.Contains(text, "memory.high") {
+		t.Errorf("got %q", text)
+	}
+	if s, _ := stalledLife().watch.Stall(); strings.Contains(s.Evidence(), "memory.high") {
+		t.Errorf("at its limit: %q", s.Evidence())
 	}
 }

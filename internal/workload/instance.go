@@ -21,8 +21,9 @@ type instance struct {
 	restarts int32
 	started  time.Time
 	peak     memory.Bytes
-	limit    memory.Bytes
-	seen     time.Time
+	// limit is in force; high is where the kernel would begin to slow it down ([signals.Observation.High]). 0: nowhere.
+	limit, high memory.Bytes
+	seen        time.Time
 	// alive is when it was last seen to run, by memfit's clock.
 	alive time.Time
 	// recent are the last readings, to know what the instance uses now.
@@ -48,7 +49,7 @@ func (st *State) settle(observations []signals.Observation, now time.Time) {
 			in = &instance{restarts: o.Restarts}
 			st.instances[o.Container] = in
 		}
-		in.limit, in.seen = o.Limit, now
+		in.limit, in.high, in.seen = o.Limit, o.High, now
 		if o.Restarts > in.restarts {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
 			st.History(o.Container.Container).Restarted(o.Container, endOf(o, now))

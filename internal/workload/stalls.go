@@ -27,7 +27,7 @@ type stallChanges struct{ began, ended []memory.Stall }
 func (st *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in, known := st.instances[observations[i].Container]; known {
-			in.limit = observations[i].Limit
+			in.limit, in.high = observations[i].Limit, observations[i].High
 		}
 	}
 	for _, s := range samples {
@@ -42,7 +42,7 @@ func (st *State) watchStalls(observations []signals.Observation, samples []memor
 				in.stalls.Resume(open)
 			}
 		}
-		found = in.stalls.Add(s, in.limit) || found
+		found = in.stalls.Add(s, signals.StallBounds{Limit: in.limit, High: in.high}) || found
 	}
 	return found
 }
@@ -100,6 +100,9 @@ func stallSentence(s *memory.Stall) string {
 	}
 	words := head + ": " + s.Evidence()
 	switch {
+	case s.NotRelieved && s.Faults == 0:
+		words += fmt.Sprintf("; raised from %s to %s for it, and its tasks waited for memory all the same, so more memory is "+
+			"not what it lacks", s.Limit, s.RaisedTo)
 	case s.NotRelieved:
 		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), "+
 			"so more memory is not what it lacks",
@@ -160,8 +163,12 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	if !found {
 		return
 	}
-	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%d major faults a second before, %d after), "+
-		"so not raised again; %s", s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter, c.Summary)
+	how := fmt.Sprintf("%d major faults a second before, %d after", s.Faults, s.FaultsAfter)
+	if s.Faults == 0 {
+		how = "its tasks waited for memory all the same"
+	}
+	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%s), so not raised again; %s", s.Limit, s.RaisedTo,
+		how, c.Summary)
 	const advice = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was " +
 		"raised"
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)

@@ -58,7 +58,7 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 			var w signals.StallWatch
 			samples, limit := stallSamples(t, c["name"])
 			for _, s := range samples {
-				w.Add(s, limit)
+				w.Add(s, signals.StallBounds{Limit: limit})
 			}
 			got, found := w.Stall()
 			switch c["stalls"] {
@@ -127,7 +127,7 @@ func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 		if row.memory >= under.Percent(85) {
 			near++
 		}
-		w.Add(*s, under)
+		w.Add(*s, signals.StallBounds{Limit: under})
 		if stall, found := w.Stall(); found {
 			t.Fatalf("%s, replica %d: a false alarm: %+v", rec.name, row.replica, stall)
 		}
