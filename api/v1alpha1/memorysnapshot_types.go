@@ -291,6 +291,10 @@ type ContainerSnapshot struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
+	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on it
+	// slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: there is none.
+	// +optional
+	High *resource.Quantity `json:"high,omitempty"`
 	// inspection says whether the processes were looked into: Inspected, NotEnabled (tier Watch), Declined (annotation
 	// memfit.dev/inspect) or Unreadable.
 	Inspection Inspection `json:"inspection"`

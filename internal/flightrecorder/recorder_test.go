@@ -306,6 +306,26 @@ func TestStallByPressure(t *testing.T) {
 	}
 }
 
+// TestStallAtMemoryHigh: a container is held below its limit, and what it waits for is no file.
+func TestStallAtMemoryHigh(t *testing.T) {
+	for high, want := range map[memory.Bytes]string{
+		460 * memory.MiB: "stands still at memory.high of 460Mi, below its limit of 512Mi without being killed: 455Mi of it",
+		500 * memory.MiB: "", // it has room up to there
+	} {
+		r := New(true)
+		for at := time.Duration(0); at <= 2*time.Minute; at += time.Second {
+			s := full(at, 455*memory.MiB)
+			s.Reading.Usage, s.Reading.High = 459*memory.MiB, high
+			s.Reading.Pressure = &cgroup.Pressure{Full: at / 4}
+			r.Add(s)
+		}
+		s := r.LastStall()
+		if (s != nil) != (want != "") || s != nil && !strings.HasPrefix(s.Summary(), want) {
+			t.Errorf("memory.high %s: %+v, want %q", high, s, want)
+		}
+	}
+}
+
 func TestGovernor(t *testing.T) {
 	var g Governor
 	if g.Stretch() != 1 {

@@ -15,6 +15,7 @@ import (
 type Stall struct {
 	Started, Ended time.Time // Ended is zero while it goes on
 	Limit, Anon    memory.Bytes
+	High           memory.Bytes // memory.high, where the kernel held it there, below Limit; 0: it did not
 	FaultsPerSec   int
 	StalledPercent int // PSI memory full; 0 where it is not told
 }
@@ -67,7 +68,7 @@ func (w *stallWatch) add(s Sample) bool {
 
 // shows: the time between both readings looks like a stall.
 func (w *stallWatch) shows(s Sample, took time.Duration) bool {
-	limit := min(s.Reading.Limit, s.PodLimit)
+	limit := s.bound()
 	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
 		s.Reading.Anon < limit.Percent(stallAnonPercent) || s.Reading.Faults < w.from.Faults {
 		return false
@@ -80,6 +81,9 @@ func (w *stallWatch) shows(s Sample, took time.Duration) bool {
 	return w.faults >= stallFaults || w.stalledPc >= stallPressure
 }
 
+// bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it down.
+func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
+
 func (w *stallWatch) judge(s Sample) bool {
 	switch {
 	case !w.going && w.in >= stallWindows:
@@ -87,6 +91,9 @@ func (w *stallWatch) judge(s Sample) bool {
 		w.last = &Stall{
 			Started: w.began, Limit: min(s.Reading.Limit, s.PodLimit), Anon: s.Reading.Anon, FaultsPerSec: w.faults,
 			StalledPercent: w.stalledPc,
+		}
+		if bound := s.bound(); bound < w.last.Limit {
+			w.last.High = bound
 		}
 		return true
 	case w.going && w.out >= stallWindows:
@@ -101,8 +108,15 @@ func (w *stallWatch) judge(s Sample) bool {
 
 // Summary is the stall in a sentence.
 func (s *Stall) Summary() string {
-	text := fmt.Sprintf("stands still at its limit of %s without being killed: %s of it is anonymous memory, and %d "+
-		"times a second a page of its program or files is read back from disk", s.Limit, s.Anon, s.FaultsPerSec)
+	where := "its limit of " + s.Limit.String()
+	if s.High > 0 {
+		where = fmt.Sprintf("memory.high of %s, below its limit", s.High)
+		if s.Limit != cgroup.Unlimited {
+			where += " of " + s.Limit.String()
+		}
+	}
+	text := fmt.Sprintf("stands still at %s without being killed: %s of it is anonymous memory, and %d "+
+		"times a second a page of its program or files is read back from disk", where, s.Anon, s.FaultsPerSec)
 	if s.StalledPercent > 0 {
 		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
 	}

@@ -21,7 +21,8 @@ func slimSnapshot(in any) (any, error) {
 	for i := range s.Status.Containers {
 		c := &s.Status.Containers[i]
 		kept.Containers = append(kept.Containers, v1alpha1.ContainerSnapshot{
-			Container: c.Container, Inspection: c.Inspection, Limit: c.Limit, Memory: c.Memory, Runtime: c.Runtime,
+			Container: c.Container, High: c.High, Inspection: c.Inspection, Limit: c.Limit, Memory: c.Memory,
+			Runtime: c.Runtime,
 		})
 	}
 	s.Status = kept
@@ -38,7 +39,8 @@ func SameSnapshot(before, after any) bool {
 	}
 	for i := range a.Status.Containers {
 		x, y := &a.Status.Containers[i], &b.Status.Containers[i]
-		if x.Container != y.Container || x.Inspection != y.Inspection || !equality.Semantic.DeepEqual(x.Runtime, y.Runtime) {
+		if x.Container != y.Container || x.Inspection != y.Inspection || !equality.Semantic.DeepEqual(x.High, y.High) ||
+			!equality.Semantic.DeepEqual(x.Runtime, y.Runtime) {
 			return false
 		}
 	}

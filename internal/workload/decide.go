@@ -136,6 +136,9 @@ func (d *decider) take(in *containerInput, r containerResult) {
 			r.status.Advice = head(append([]string{f.Declared}, r.status.Advice...), 8)
 		}
 	}
+	if why := throttledHeap(d.s, name); why != "" {
+		r.status.Advice = head(append([]string{why}, r.status.Advice...), maxAdvice)
+	}
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = *size

@@ -23,7 +23,7 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 	c := v1alpha1.ContainerSnapshot{Container: name, Inspection: v1alpha1.InspectionNotEnabled}
 	reading, _, at := r.Last()
 	if !at.IsZero() {
-		c.Limit = limit(reading.Limit)
+		c.Limit, c.High = limit(reading.Limit), limit(reading.High)
 		c.Usage, c.Unreclaimable = amount(reading.Usage), amount(reading.Unreclaimable())
 		c.Swap = format.Exact(reading.Swap)
 		c.Peak = amount(r.Peak())
@@ -102,6 +102,9 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 		parts = append(parts, fmt.Sprintf("uses %s of %s, of which %s cannot be reclaimed", size(c.Usage), size(c.Limit),
 			size(c.Unreclaimable)))
 	}
+	if c.High != nil && c.Usage != nil {
+		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
+	}
 	if m := c.Memory; m != nil {
 		for _, g := range m.Gains {
 			parts = append(parts, fmt.Sprintf("%s would give back %s", g.Action, size(&g.Gain)))
@@ -138,7 +141,7 @@ func Worthwhile(old, now *v1alpha1.MemorySnapshotStatus) bool {
 		return true
 	}
 	return !slices.EqualFunc(old.Containers, now.Containers, func(a, b v1alpha1.ContainerSnapshot) bool {
-		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) &&
+		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) && same(a.High, b.High) &&
 			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) && (a.Memory == nil) == (b.Memory == nil) &&
 			(a.Runtime == nil) == (b.Runtime == nil)
 	})

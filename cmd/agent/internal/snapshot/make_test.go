@@ -22,7 +22,7 @@ var start = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 func status(usage memory.Bytes) *v1alpha1.MemorySnapshotStatus {
 	r := flightrecorder.New(true)
 	r.Add(flightrecorder.Sample{At: start, PodLimit: cgroup.Unlimited, Reading: cgroup.Reading{
-		Usage: usage, File: 10 * memory.MiB, Limit: 512 * memory.MiB,
+		Usage: usage, File: 10 * memory.MiB, Limit: 512 * memory.MiB, High: cgroup.Unlimited,
 	}})
 	return &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{Container("app", r)}}
 }
@@ -44,6 +44,7 @@ func TestWorthwhile(t *testing.T) {
 		"a fifth less":    {status(80 * memory.MiB), true},
 		"another limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = amount(1) }), true},
 		"no limit":        {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = nil }), true},
+		"another high":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].High = amount(1) }), true},
 		"looked into":     {changed(looked), true},
 		"a pod's limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.PodLimit = amount(1) }), true},
 		"another tier":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Tier = v1alpha1.AgentSee }), true},
@@ -85,6 +86,13 @@ func TestSummarize(t *testing.T) {
 	if s.Summary != want {
 		t.Errorf("%s\nwant\n%s", s.Summary, want)
 	}
+	s.Containers = s.Containers[:1]
+	s.Containers[0].High = amount(460 * memory.MiB)
+	Summarize(s)
+	if want := "reclaimed; the kernel slows it down from 460Mi on (memory.high)"; !strings.HasSuffix(s.Summary, want) {
+		t.Errorf("%s\nwant ... %s", s.Summary, want)
+	}
+	s.Containers = append(s.Containers, killed)
 	killed.LastKill.Summary = strings.Repeat("é", summaryMost)
 	Summarize(s)
 	if len(s.Summary) > summaryMost || strings.ToValidUTF8(s.Summary, "?") != s.Summary {
