@@ -606,11 +606,22 @@ func (d *decider) underWay() (reason, message string) {
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
-			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message
+			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
 		}
 		return reason, d.others(message)
 	}
 	return v1alpha1.ReasonApplying, d.others("")
+}
+
+// failedWords are what the kubelet's own words leave open: what is in force now, and what becomes of it. Those of a
+// lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
+func failedWords(st *Step) string {
+	until := format.Time(st.At.Add(patience))
+	if !lowersAny(st.From, st.To) {
+		return "; it tries again by itself, until memfit takes it back at " + until
+	}
+	return "; it lowers no limit below all memory in use, page cache included: the higher one stays in force, and it " +
+		"tries again by itself, until memfit takes it back at " + until
 }
 
 // watching is about the pods that run with a lower limit.

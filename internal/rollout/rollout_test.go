@@ -467,6 +467,31 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestALowerLimitThatTheKubeletRefuses: the kubelet's words name the use of the pod, often of a while ago. What is in
+// force, and what becomes of it, memfit says.
+func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.node = func(p *Pod) {
+		p.Resize = Resize{InProgress: true, Failed: true, Message: "attempting to set pod memory limit below usage"}
+	}
+	c.wants(small, false)
+	c.look()
+	c.passes(time.Second)
+	c.look()
+	c.expectReason(v1alpha1.ReasonResizeFailed)
+	for _, want := range []string{
+		"limit of container app 256Mi to 100Mi", "the kubelet reports: attempting to set pod memory limit below usage",
+		"page cache included: the higher one stays in force", "memfit takes it back at 2026-03-02T08:05:00Z",
+	} {
+		if !strings.Contains(c.last.Message, want) {
+			t.Errorf("%q is missing in %q", want, c.last.Message)
+		}
+	}
+	if got := c.limits(); got != "256Mi" {
+		t.Errorf("in force is %s", got)
+	}
+}
+
 func TestADeferredResizeWaitsForRoom(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.node = func(p *Pod) { p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"} }
