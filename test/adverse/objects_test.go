@@ -20,6 +20,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/labnode"
 )
 
 // Images of the lab's workloads.
@@ -161,17 +162,13 @@ func podSpec(limit string, changes ...podChange) corev1.PodSpec {
 		}},
 	}
 	if node := os.Getenv("ADVERSE_NODE"); node != "" { // the second node of the lab, which is tainted with its name
-		p.NodeSelector = map[string]string{labNode: node}
-		p.Tolerations = []corev1.Toleration{{Key: labNode, Operator: corev1.TolerationOpEqual, Value: node}}
+		labnode.Place(&p, node)
 	}
 	for _, change := range changes {
 		change(&p)
 	}
 	return p
 }
-
-// labNode is the label and the taint of nodes that the lab adds (hack/lab/README.md).
-const labNode = "memfit.dev/lab-node"
 
 func template(limit string, changes []podChange) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{

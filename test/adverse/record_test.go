@@ -21,6 +21,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/labnode"
 )
 
 // steady is how long all replicas must be ready without a restart to count as well.
@@ -264,7 +265,7 @@ func freeForRequests() memory.Bytes {
 	err := k8s.List(ctx, &nodes)
 	// The workloads run on the node with that label, or on the one without.
 	nodes.Items = slices.DeleteFunc(
-		nodes.Items, func(n corev1.Node) bool { return n.Labels[labNode] != os.Getenv("ADVERSE_NODE") },
+		nodes.Items, func(n corev1.Node) bool { return n.Labels[labnode.Label] != os.Getenv("ADVERSE_NODE") },
 	)
 	if err != nil || len(nodes.Items) != 1 {
 		panic("the workload that fills a node needs one node that the workloads may run on")

@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/test/labnode"
 )
 
 // fillChild has a shell start a child that takes far more than the limit, say how that ended, and live on.
@@ -20,7 +22,7 @@ const fillChild = `sleep 1; python3 -c 'x = b"x" * (300 << 20)'; echo child ende
 // TestGroupKill: a child over the limit takes its whole container. The pod's status is the one place that tells it
 // once.
 func TestGroupKill(t *testing.T) {
-	n := newNode(t, "group kills, as is usual", func(k kubeletConfig) bool { return !k.SingleProcessOOMKill })
+	n := newNode(t, "group kills, as is usual", func(k labnode.Kubelet) bool { return !k.SingleProcessOOMKill })
 	once := `[ -e /state/once ] && exec sleep 86400; touch /state/once; ` + fillChild
 	pod := n.start(newPod("group", "64Mi", []string{"sh", "-c", once}))
 	n.Eventually(func(g Gomega) {
@@ -61,7 +63,7 @@ func (n *node) kernelKills(pod *corev1.Pod) int {
 
 // TestChildKill: with singleProcessOOMKill the container survives its child, and neither status nor events tell.
 func TestChildKill(t *testing.T) {
-	n := newNode(t, "NODE_WITH=single-process-oom-kill", func(k kubeletConfig) bool { return k.SingleProcessOOMKill })
+	n := newNode(t, "NODE_WITH=single-process-oom-kill", func(k labnode.Kubelet) bool { return k.SingleProcessOOMKill })
 	pod := n.start(newPod("child", "64Mi", []string{"sh", "-c", fillChild}))
 	n.Eventually(func() string { return n.logs(pod.Name) }).Should(ContainSubstring("child ended with 137"))
 	n.Eventually(func() float64 { return n.metric("container_oom_events_total", pod.Name)["app"] }).

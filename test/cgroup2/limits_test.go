@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/test/labnode"
 )
 
 const mebi = 1 << 20
@@ -31,7 +33,7 @@ func (n *node) resize(pod *corev1.Pod, limit string) {
 // TestLoweringBelowUsage: the kubelet refuses a limit below all memory in use, page cache included, and keeps the old
 // one; a limit that fits is taken afterwards.
 func TestLoweringBelowUsage(t *testing.T) {
-	n := newNode(t, "any variant", func(kubeletConfig) bool { return true })
+	n := newNode(t, "any variant", func(labnode.Kubelet) bool { return true })
 	const fill = `dd if=/dev/zero of=/state/f bs=1M count=150; sync; cat /state/f >/dev/null; echo filled
 exec sleep 86400`
 	pod := n.start(newPod("cache", "256Mi", []string{"sh", "-c", fill}))
@@ -74,7 +76,7 @@ func burstable(pod *corev1.Pod, request string) *corev1.Pod {
 // TestMemoryHigh: MemoryQoS puts memory.high nine tenths of the way from request to limit, and a container above it
 // stalls, which the summary tells.
 func TestMemoryHigh(t *testing.T) {
-	n := newNode(t, "NODE_WITH=memory-qos", func(k kubeletConfig) bool { return k.FeatureGates["MemoryQoS"] })
+	n := newNode(t, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
 	pod := n.start(burstable(newPod("high", "128Mi", hold(123)), "64Mi"))
 	cgroup := n.containerCgroup(pod)
 	const page = 4096
@@ -90,7 +92,7 @@ func TestMemoryHigh(t *testing.T) {
 // TestSwap: with LimitedSwap a burstable container gets its share of the node's swap, lives past its limit with it,
 // and the summary tells what is swapped out.
 func TestSwap(t *testing.T) {
-	n := newNode(t, "NODE_WITH=swap", func(k kubeletConfig) bool { return k.MemorySwap.SwapBehavior == "LimitedSwap" })
+	n := newNode(t, "NODE_WITH=swap", labnode.Kubelet.Swaps)
 	pod := n.start(burstable(newPod("swap", "128Mi", hold(135)), "64Mi"))
 	n.Eventually(func() string { return n.logs(pod.Name) }).Should(ContainSubstring("held"))
 	cgroup := n.containerCgroup(pod)

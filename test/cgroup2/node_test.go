@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/memfit/memfit/test/labnode"
 )
 
 // How long things may take on two busy cores. Nothing here measures speed.
@@ -28,9 +30,6 @@ const (
 	soon     = 2 * time.Minute
 	interval = 500 * time.Millisecond
 )
-
-// nodeLabel is what the lab's second node has, and its taint.
-const nodeLabel = "memfit.dev/lab-node"
 
 const image = "memfit.test/python:3.11"
 
@@ -42,22 +41,12 @@ type node struct {
 	clients   kubernetes.Interface
 	name      string
 	namespace string
-	kubelet   kubeletConfig
 	observer  string // a pod of observe
-}
-
-// kubeletConfig is what of a kubelet's configuration decides what is tested.
-type kubeletConfig struct {
-	SingleProcessOOMKill bool            `json:"singleProcessOOMKill"`
-	FeatureGates         map[string]bool `json:"featureGates"`
-	MemorySwap           struct {
-		SwapBehavior string `json:"swapBehavior"`
-	} `json:"memorySwap"`
 }
 
 // newNode finds the node and gives the test a namespace of its own. Without such a node the test is skipped, and
 // without the variant that it needs, which suits recognizes.
-func newNode(t *testing.T, variant string, suits func(kubeletConfig) bool) *node {
+func newNode(t *testing.T, variant string, suits func(labnode.Kubelet) bool) *node {
 	t.Helper()
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -70,18 +59,13 @@ func newNode(t *testing.T, variant string, suits func(kubeletConfig) bool) *node
 	n := &node{WithT: NewWithT(t), t: t, clients: clients}
 	n.SetDefaultEventuallyTimeout(soon)
 	n.SetDefaultEventuallyPollingInterval(interval)
-	nodes, err := clients.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: nodeLabel + "=cgroup2"})
+	var kubelet labnode.Kubelet
+	n.name, kubelet, err = labnode.Find(t.Context(), clients, labnode.Cgroup2)
 	n.Expect(err).NotTo(HaveOccurred())
-	if len(nodes.Items) == 0 {
+	if n.name == "" {
 		t.Skip("the cluster has no node with cgroup v2: make lab-up NODE=cgroup2")
 	}
-	n.name = nodes.Items[0].Name
-	var configz struct {
-		KubeletConfig kubeletConfig `json:"kubeletconfig"`
-	}
-	n.Expect(json.Unmarshal(n.ask("configz"), &configz)).To(Succeed())
-	n.kubelet = configz.KubeletConfig
-	if !suits(n.kubelet) {
+	if !suits(kubelet) {
 		t.Skipf("needs a node with %s", variant)
 	}
 	n.makeNamespace()
@@ -145,11 +129,9 @@ func observe() *corev1.Pod {
 // container.
 func newPod(name, limit string, command []string) *corev1.Pod {
 	grace := int64(1)
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
-			NodeSelector:                  map[string]string{nodeLabel: "cgroup2"},
-			Tolerations:                   []corev1.Toleration{{Key: nodeLabel, Operator: corev1.TolerationOpExists}},
 			TerminationGracePeriodSeconds: &grace,
 			Containers: []corev1.Container{{
 				Name: "app", Image: image, ImagePullPolicy: corev1.PullNever, Command: command,
@@ -167,6 +149,8 @@ func newPod(name, limit string, command []string) *corev1.Pod {
 			},
 		},
 	}
+	labnode.Place(&pod.Spec, labnode.Cgroup2)
+	return pod
 }
 
 // start creates the pod and waits until it runs.
