@@ -81,7 +81,8 @@ func (w *stallWatch) shows(s Sample, took time.Duration) bool {
 	return w.faults >= stallFaults || w.stalledPc >= stallPressure
 }
 
-// bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it down.
+// bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it
+// down.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 func (w *stallWatch) judge(s Sample) bool {

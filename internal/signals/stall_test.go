@@ -178,7 +178,10 @@ func TestWhatDoesNotStall(t *testing.T) {
 			l.high = mi(232)
 			l.wait(time.Hour, 30, mi(190), mi(3))
 		},
-		"at memory.high, and all of it page cache":           func(l *life) { l.high = mi(232); l.wait(time.Hour, 30, mi(90), mi(140)) },
+		"at memory.high, and all of it page cache": func(l *life) {
+			l.high = mi(232)
+			l.wait(time.Hour, 30, mi(90), mi(140))
+		},
 		"a node without memory.high: nothing holds it there": func(l *life) { l.wait(time.Hour, 30, mi(228), mi(3)) },
 		"a kernel without PSI says 0, one with it says little": func(l *life) {
 			for range 100 {

@@ -101,8 +101,8 @@ func stallSentence(s *memory.Stall) string {
 	words := head + ": " + s.Evidence()
 	switch {
 	case s.NotRelieved && s.Faults == 0:
-		words += fmt.Sprintf("; raised from %s to %s for it, and its tasks waited for memory all the same, so more memory is "+
-			"not what it lacks", s.Limit, s.RaisedTo)
+		words += fmt.Sprintf("; raised from %s to %s for it, and its tasks waited for memory all the same, so more memory "+
+			"is not what it lacks", s.Limit, s.RaisedTo)
 	case s.NotRelieved:
 		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), "+
 			"so more memory is not what it lacks",
