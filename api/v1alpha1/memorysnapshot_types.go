@@ -236,6 +236,10 @@ type KillSnapshot struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	LastReadBefore string `json:"lastReadBefore,omitempty"`
+	// limitsChanged is true where containerLimit or podLimit were other ones before the kill was noticed than after it, so
+	// that which was in force is not certain; the lower ones are told.
+	// +optional
+	LimitsChanged bool `json:"limitsChanged,omitempty"`
 	// memory is what filled the container when it was last looked into; its time says when that was.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`

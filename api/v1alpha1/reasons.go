@@ -194,6 +194,9 @@ const (
 	// EventOOMKilled: the kernel killed a process of the container. The note has the limit, the peak and what is
 	// recommended.
 	EventOOMKilled = "OOMKilled"
+	// EventOOMKillExplained: the agent of the node tells what it saw of a kill that was told before: what died, the
+	// minute before, what filled the memory. `kubectl memfit why pod/NAME` has it on one page.
+	EventOOMKillExplained = "OOMKillExplained"
 	// EventHeapExhausted: the runtime gave up at its own heap cap. No kernel killed, and the limit may be fine: raise
 	// heapPercent.
 	EventHeapExhausted = "HeapExhausted"

@@ -66,7 +66,7 @@ func (r *Reconciler) gather(
 		return nil, err
 	}
 	if r.Snapshots != nil {
-		s.Snapshots = r.Snapshots.Of(ctx, s.Governed)
+		s.Snapshots = r.Snapshots.Of(ctx, s.Pods)
 	}
 	return s, nil
 }

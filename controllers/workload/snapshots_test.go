@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -67,6 +68,7 @@ var _ = Describe("What agents found", func() {
 						Runtime: &v1alpha1.RuntimeFound{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"},
 						LastKill: &v1alpha1.KillSnapshot{
 							Evidence: "CounterRose", Kind: "MainProcess", Summary: "-", Time: metav1.NewTime(start),
+							Series: []v1alpha1.UsagePoint{{MillisecondsBefore: 250, Usage: resource.MustParse("250Mi")}},
 						},
 					}},
 				},
@@ -81,7 +83,9 @@ var _ = Describe("What agents found", func() {
 		other.Name, other.UID = "web-2", "of-a-later-pod"
 		Expect(watcher.Of(w.ctx, []*corev1.Pod{other})).To(BeEmpty(), "a pod of a StatefulSet has the name of the one before")
 		seen := watcher.Of(w.ctx, []*corev1.Pod{pod})[pod.UID]
-		Expect(seen.Status.Containers[0].LastKill).To(BeNil(), "the cache keeps what is read")
+		kill := seen.Status.Containers[0].LastKill
+		Expect(kill).NotTo(BeNil(), "the ledger takes it over")
+		Expect(kill.Series).To(BeEmpty(), "the cache keeps what is read")
 
 		found := w.reconciled(w.alone("web-1")).Status.Containers[0]
 		Expect(found.FoundRuntime).NotTo(BeNil())

@@ -38,6 +38,7 @@ type Kill struct {
 	Evidence       Evidence
 	ContainerLimit memory.Bytes // in force; cgroup.Unlimited: none
 	PodLimit       memory.Bytes
+	LimitsChanged  bool          // between the last full reading before and the one that showed it; the lower are told
 	Seen           bool          // something was read in the minute before; otherwise what follows is zero
 	Usage          memory.Bytes  // the last reading before
 	LastRead       time.Duration // how long before the kill was noticed that was
@@ -67,6 +68,10 @@ const (
 func (r *Recorder) record(s Sample, evidence Evidence) {
 	k := &Kill{
 		Time: s.At, Kind: ChildProcess, Evidence: evidence, ContainerLimit: s.Reading.Limit, PodLimit: s.PodLimit,
+	}
+	if !r.lastFull.IsZero() { // who sees the kill may raise the limit before it is noticed here
+		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
+		k.ContainerLimit, k.PodLimit = min(r.last.Limit, k.ContainerLimit), min(r.podLimit, k.PodLimit)
 	}
 	if points := r.points(s.At); len(points) > 0 {
 		last := points[len(points)-1]

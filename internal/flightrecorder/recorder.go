@@ -74,13 +74,12 @@ func New(isNew bool) *Recorder {
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
 	if !s.Partial {
-		r.podLimit = s.PodLimit
 		if r.killed(s) {
 			r.record(s, CounterRose)
 			trigger = true
 		}
 		trigger = r.stall.add(s) || trigger
-		r.last, r.lastFull = s.Reading, s.At
+		r.last, r.podLimit, r.lastFull = s.Reading, s.PodLimit, s.At
 	}
 	r.push(point{s.At, s.Reading.Usage})
 	if s.Processes != nil {

@@ -74,6 +74,29 @@ func TestKillAfterARamp(t *testing.T) {
 	}
 }
 
+// TestLimitsThatChangedMeanwhile: who sees a kill may raise the limit before the agent notices the kill.
+func TestLimitsThatChangedMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit, ofPod memory.Bytes // when it was noticed
+		changed      bool
+	}{
+		"neither":       {512 * memory.MiB, 512 * memory.MiB, false},
+		"the container": {memory.GiB, 512 * memory.MiB, true},
+		"both":          {memory.GiB, memory.GiB, true},
+	} {
+		r, before := New(true), full(0, 500*memory.MiB)
+		before.PodLimit = 512 * memory.MiB
+		r.Add(before)
+		after := full(time.Second, 2*memory.MiB)
+		after.Reading.Kills, after.Reading.Limit, after.PodLimit = 1, c.limit, c.ofPod
+		r.Add(after)
+		k := r.LastKill()
+		if k.ContainerLimit != 512*memory.MiB || k.PodLimit != 512*memory.MiB || k.LimitsChanged != c.changed {
+			t.Errorf("%s: %s, %s, changed=%v", name, k.ContainerLimit, k.PodLimit, k.LimitsChanged)
+		}
+	}
+}
+
 func TestKills(t *testing.T) {
 	kill := func(at time.Duration, kills uint64, processes []Process) Sample {
 		s := full(at, 100*memory.MiB)

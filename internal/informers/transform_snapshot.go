@@ -4,13 +4,15 @@
 package informers
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// slimSnapshot keeps what a recommendation tells of a MemorySnapshot: what runs, and what fills the memory. The minute
-// before a kill, which is most of it, is for people who ask for it.
+// slimSnapshot keeps what a recommendation tells of a MemorySnapshot: what runs, what fills the memory, and of the last
+// kill as much as becomes a sentence. The minute before it as a series is for people who ask for it.
 func slimSnapshot(in any) (any, error) {
 	s, ok := in.(*v1alpha1.MemorySnapshot)
 	if !ok {
@@ -22,12 +24,32 @@ func slimSnapshot(in any) (any, error) {
 		c := &s.Status.Containers[i]
 		kept.Containers = append(kept.Containers, v1alpha1.ContainerSnapshot{
 			Container: c.Container, High: c.High, Inspection: c.Inspection, Limit: c.Limit, Memory: c.Memory,
-			Runtime: c.Runtime,
+			Runtime: c.Runtime, LastKill: slimKill(c.LastKill),
 		})
 	}
 	s.Status = kept
 	return s, nil
 }
+
+// slimKill keeps what a ledger keeps of a kill.
+func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
+	if k == nil {
+		return nil
+	}
+	kept := *k
+	kept.Series, kept.Processes = nil, nil
+	if len(k.Processes) > 0 {
+		kept.Processes = []v1alpha1.ProcessDied{k.Processes[0]}
+	}
+	if k.Memory != nil { // in a list of its own, so that the rest can go
+		parts := slices.Clone(k.Memory.Parts[:min(len(k.Memory.Parts), killParts)])
+		kept.Memory = &v1alpha1.MemoryParts{Parts: parts, Resident: k.Memory.Resident, Time: k.Memory.Time}
+	}
+	return &kept
+}
+
+// killParts are the parts of a kill's memory that are kept: as many as its sentence has.
+const killParts = 3
 
 // SameSnapshot says whether two versions of a MemorySnapshot as kept here differ in nothing but numbers that move all
 // the time: then nobody has to look at the workload again.
@@ -40,7 +62,7 @@ func SameSnapshot(before, after any) bool {
 	for i := range a.Status.Containers {
 		x, y := &a.Status.Containers[i], &b.Status.Containers[i]
 		if x.Container != y.Container || x.Inspection != y.Inspection || !equality.Semantic.DeepEqual(x.High, y.High) ||
-			!equality.Semantic.DeepEqual(x.Runtime, y.Runtime) {
+			!equality.Semantic.DeepEqual(x.Runtime, y.Runtime) || !equality.Semantic.DeepEqual(x.LastKill, y.LastKill) {
 			return false
 		}
 	}

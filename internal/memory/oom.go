@@ -66,4 +66,11 @@ type OOMKill struct {
 	Confidence Confidence
 	// Evidence says in a few words how memfit knows: "OOMKilled, exit 137, restart 4".
 	Evidence string
+	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: none told. AccountAt is
+	// when the agent noticed the kill, by the node's clock, in whole seconds.
+	Account   string
+	AccountAt time.Time
+	// AgentOnly: nobody but the agent has told of it so far. The kernel's counter, which the kubelet shows later, tells
+	// of the same kill.
+	AgentOnly bool
 }

@@ -22,7 +22,8 @@ const (
 	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the
 	// ledger.
 	quietBytes = cursorBytes / 4
-	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers.
+	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers,
+	// of some 500 for four where an agent tells of each.
 	detailBytes = 48 << 10
 	// namesKept bounds the container names of one workload, over all its versions.
 	namesKept = 256
@@ -179,7 +180,15 @@ func (l *Ledger) trimDetails() {
 
 // detailCost is about what a kill takes as JSON.
 func detailCost(k *memory.OOMKill) int {
-	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence)
+	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence) + accountCost(k)
+}
+
+// accountCost is about what an agent's account takes as JSON.
+func accountCost(k *memory.OOMKill) int {
+	if k.AccountAt.IsZero() {
+		return 0
+	}
+	return 40 + len(k.Account)
 }
 
 // plausible is a time that can be stored: the years 1970 to 9999, as far as the API server lets any object's time go.

@@ -33,6 +33,7 @@ func (l *Ledger) UpdateCounters(
 	var found []memory.OOMKill
 	for _, r := range readings {
 		n := l.count(r)
+		n -= l.confirm(r.Container, n)
 		if n == 0 {
 			continue
 		}

@@ -25,8 +25,8 @@ const ledgerVersion = 2
 // jsonVersion is the version that was JSON throughout, which is still read.
 const jsonVersion = 1
 
-// The head: short keys, Unix seconds, nothing that is zero. A kill takes about 200 bytes. Version and Pods are of
-// jsonVersion only.
+// The head: short keys, Unix seconds, nothing that is zero. A kill takes about 200 bytes, and 500 with what
+// an agent saw of it. Version and Pods are of jsonVersion only.
 type (
 	storedLedger struct {
 		Version   int                                 `json:"v,omitempty"`
@@ -72,6 +72,9 @@ type (
 		Uptime     int64             `json:"up,omitempty"`
 		Confidence memory.Confidence `json:"c"`
 		Evidence   string            `json:"e"`
+		Account    string            `json:"a,omitempty"`
+		AccountAt  int64             `json:"at,omitempty"`
+		AgentOnly  bool              `json:"ao,omitempty"`
 	}
 )
 
@@ -91,7 +94,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Seen: unix(k.Seen), Limit: k.Limit,
 				Asked:  k.Asked,
 				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence,
-				Evidence: k.Evidence,
+				Evidence: k.Evidence, Account: k.Account, AccountAt: unix(k.AccountAt), AgentOnly: k.AgentOnly,
 			})
 		}
 	}
@@ -158,7 +161,8 @@ func (l *Ledger) readHead(s *storedLedger) {
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
 				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven,
 				Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
-				Confidence: k.Confidence, Evidence: k.Evidence,
+				Confidence: k.Confidence, Evidence: k.Evidence, Account: k.Account, AccountAt: fromUnix(k.AccountAt),
+				AgentOnly: k.AgentOnly,
 			})
 		}
 	}

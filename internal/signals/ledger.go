@@ -235,7 +235,7 @@ func (l *Ledger) died(
 		Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Evidence: v.evidence,
 	}
-	if l.sameAsCounted(kill, c, t) {
+	if l.sameAsAgents(kill) || l.sameAsCounted(kill, c, t) {
 		return nil
 	}
 	hidden := t.Index - c.next

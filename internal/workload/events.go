@@ -25,13 +25,16 @@ type Event struct {
 }
 
 // news are the events about what happened.
-func news(s *Snapshot, v *result, kills []memory.OOMKill, stalls stallChanges) (all []Event) {
+func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
 		all = append(
 			all, oomKilledPod(s.Owner, &kills[i]),
 			oomKilledWorkload(s.Owner, &kills[i], summaries[kills[i].Container.Container]),
 		)
+	}
+	for i := range explained {
+		all = append(all, explainedPod(s.Owner, &explained[i]), explainedWorkload(s.Owner, &explained[i]))
 	}
 	all = append(all, stallEvents(s.Owner, stalls, summaries)...)
 	for _, f := range v.findings {
@@ -107,6 +110,24 @@ func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) Eve
 		Regarding: WorkloadObject(o), Related: podObject(k.Container), Kind: corev1.EventTypeWarning, Reason: killReason(k),
 		Action: "Observed", Note: note,
 	}
+}
+
+// explainedPod and explainedWorkload tell what an agent saw of a kill that was told before without it.
+func explainedPod(o memory.Workload, k *memory.OOMKill) Event {
+	return Event{
+		Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
+		Reason: v1alpha1.EventOOMKillExplained, Action: "Observed", Note: explainedSentence(k),
+	}
+}
+
+func explainedWorkload(o memory.Workload, k *memory.OOMKill) Event {
+	e := explainedPod(o, k)
+	e.Regarding, e.Related, e.Note = e.Related, e.Regarding, "Pod "+k.Container.Pod+": "+e.Note
+	return e
+}
+
+func explainedSentence(k *memory.OOMKill) string {
+	return fmt.Sprintf("Container %s %s at %s: %s", k.Container.Container, killVerb(k), format.Time(k.Time), k.Account)
 }
 
 func recommendationChanged(o memory.Workload, container, summary string) Event {
@@ -271,6 +292,9 @@ func killSentence(k *memory.OOMKill) string {
 	}
 	if k.Evidence != "" {
 		s += ": " + k.Evidence
+	}
+	if k.Account != "" {
+		s += "; " + k.Account
 	}
 	return s
 }

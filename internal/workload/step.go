@@ -76,7 +76,7 @@ type Effects struct {
 // change. It changes neither its input nor the world. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	m := before.clone()
-	kills, stalls := m.account(s, now)
+	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
 	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.apply.State
@@ -92,14 +92,15 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		Rest:  min(v.requeueAfter, m.youngest()/restPart),
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
-	e.Events = news(s, &v, kills, stalls)
+	e.Events = news(s, &v, kills, explained, stalls)
 	e.Published, e.told = changes(s, m, &v)
 	return m, e
 }
 
 // account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances
-// that ended, then these are forgotten, and samples of their successors come last.
-func (st *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, stalls stallChanges) {
+// that ended, then these are forgotten, and samples of their successors come last. explained are kills that were
+// counted before, and of which an agent tells only now.
+func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
 	}
@@ -111,6 +112,8 @@ func (st *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, st
 	}
 	complete(s, st, observations)
 	kills = append(st.ledger.Update(observations, st.peak, now), st.ledger.UpdateCounters(in.Counters, st.peak, now)...)
+	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, now)
+	kills, explained = merged(append(kills, ofAgents...), explained)
 	st.watchStalls(observations, in.Samples)
 	stalls = st.fileStalls(s.live(), now)
 	st.forgetGone(s.live(), now)
@@ -120,5 +123,20 @@ func (st *State) account(s *Snapshot, now time.Time) (kills []memory.OOMKill, st
 	st.measure(in.Samples, now)
 	st.steppedAt = now
 	st.profile, st.template, st.source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.source)
-	return kills, stalls
+	return kills, explained, stalls
+}
+
+// merged are the kills that are new, each with what an agent told of it, and those of explained that are not new.
+func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
+	for _, e := range explained {
+		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {
+			return k.Container == e.Container && k.Kind == e.Kind && k.Time.Equal(e.Time) && k.AccountAt.IsZero()
+		})
+		if i < 0 {
+			before = append(before, e)
+			continue
+		}
+		kills[i] = e
+	}
+	return kills, before
 }

@@ -35,7 +35,8 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	out := &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Evidence),
-		ContainerLimit: limit(k.ContainerLimit), PodLimit: limit(k.PodLimit), Summary: k.Summary(),
+		ContainerLimit: limit(k.ContainerLimit), PodLimit: limit(k.PodLimit), LimitsChanged: k.LimitsChanged,
+		Summary: k.Summary(),
 	}
 	if !k.Seen {
 		return out

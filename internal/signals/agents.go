@@ -1,0 +1,218 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// AgentKill is what the agent of a node saw of the last OOM kill in a container.
+type AgentKill struct {
+	Container memory.ContainerRef
+	// Time is when the agent noticed it, in whole seconds, by the node's clock, which is the kubelet's, too.
+	Time time.Time
+	// Child: the container went on.
+	Child bool
+	// Limit is the limit that the kernel held the container to ([LimitInForce]). 0: not known, or none.
+	Limit memory.Bytes
+	// Account is the minute before it in a sentence.
+	Account string
+}
+
+const (
+	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may notice the kill:
+	// the kubelet's time comes by way of the container runtime, and a container with much room is read every 10 s, or
+	// every 16 s on a busy node.
+	statusLead = 5 * time.Second
+	statusLag  = 20 * time.Second
+	// counterLead is how long before the reading of the kernel's counter that showed a kill the agent may notice it: the
+	// kubelet's metrics are read every 15 s, and are up to a minute old while an API server or a kubelet is busy.
+	counterLead = 2 * time.Minute
+	// ahead is how far a node's clock may be in front of memfit's before what its agent says is not counted.
+	ahead = 5 * time.Minute
+)
+
+// UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really in force,
+// which ends the guessing of [Ledger.proven], and kills of children that nobody else has told of yet. It returns those
+// that are new, oldest first, and those on file that were told an account for the first time. What agents say may come
+// again with every step.
+func (l *Ledger) UpdateAgents(
+	seen []AgentKill, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
+) (found, explained []memory.OOMKill) {
+	l.begin(now)
+	for _, a := range seen {
+		a.Time = plausible(a.Time).Truncate(time.Second)
+		if k := l.onFile(a); k != nil {
+			first := k.Account == ""
+			explain(k, a)
+			if first {
+				explained = append(explained, *k)
+			}
+			continue
+		}
+		if k, ok := l.ofChild(a, now); ok {
+			if peak != nil {
+				k.Peak = peak(a.Container)
+			}
+			found = append(found, k)
+		}
+	}
+	l.trimDetails()
+	return l.record(found, now), explained
+}
+
+// onFile is the kill on file that an agent saw; nil: none.
+func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
+	kills := l.kills[a.Container.Container]
+	var nearest *memory.OOMKill
+	for i := range kills {
+		k := &kills[i]
+		if k.Container.UID != a.Container.UID {
+			continue
+		}
+		if k.AccountAt.Equal(a.Time) {
+			return k
+		}
+		if k.AccountAt.IsZero() && mayBe(k, a.Time) &&
+			(nearest == nil || k.Time.Sub(a.Time).Abs() < nearest.Time.Sub(a.Time).Abs()) {
+			nearest = k
+		}
+	}
+	return nearest
+}
+
+// mayBe: a kill on file is one that an agent noticed at that time.
+func mayBe(k *memory.OOMKill, noticed time.Time) bool {
+	late := k.Time.Sub(noticed)
+	switch k.Kind {
+	case memory.OOMHeapAbort: // no kernel killed
+		return false
+	case memory.OOMChildProcess:
+		return -statusLag <= late && late <= counterLead
+	}
+	return -statusLag <= late && late <= statusLead
+}
+
+// explain adds what an agent saw of a kill.
+func explain(k *memory.OOMKill, a AgentKill) {
+	k.Account, k.AccountAt = a.Account, a.Time
+	if a.Limit == 0 || k.Limit == 0 || k.Kind == memory.OOMPodLimit {
+		return
+	}
+	asked := max(k.Limit, k.Asked)
+	k.Limit, k.Asked, k.Proven = a.Limit, 0, true
+	switch {
+	case asked > a.Limit+cgroupRounding:
+		k.Asked = asked
+	case asked >= a.Limit: // the kernel keeps whole pages of what was asked for
+		k.Limit = asked
+	}
+}
+
+// ofChild is the kill of a child that nobody else has told of: after memfit began to count, and not counted before. The
+// end of a container shows in its pod's status, which is waited for.
+func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bool) {
+	if !a.Child || a.Time.Before(l.since) || a.Time.After(now.Add(ahead)) {
+		return kill, false
+	}
+	c := l.cursor(a.Container)
+	if c != nil && !(a.Time.After(c.finished) && a.Time.After(c.countedAt)) {
+		return kill, false
+	}
+	if c = l.counting(c, a.Container); c == nil {
+		l.skip(a.Container)
+		return kill, false
+	}
+	c.countedAt = a.Time
+	limit, asked := l.limitNow(a.Container)
+	kill = memory.OOMKill{
+		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Asked: asked,
+		Confidence: memory.High, Evidence: "the agent of its node saw the kernel's count rise while the container lived",
+		AgentOnly: true,
+	}
+	explain(&kill, a)
+	return kill, true
+}
+
+// confirm takes kills that only an agent told of for those by which the kernel's counter rose, and returns how many
+// that were.
+func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
+	var finished time.Time
+	if cursor := l.cursor(c); cursor != nil {
+		finished = cursor.finished
+	}
+	kills := l.kills[c.Container]
+	for i := range kills {
+		k := &kills[i]
+		if confirmed < rose && k.AgentOnly && k.Container.UID == c.UID && k.Time.After(finished) {
+			k.AgentOnly = false
+			confirmed++
+		}
+	}
+	return confirmed
+}
+
+// sameAsAgents is true when a kill of the main process was already counted because an agent told of it while its
+// container still seemed to go on. The entry then becomes what it was.
+func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
+	kills := l.kills[kill.Container.Container]
+	for i := len(kills) - 1; i >= 0; i-- {
+		k := &kills[i]
+		if !k.AgentOnly || k.Container.UID != kill.Container.UID || kill.Kind == memory.OOMHeapAbort ||
+			k.Time.Sub(kill.Time).Abs() > statusLead {
+			continue
+		}
+		l.totals[kill.Container.Container][k.Kind]--
+		l.totals[kill.Container.Container][kill.Kind]++
+		account := AgentKill{Time: k.AccountAt, Account: k.Account}
+		if k.Proven {
+			account.Limit = k.Limit
+		}
+		explain(&kill, account)
+		kill.Seen = k.Seen
+		*k = kill
+		return true
+	}
+	return false
+}
+
+// LimitInForce is the limit that the kernel held a container to, from the limits that its agent read of its own cgroup
+// and of its pod's (0: none). 0: it cannot be told, because the pod's cgroup holds less than its containers may take
+// together.
+func LimitInForce(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
+	if own == 0 || ofPod == 0 {
+		return own
+	}
+	switch others := othersLimit(pod, container); {
+	case others == 0:
+		return min(own, ofPod)
+	case ofPod.Minus(own)+cgroupRounding >= others:
+		return own
+	}
+	return 0
+}
+
+// othersLimit is how much of the limit of a pod's cgroup is not a container's own.
+func othersLimit(pod *corev1.Pod, container string) memory.Bytes {
+	sum, limited := containersLimit(pod)
+	if !limited {
+		return 0
+	}
+	own := memory.Bytes(0)
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == container {
+			own = statusLimit(c, pod.Status.InitContainerStatuses)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == container {
+			own = statusLimit(c, pod.Status.ContainerStatuses)
+		}
+	}
+	return sum.Minus(own)
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/build"
+)
+
+// killedPod is a workload of one pod whose container runs with 512Mi, and with what the agent of a node saw of its kill
+// at that time.
+func killedPod(pod *corev1.Pod, node string, kill *v1alpha1.KillSnapshot) *Snapshot {
+	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingRecommend))
+	s := &Snapshot{
+		Owner: memory.Workload{
+			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
+		},
+		Profile: &profile.Named{
+			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
+		},
+		Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
+		Events: PendingEvents{Observations: signals.Observe(pod)},
+	}
+	if kill != nil {
+		s.Snapshots = map[types.UID]*v1alpha1.MemorySnapshot{pod.UID: {Status: v1alpha1.MemorySnapshotStatus{
+			NodeName: node, Containers: []v1alpha1.ContainerSnapshot{{Container: "app", LastKill: kill}},
+		}}}
+	}
+	return s
+}
+
+func quantity(text string) *resource.Quantity {
+	q := resource.MustParse(text)
+	return &q
+}
+
+// sawKill is what an agent writes of a kill.
+func sawKill(at time.Time, kind string) *v1alpha1.KillSnapshot {
+	return &v1alpha1.KillSnapshot{
+		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", Summary: "-",
+		ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
+		Usage: quantity("488Mi"), LastReadBefore: "250ms", GrewFor: "12s", GrowthPerSecond: quantity("9Mi"),
+		Processes: []v1alpha1.ProcessDied{{Name: "node", PID: 1, Resident: quantity("460Mi")}},
+		Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
+			{Name: "V8 heap", Resident: *quantity("301Mi")},
+			{Name: "glibc arenas", Resident: *quantity("96Mi"), Free: quantity("61Mi")},
+			{Name: "program and libraries", Resident: *quantity("40Mi")}, {Name: "thread stacks", Resident: *quantity("1Mi")},
+		}},
+	}
+}
+
+const wantAccount = `"node" (460Mi resident) died; 250ms before, 488Mi were in use, after growth by 9Mi/s for 12s; ` +
+	`filled by V8 heap 301Mi, glibc arenas 96Mi, of which 61Mi is free, program and libraries 40Mi`
+
+// eventsOf are the notes of events of a reason about pods.
+func eventsOf(e Effects, reason string) (notes []string) {
+	for _, event := range e.Events {
+		if o, ok := event.Regarding.(*corev1.ObjectReference); ok && o.Kind == "Pod" && event.Reason == reason {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}
+
+// TestAnAgentTellsOfAKill: whoever comes first, the record and an event have the minute before, and each is told once.
+func TestAnAgentTellsOfAKill(t *testing.T) {
+	at := began.Add(time.Hour)
+	pod := build.Pod("shop", "web-1").On("node-1").
+		Container("app", build.Limit("512Mi"), build.Started(began), build.OOMKilled(at)).Obj()
+	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
+	alive := pod.DeepCopy()
+	alive.Status.ContainerStatuses[0].RestartCount = 0
+	alive.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
+	state, _ := Step(NewState(), killedPod(alive, "", nil), began.Add(time.Minute))
+
+	// together
+	next, e := Step(state, killedPod(pod, "node-1", sawKill(at.Add(time.Second), "MainProcess")), at.Add(5*time.Second))
+	if notes := eventsOf(e, v1alpha1.EventOOMKilled); len(notes) != 1 || !strings.HasSuffix(notes[0], "; "+wantAccount) {
+		t.Errorf("%q", notes)
+	}
+	if notes := eventsOf(e, v1alpha1.EventOOMKillExplained); len(notes) != 0 {
+		t.Errorf("told twice: %q", notes)
+	}
+	record := e.Status.RecentOOMKills[0]
+	if !strings.Contains(record.Summary, wantAccount) || record.Limit.String() != "512Mi" || e.Status.OOMKills != 1 {
+		t.Errorf("%d kills, the last %+v", e.Status.OOMKills, record)
+	}
+	_, e = Step(next, killedPod(pod, "node-1", sawKill(at.Add(time.Second), "MainProcess")), at.Add(time.Minute))
+	if len(e.Events) != 0 || e.Status.OOMKills != 1 {
+		t.Errorf("the same once more: %+v", e.Events)
+	}
+
+	// the agent later
+	next, e = Step(state, killedPod(pod, "", nil), at.Add(2*time.Second))
+	if notes := eventsOf(e, v1alpha1.EventOOMKilled); len(notes) != 1 || strings.Contains(notes[0], "died;") {
+		t.Errorf("%q", notes)
+	}
+	_, e = Step(next, killedPod(pod, "node-1", sawKill(at.Add(time.Second), "MainProcess")), at.Add(6*time.Second))
+	want := "Container app was OOM killed at its limit of 512Mi at " + at.UTC().Format(time.RFC3339) + ": " + wantAccount
+	if notes := eventsOf(e, v1alpha1.EventOOMKillExplained); len(notes) != 1 || notes[0] != want {
+		t.Errorf("%q, want %q", notes, want)
+	}
+	if len(eventsOf(e, v1alpha1.EventOOMKilled)) != 0 || e.Status.OOMKills != 1 {
+		t.Errorf("counted again: %d", e.Status.OOMKills)
+	}
+
+	// the agent of another node is not heard
+	_, e = Step(state, killedPod(pod, "node-2", sawKill(at.Add(time.Second), "MainProcess")), at.Add(5*time.Second))
+	if notes := eventsOf(e, v1alpha1.EventOOMKilled); len(notes) != 1 || strings.Contains(notes[0], "died;") {
+		t.Errorf("%q", notes)
+	}
+}
+
+// TestAnAgentTellsOfAChildsKill: nothing in the pod's status does.
+func TestAnAgentTellsOfAChildsKill(t *testing.T) {
+	pod := build.Pod("shop", "web-1").On("node-1").
+		Container("app", build.Limit("512Mi"), build.Started(began)).Obj()
+	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
+	state, _ := Step(NewState(), killedPod(pod, "", nil), began.Add(time.Minute))
+	at := began.Add(time.Hour)
+	_, e := Step(state, killedPod(pod, "node-1", sawKill(at, "ChildProcess")), at.Add(time.Second))
+	notes := eventsOf(e, v1alpha1.EventOOMKilled)
+	if len(notes) != 1 || e.Status.OOMKills != 1 || e.Status.RecentOOMKills[0].Kind != "ChildProcess" ||
+		!strings.Contains(notes[0], "lost a child process to the OOM killer at its limit of 512Mi") ||
+		!strings.Contains(notes[0], wantAccount) {
+		t.Errorf("%d kills, %q", e.Status.OOMKills, notes)
+	}
+}
+
+// TestTheLimitThatWasInForce: the kubelet shows what was asked for, and the agent what the kernel enforced.
+func TestTheLimitThatWasInForce(t *testing.T) {
+	at := began.Add(time.Hour)
+	pod := build.Pod("shop", "web-1").On("node-1").
+		Container("app", build.Limit("512Mi"), build.Started(began), build.OOMKilled(at)).Obj()
+	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
+	alive := pod.DeepCopy()
+	alive.Status.ContainerStatuses[0].RestartCount = 0
+	alive.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
+	state, _ := Step(NewState(), killedPod(alive, "", nil), began.Add(time.Minute))
+	saw := sawKill(at.Add(time.Second), "MainProcess")
+	saw.PodLimit = quantity("256Mi") // a resize that reached the container and not its pod
+	for changed, want := range map[bool]string{false: "256Mi", true: "512Mi"} {
+		saw.LimitsChanged = changed
+		_, e := Step(state, killedPod(pod, "node-1", saw), at.Add(5*time.Second))
+		if got := e.Status.RecentOOMKills[0].Limit.String(); got != want {
+			t.Errorf("limits changed=%v: the record says %s, want %s", changed, got, want)
+		}
+	}
+}
+
+// accountBudget is what putting an account together may take, per byte that the API allows an agent to write.
+var accountBudget = budget.Budget{Bytes: 64 << 10, PerByte: 4, CPU: 5 * time.Millisecond}
+
+// FuzzAccount: an agent may write anything that the API takes.
+func FuzzAccount(f *testing.F) {
+	f.Add("node", "250ms", "12s", "V8 heap", int64(488<<20))
+	f.Add("\n\r\t", "", "\xff", strings.Repeat("\u754c", 64), int64(-1))
+	f.Fuzz(func(t *testing.T, name, read, grew, part string, usage int64) {
+		k := sawKill(began, "MainProcess")
+		k.Processes[0].Name, k.LastReadBefore, k.GrewFor = name, read, grew
+		k.Usage = resource.NewQuantity(usage, resource.BinarySI)
+		for i := range k.Memory.Parts {
+			k.Memory.Parts[i].Name = part
+		}
+		var got string
+		budget.Check(t, accountBudget, len(name)+len(read)+len(grew)+len(part), func() { got = account(k) })
+		if len(got) > accountMost || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
+			t.Errorf("%d bytes: %q", len(got), got)
+		}
+	})
+}
+
+// TestAKillThatNobodySawComing still has an account, which says so.
+func TestAKillThatNobodySawComing(t *testing.T) {
+	if got := account(&v1alpha1.KillSnapshot{}); got != "nothing is known of the time before" {
+		t.Error(got)
+	}
+}
