@@ -38,16 +38,34 @@ type Open func(path string) (procmem.File, error)
 
 // Gather looks into the files of a process for all that a mark asks about. It reads each file once, in pieces, and
 // fails never: what cannot be read bears no marks.
-func Gather(p Process, open Open) Facts {
+func Gather(p Process, open Open) Facts { return gather(p, open, (*opened).look) }
+
+func gather(p Process, open Open, look func(*opened) (File, error)) Facts {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env, VMArgs: vmArgs(p, open)}
 	for _, file := range candidates(p) {
-		found, err := look(file.Path, file.Program, open)
+		found, err := lookAt(file, open, look)
 		if err != nil && file.Program {
 			f.Unreadable = unreadable(err)
 		}
 		f.Files = append(f.Files, found)
 	}
 	return f
+}
+
+// opened is a file that may bear marks.
+type opened struct {
+	path    string // as the process sees it
+	program bool
+	file    procmem.File
+}
+
+func lookAt(which File, open Open, look func(*opened) (File, error)) (File, error) {
+	file, err := open(which.Path)
+	if err != nil {
+		return which, err
+	}
+	defer func() { _ = file.Close() }()
+	return look(&opened{which.Path, which.Program, file})
 }
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
@@ -122,21 +140,16 @@ func marksFor(name string, program bool) []runtimes.Mark {
 	return fitting
 }
 
-// look opens one file and looks for what its marks ask about.
-func look(name string, program bool, open Open) (File, error) {
-	found := File{Path: name, Program: program}
-	file, err := open(name)
+// look looks for what the marks of a file ask about.
+func (o *opened) look() (File, error) {
+	found := File{Path: o.path, Program: o.program}
+	size := o.file.Size()
+	elf, err := elffile.Open(io.NewSectionReader(o.file, 0, size))
 	if err != nil {
 		return found, err
 	}
-	defer func() { _ = file.Close() }()
-	size := file.Size()
-	elf, err := elffile.Open(io.NewSectionReader(file, 0, size))
-	if err != nil {
-		return found, err
-	}
-	l := looker{file: file, size: size, elf: elf, found: &found}
-	marks := marksFor(name, program)
+	l := looker{file: o.file, size: size, elf: elf, found: &found}
+	marks := marksFor(o.path, o.program)
 	for _, m := range marks {
 		l.signs(m)
 	}

@@ -225,7 +225,7 @@ func FuzzLook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		budget.Check(t, lookBudget, len(b), func() {
 			for i, name := range names {
-				found, err := look(name, i == 0, opens(b))
+				found, err := lookAt(File{Path: name, Program: i == 0}, opens(b), (*opened).look)
 				if err != nil && len(found.Texts) > 0 {
 					t.Errorf("%s: %v and %+v", name, err, found)
 				}

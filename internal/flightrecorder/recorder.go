@@ -171,6 +171,14 @@ func (r *Recorder) LastStall() *Stall { return r.stall.last }
 // Peak is the highest usage of all samples.
 func (r *Recorder) Peak() memory.Bytes { return r.peak }
 
+// Usage is that of the last sample, partial or not; 0: there is none.
+func (r *Recorder) Usage() memory.Bytes {
+	if r.count == 0 {
+		return 0
+	}
+	return r.ring[(r.next-1+ringSize)%ringSize].usage
+}
+
 // Last is the last reading that was not partial, with its time and the pod's limit; a zero time means that there is
 // none.
 func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at time.Time) {

@@ -40,6 +40,20 @@ type File interface {
 	Size() int64
 }
 
+// FileIdentity tells a file from others, and from itself after a change.
+type FileIdentity struct {
+	Device, Inode uint64
+	Size          int64
+	// Modified and Changed are nanoseconds since 1970. Whoever may write to the file chooses Modified; Changed is the
+	// kernel's.
+	Modified, Changed int64
+}
+
+// Identified is a [File] that has an identity; not ok: it cannot be told.
+type Identified interface {
+	Identity() (id FileIdentity, ok bool)
+}
+
 // Memory is the memory of a process that runs on meanwhile.
 type Memory interface {
 	// ReadAt copies what stands at an address. It never waits for the process. Whoever calls it asks for pages that

@@ -25,6 +25,24 @@ type mappedFile struct {
 
 func (f *mappedFile) Size() int64 { return f.size }
 
+// Identity implements [procmem.Identified]. Each container has an overlay of its own over the layers of its image, with
+// a device number of its own; inodes are those of the layers, so that the device is left out.
+func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
+	var stat unix.Stat_t
+	var of unix.Statfs_t
+	fd := int(f.Fd()) //nolint:gosec // a file descriptor is small
+	if unix.Fstat(fd, &stat) != nil || unix.Fstatfs(fd, &of) != nil {
+		return id, false
+	}
+	id = procmem.FileIdentity{
+		Device: stat.Dev, Inode: stat.Ino, Size: stat.Size, Modified: stat.Mtim.Nano(), Changed: stat.Ctim.Nano(),
+	}
+	if of.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		id.Device = 0
+	}
+	return id, true
+}
+
 // OpenFile opens a path as the process sees it: below its own root, out of which no symbolic link leads, and only where
 // a regular file is found. The file is looked at before it is opened for reading, because opening a device or a pipe
 // may have effects.

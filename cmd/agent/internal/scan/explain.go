@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// explainQuiet is how often a container is looked into where nothing happens, and explainNear while it is near its
-	// limit: what fills it then is what fills it when it is killed. The Explainer rests between looks, whoever asks.
+	// explainSame is how often a container is looked into that uses what it used at the last look, explainQuiet where that
+	// is another amount, and explainNear while it is near its limit: what fills it then is what fills it when it is
+	// killed. The Explainer rests between looks, whoever asks.
+	explainSame  = time.Hour
 	explainQuiet = 10 * time.Minute
 	explainNear  = 5 * time.Second
 	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
@@ -39,9 +41,16 @@ func (l *Loop) explain(now time.Time) {
 	if c == nil {
 		return
 	}
-	urgent := c.recorder.Urgency(now) == flightrecorder.Near
-	if pids, err := l.Tree.Processes(c.Dir); err == nil && l.Explain.Start(c.ContainerID, pids, urgent) {
-		c.explained = now
+	pids, err := l.Tree.Processes(c.Dir)
+	if err != nil {
+		return
+	}
+	look := Look{
+		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids,
+		Urgent: c.recorder.Urgency(now) == flightrecorder.Near,
+	}
+	if l.Explain.Start(look) {
+		c.explained, c.explainedAt = now, c.recorder.Usage()
 	}
 }
 
@@ -74,5 +83,12 @@ func (c *container) waited(now time.Time) float64 {
 	case c.explained.IsZero():
 		return float64(now.Sub(c.found)) / float64(explainAfter)
 	}
-	return float64(now.Sub(c.explained)) / float64(explainQuiet)
+	every := explainQuiet
+	if usage := c.recorder.Usage(); max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/sameShare {
+		every = explainSame
+	}
+	return float64(now.Sub(c.explained)) / float64(every)
 }
+
+// sameShare: usage that differs by less than that part is the same, as it is for what is written.
+const sameShare = 8

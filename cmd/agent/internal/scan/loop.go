@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // Pods is what the API server says about the pods of this node.
@@ -35,8 +36,17 @@ type Writer interface {
 // Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
 // time. It rests between looks, and less before one that is urgent.
 type Explainer interface {
-	Start(container string, pids []int, urgent bool) bool
+	Start(look Look) bool
 	Found() <-chan Finding
+}
+
+// Look is a container to look into.
+type Look struct {
+	Container string // its ID
+	// Namespace of its pod. What is known of the files of one is not believed in another.
+	Namespace string
+	PIDs      []int // of its processes, as the node numbers them
+	Urgent    bool
 }
 
 // Finding is what an Explainer found in a container.
@@ -80,7 +90,8 @@ type container struct {
 	trigger       bool      // something should be told as soon as it is known whose it is
 	finding       *Finding  // the last
 	explained     time.Time
-	found         time.Time // when its cgroup was found
+	explainedAt   memory.Bytes // its usage then
+	found         time.Time    // when its cgroup was found
 }
 
 // object is a pod and its snapshot.

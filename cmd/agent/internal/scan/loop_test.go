@@ -207,6 +207,52 @@ func TestAKillOfAChildIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
+// looks notes into which containers it is asked to look, and finds nothing.
+type looks struct {
+	at    []time.Time
+	last  Look
+	now   func() time.Time
+	found chan Finding
+}
+
+func (l *looks) Start(look Look) bool {
+	l.at, l.last = append(l.at, l.now()), look
+	return true
+}
+
+func (l *looks) Found() <-chan Finding { return l.found }
+
+// TestWhatDoesNotChangeIsLookedIntoRarely: looks are most of what the agent costs.
+func TestWhatDoesNotChangeIsLookedIntoRarely(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	explainer := &looks{now: func() time.Time { return n.now }, found: make(chan Finding)}
+	n.loop.Explain = explainer
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.pass(59 * time.Minute)
+	if len(explainer.at) != 1 || explainer.last.Namespace != "shop" || len(explainer.last.PIDs) != 1 {
+		t.Fatalf("%d looks within an hour without a change, the last %+v", len(explainer.at), explainer.last)
+	}
+	n.set(uid, idOf(1), 33*memory.MiB, 0, 70)
+	n.pass(time.Minute / 2)
+	if len(explainer.at) != 1 {
+		t.Error("looked into for a change by a tenth")
+	}
+	n.set(uid, idOf(1), 36*memory.MiB, 0, 70)
+	n.pass(time.Minute / 2)
+	if len(explainer.at) != 2 {
+		t.Errorf("%d looks after a change by a fifth", len(explainer.at))
+	}
+	n.pass(59 * time.Minute)
+	if len(explainer.at) != 2 {
+		t.Errorf("%d looks an hour later without a change", len(explainer.at))
+	}
+	n.pass(2 * time.Minute)
+	if len(explainer.at) != 3 {
+		t.Errorf("%d looks: one an hour is due whatever it uses", len(explainer.at))
+	}
+}
+
 func TestAKillOfTheMainProcess(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
 	n.set(uid, idOf(1), 110*memory.MiB, 0, 70)

@@ -31,7 +31,7 @@ type program struct {
 const knownMost = 1024
 
 // runtimeOf says what runs in a process, or nil where its files show nothing.
-func (e *Explainer) runtimeOf(target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
+func (e *Explainer) runtimeOf(namespace string, target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
 	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
 	if known, ok := e.known[which]; ok {
 		return known
@@ -39,21 +39,22 @@ func (e *Explainer) runtimeOf(target *live.Target, s *attribution.Snapshot) *v1a
 	if len(e.known) >= knownMost {
 		clear(e.known)
 	}
-	r := detected(e.proc, target, s, e.cgroups)
+	r := e.detected(namespace, target, s)
 	e.known[which] = r
 	return r
 }
 
-// detected looks into the files of a process.
-func detected(proc string, target *live.Target, s *attribution.Snapshot, v cgroup.Version) *v1alpha1.RuntimeFound {
+// detected looks into the files of a process. Those that a process of the same namespace runs with were looked into
+// before: a replica, or the container before this one.
+func (e *Explainer) detected(namespace string, target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
 	env, err := target.Environ(detect.Variables())
 	if err != nil {
 		return nil
 	}
 	process := detect.Process{
-		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv(os.DirFS(proc), s.Process.PID),
+		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv(os.DirFS(e.proc), s.Process.PID),
 	}
-	f := found(detect.Detect(detect.Gather(process, target.OpenFile)), v)
+	f := found(detect.Detect(e.files.Gather(namespace, process, target.OpenFile)), e.cgroups)
 	if f != nil {
 		names := slices.Sorted(maps.Keys(env))
 		f.Variables = names[:min(len(names), variablesMost)]

@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
@@ -28,36 +29,33 @@ type Explainer struct {
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
-	jobs    chan job
-	urgent  chan job
+	jobs    chan scan.Look
+	urgent  chan scan.Look
+	files   detect.Cache                       // what was found in programs and libraries, by namespace
 	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were looked into before
 	found   chan scan.Finding
-}
-
-type job struct {
-	container string
-	pids      []int
 }
 
 // New returns an Explainer that reads below a folder that is a /proc, with these readers, on a node with this version
 // of cgroups.
 func New(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *Explainer {
 	return &Explainer{
-		proc: proc, cgroups: v, readers: readers, now: now, jobs: make(chan job), urgent: make(chan job),
-		known: map[program]*v1alpha1.RuntimeFound{},
-		found: make(chan scan.Finding, 1),
+		proc: proc, cgroups: v, readers: readers, now: now, jobs: make(chan scan.Look),
+		urgent: make(chan scan.Look),
+		known:  map[program]*v1alpha1.RuntimeFound{},
+		found:  make(chan scan.Finding, 1),
 	}
 }
 
 // Start hands a container over, and says whether it is looked into now. What is urgent does not wait for all of the
 // rest after the look before.
-func (e *Explainer) Start(container string, pids []int, urgent bool) bool {
+func (e *Explainer) Start(look scan.Look) bool {
 	to := e.jobs
-	if urgent {
+	if look.Urgent {
 		to = e.urgent
 	}
 	select {
-	case to <- job{container, pids}:
+	case to <- look:
 		return true
 	default:
 		return false
@@ -98,15 +96,15 @@ func (e *Explainer) Run(ctx context.Context) {
 }
 
 // next waits for something to do, after a rest that depends on what the look before took.
-func (e *Explainer) next(ctx context.Context, last time.Duration) (j job, ok bool) {
+func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, ok bool) {
 	soon, later := time.NewTimer(urgentShare*last), time.NewTimer(restShare*last)
 	defer soon.Stop()
 	defer later.Stop()
-	var urgent, all <-chan job // nil while it rests
+	var urgent, all <-chan scan.Look // nil while it rests
 	for {
 		select {
 		case <-ctx.Done():
-			return job{}, false
+			return scan.Look{}, false
 		case <-soon.C:
 			urgent = e.urgent
 		case <-later.C:
@@ -120,27 +118,27 @@ func (e *Explainer) next(ctx context.Context, last time.Duration) (j job, ok boo
 }
 
 // explain adds up the processes of a container.
-func (e *Explainer) explain(ctx context.Context, j job) scan.Finding {
+func (e *Explainer) explain(ctx context.Context, j scan.Look) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainMost)
 	defer cancel()
 	sum := newSum()
 	var failed error
-	for _, pid := range j.pids[:min(len(j.pids), processesMost)] {
-		if err := e.process(ctx, pid, sum); err != nil {
+	for _, pid := range j.PIDs[:min(len(j.PIDs), processesMost)] {
+		if err := e.process(ctx, j.Namespace, pid, sum); err != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
 	if sum.processes == 0 {
-		return scan.Finding{Container: j.container, Err: errors.Join(errNoProcess, failed)}
+		return scan.Finding{Container: j.Container, Err: errors.Join(errNoProcess, failed)}
 	}
-	return scan.Finding{Container: j.container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
+	return scan.Finding{Container: j.Container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
 }
 
 var errNoProcess = errors.New("no process of it could be read")
 
 // process adds the memory of one process to the sum. What runs in the container is what runs in its largest process:
 // the first is often a shell that started it.
-func (e *Explainer) process(ctx context.Context, pid int, sum *sum) error {
+func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum *sum) error {
 	target, err := live.Open(e.proc, pid)
 	if err != nil {
 		return fmt.Errorf("opening: %w", err)
@@ -157,7 +155,7 @@ func (e *Explainer) process(ctx context.Context, pid int, sum *sum) error {
 	sum.add(&result)
 	if result.RSS > sum.largest {
 		sum.largest = result.RSS
-		sum.runtime = e.runtimeOf(target, s)
+		sum.runtime = e.runtimeOf(namespace, target, s)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
@@ -25,7 +26,7 @@ import (
 // what is resident, and it runs Go.
 func TestItself(t *testing.T) {
 	e := New("/proc", cgroup.V2, nil, time.Now)
-	f := e.explain(t.Context(), job{"x", []int{os.Getpid(), 1 << 22}}) // the second is no process
+	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{os.Getpid(), 1 << 22}}) // the second is no process
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -39,7 +40,7 @@ func TestItself(t *testing.T) {
 	if f.Runtime == nil || f.Runtime.Type != "Go" || !strings.HasPrefix("go"+f.Runtime.Version, runtime.Version()) {
 		t.Errorf("%+v, want Go %s", f.Runtime, runtime.Version())
 	}
-	if f := e.explain(t.Context(), job{"x", []int{1 << 22}}); f.Err == nil || f.Memory != nil {
+	if f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{1 << 22}}); f.Err == nil || f.Memory != nil {
 		t.Errorf("a container without a process that can be read: %+v", f)
 	}
 }
@@ -96,12 +97,12 @@ func TestRest(t *testing.T) {
 	e := New("/proc", cgroup.V2, nil, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	got := make(chan job)
+	got := make(chan scan.Look)
 	go func() {
 		j, _ := e.next(ctx, time.Hour/urgentShare) // rests for longer than this test takes
 		got <- j
 	}()
-	if e.Start("a", nil, false) || e.Start("b", nil, true) {
+	if e.Start(scan.Look{Container: "a"}) || e.Start(scan.Look{Container: "b", Urgent: true}) {
 		t.Error("something is begun while it rests")
 	}
 	cancel()
@@ -110,10 +111,10 @@ func TestRest(t *testing.T) {
 		j, _ := e.next(t.Context(), 0)
 		got <- j
 	}()
-	for !e.Start("c", nil, false) {
+	for !e.Start(scan.Look{Container: "c"}) {
 		runtime.Gosched()
 	}
-	if j := <-got; j.container != "c" {
+	if j := <-got; j.Container != "c" {
 		t.Errorf("%+v", j)
 	}
 }

@@ -1,0 +1,113 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// counted is a file with an identity that counts how often it is read.
+type counted struct {
+	*bytes.Reader
+	identity *procmem.FileIdentity
+	reads    *int
+}
+
+func (c counted) ReadAt(p []byte, at int64) (int, error) {
+	*c.reads++
+	return c.Reader.ReadAt(p, at)
+}
+
+func (c counted) Size() int64                            { return c.Reader.Size() }
+func (c counted) Close() error                           { return nil }
+func (c counted) Identity() (procmem.FileIdentity, bool) { return *c.identity, c.identity.Inode != 0 }
+
+// TestFilesAreLookedThroughOnce: within a scope, as long as the file is the same one.
+func TestFilesAreLookedThroughOnce(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, reads := procmem.FileIdentity{Device: 1, Inode: 2, Size: 3, Modified: 4, Changed: 5}, 0
+	open := func(string) (procmem.File, error) { return counted{bytes.NewReader(program), &identity, &reads}, nil }
+	var c Cache
+	want := Gather(Process{Program: "/srv/app"}, open)
+	if reads == 0 || Detect(want).Title != "Go" {
+		t.Fatalf("%d reads, %+v", reads, want)
+	}
+	looks := func(scope, path string) bool {
+		t.Helper()
+		reads = 0
+		got := c.Gather(scope, Process{Program: path}, open)
+		want.Program, want.Files[0].Path = path, path
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		return reads > 0
+	}
+	for i, step := range []struct {
+		scope, path string
+		change      func()
+		looks       bool
+	}{
+		{"shop", "/srv/app", func() {}, true},
+		{"shop", "/srv/app", func() {}, false},
+		{"bank", "/srv/app", func() {}, true}, // whoever made it up in one namespace misleads no other
+		{"shop", "/srv/other", func() {}, true},
+		{"shop", "/srv/app", func() { identity.Changed++ }, true},
+		{"shop", "/srv/app", func() { identity.Inode = 0 }, true}, // it cannot be told from others
+		{"shop", "/srv/app", func() {}, true},
+	} {
+		step.change()
+		if looks(step.scope, step.path) != step.looks {
+			t.Errorf("step %d: looked through: %v", i, !step.looks)
+		}
+	}
+	for i := range cachedMost {
+		c.files[cached{scope: "shop", identity: procmem.FileIdentity{Inode: uint64(10 + i)}}] = File{}
+	}
+	identity.Inode = 3
+	looks("shop", "/srv/app")
+	if len(c.files) > cachedMost {
+		t.Errorf("%d files are remembered", len(c.files))
+	}
+}
+
+// TestAFileThatIsWrittenIsNotRemembered: what was found may be of neither version.
+func TestAFileThatIsWrittenIsNotRemembered(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, reads := procmem.FileIdentity{Inode: 2}, 0
+	var c Cache
+	c.Gather("shop", Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
+		return written{counted{bytes.NewReader(program), &identity, &reads}}, nil
+	})
+	if len(c.files) != 0 {
+		t.Errorf("remembered: %+v", c.files)
+	}
+}
+
+// written is a file that changes with every read.
+type written struct{ counted }
+
+func (w written) ReadAt(p []byte, at int64) (int, error) {
+	w.identity.Changed++
+	return w.counted.ReadAt(p, at)
+}
