@@ -2,7 +2,7 @@
 # Copyright 2026 The memfit authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs every test that needs no cluster: the operator's (against a real API server where a test asks for one) and the lab's, and memfit against VPA.
+# Runs every test that needs no cluster: the operator's (against a real API server where a test asks for one) and the lab's, the chart's, and memfit against VPA.
 # Called by `make test`, which passes TEST_PARALLEL and TEST_FLAGS, and by `make test-race`, which passes TEST_RACE=1 as well.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -47,6 +47,7 @@ if [ -n "${TEST_RACE:-}" ]; then
 fi
 # Never with -race: it is one long computation. Without TRACES: the simulator, and memfit against VPA on generated sets and on test/recordings.
 run "the backtest" -C test/backtest test -mod=mod -p "$parallel" "${flags[@]}" ./...
+run "the chart" -C test/chart test -p "$parallel" "${flags[@]}" ./...
 run "the lab" -C hack/lab test -p "$parallel" "${race[@]}" "${flags[@]}" ./...
 
 passed=$(grep -c '^ok  ' "$log" || true)

@@ -29,13 +29,14 @@ crds: # a part of manifests
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 
 .PHONY: manifests
-manifests: crds ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code.
+manifests: crds ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code, and from config/ what the chart repeats.
 ifneq ($(RBAC_PATHS),)
 	$(TOOL) controller-gen rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 endif
 ifneq ($(WEBHOOK_PATHS),)
 	$(TOOL) controller-gen webhook $(WEBHOOK_PATHS) output:webhook:artifacts:config=config/webhook
 endif
+	go run ./hack/chart
 
 .PHONY: fmt
 fmt: ## Format the Go code and sort its imports.
