@@ -259,6 +259,16 @@ const (
 	DecreaseNever   DecreasePolicy = "Never"
 )
 
+// IncreasePolicy says when memfit may raise a size.
+// +kubebuilder:validation:Enum=Allowed;AfterKill
+type IncreasePolicy string
+
+// The increase policies.
+const (
+	IncreaseAllowed   IncreasePolicy = "Allowed"
+	IncreaseAfterKill IncreasePolicy = "AfterKill"
+)
+
 // SizingPosture is a point on the curve between OOM kills and unused memory.
 // +kubebuilder:validation:Enum=Frugal;Balanced;Cautious
 type SizingPosture string
@@ -293,6 +303,7 @@ type Bounds struct {
 
 // SizingSpec says how to size requests and limits.
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
+// +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 type SizingSpec struct {
 	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change
 	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
@@ -332,6 +343,12 @@ type SizingSpec struct {
 	// +optional
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
+	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
+	// the one it has. Until then it stays, and the reasons name the limit that use asks for. A request is raised up to the
+	// limit as use asks for it; bounds are kept in any case.
+	// +optional
+	Increase IncreasePolicy `json:"increase,omitempty"`
+
 	// oom says how to answer an OOM kill.
 	// +optional
 	OOM *OOMSpec `json:"oom,omitempty"`
@@ -361,8 +378,51 @@ type OOMSpec struct {
 	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
 }
 
+// MaintenanceWindow is a time that comes again and again.
+type MaintenanceWindow struct {
+	// schedule is when the window opens, in the five fields of a CronJob's schedule. Example: "0 2 * * 1-5".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Schedule string `json:"schedule"`
+
+	// duration is how long it stays open, 1m to 168h. Example: 3h.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h, for example 3h"
+	Duration metav1.Duration `json:"duration"`
+
+	// timeZone is the IANA name of the time zone of schedule. Default: UTC. Example: Europe/Berlin.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
+// RaisesPolicy says when a limit is raised, where there are maintenance windows.
+// +kubebuilder:validation:Enum=AnyTime;InWindows
+type RaisesPolicy string
+
+// The policies for raises.
+const (
+	RaisesAnyTime   RaisesPolicy = "AnyTime"
+	RaisesInWindows RaisesPolicy = "InWindows"
+)
+
 // DisruptionSpec limits changes to running pods.
+// +kubebuilder:validation:XValidation:rule="!has(self.raises) || self.raises != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="raises: InWindows needs windows: name at least one, or remove raises"
 type DisruptionSpec struct {
+	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
+	// or evicted for its memory. What has begun is watched to its end, and what went wrong is rolled back at any time.
+	// New pods get the recommended size whenever somebody starts them. Default: none, which means at any time. Example:
+	// [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
+
+	// raises says whether a higher limit waits for a window, too. AnyTime (default): a raise in place that restarts
+	// nothing does not wait, and neither does a raise after an OOM kill, whatever it takes. InWindows: every raise waits,
+	// which leaves a container that is killed as it is until a window opens.
+	// +optional
+	Raises RaisesPolicy `json:"raises,omitempty"`
+
 	// cooldown is the least time between two changes of one workload; an OOM kill does not wait for it. Default: 1h.
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="cooldown must not be negative, for example 1h"

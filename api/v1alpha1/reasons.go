@@ -166,6 +166,9 @@ const (
 	// ReasonStarting: a container has not been up for as long as it will be watched, so that what starting takes has
 	// not been seen. Its limit is lowered later.
 	ReasonStarting = "Starting"
+	// ReasonWaitingForWindow: no maintenance window of sizing.disruption.windows is open. It goes on by itself when the
+	// next one opens, which the message tells.
+	ReasonWaitingForWindow = "WaitingForWindow"
 	// ReasonWaitingForStart: the container is down, and a raise that meets it down may never become effective. It is
 	// asked for as soon as the container runs.
 	ReasonWaitingForStart = "WaitingForStart"

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	_ "time/tzdata" // the zones of maintenance windows, where the machine has none
 
 	"github.com/spf13/cobra"
 )

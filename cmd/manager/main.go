@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	_ "time/tzdata" // the zones of maintenance windows, where the machine has none
 
 	// roots of trust where the image has none: for --prometheus-url without --prometheus-ca-file
 	_ "golang.org/x/crypto/x509roots/fallback"

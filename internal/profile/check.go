@@ -30,6 +30,8 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
 		out = append(out, "spec.tuning."+text)
 	}
+	_, wrong := Windows(spec.Sizing.Disruption)
+	out = append(out, wrong...)
 	for _, e := range spec.Containers {
 		runtime := spec.Runtime
 		if e.Runtime != nil {

@@ -198,8 +198,8 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
 		Posture: v1alpha1.PostureBalanced,
 		Limit:   &v1alpha1.Bounds{Min: quantity("256Mi")}, Request: &v1alpha1.Bounds{Min: quantity("16Mi")},
-		Decrease: v1alpha1.DecreaseAllowed,
-		OOM:      &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
+		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
+		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
 			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
 			SingleReplica: "Never",
@@ -214,6 +214,14 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 	}
 	if spec.Sizing.OOM != nil || spec.Sizing.Limit.Min != nil {
 		t.Error("filling defaults wrote into the shared spec")
+	}
+}
+
+// Windows that cannot be read are closed windows, not none: none would be open at any time.
+func TestAWindowThatCannotBeReadNeverOpens(t *testing.T) {
+	windows, wrong := Windows(&v1alpha1.DisruptionSpec{Windows: []v1alpha1.MaintenanceWindow{{Schedule: "at night"}}})
+	if open, next := windows.Open(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)); open || !next.IsZero() || len(wrong) != 1 {
+		t.Errorf("open %v, next at %s, wrong %q", open, next, wrong)
 	}
 }
 
@@ -244,6 +252,22 @@ func TestInvalidNamesTheField(t *testing.T) {
 				Tuning: &v1alpha1.TuningSpec{HeapLimit: quantity("512Mi")},
 			}}},
 			want: "spec.containers[api].tuning.heapLimit: 512Mi is not for the JVM",
+		},
+		"windows": {
+			spec: v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{
+				Windows: []v1alpha1.MaintenanceWindow{
+					{Schedule: "0 2 * * 1-5", Duration: metav1.Duration{Duration: 3 * time.Hour}, TimeZone: "Europe/Berlin"},
+				},
+			}}},
+		},
+		"a window that cannot be read": {
+			spec: v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{
+				Windows: []v1alpha1.MaintenanceWindow{
+					{Schedule: "0 2 * * *", Duration: metav1.Duration{Duration: time.Hour}},
+					{Schedule: "at night", Duration: metav1.Duration{Duration: time.Hour}},
+				},
+			}}},
+			want: `spec.sizing.disruption.windows[1].schedule: "at night" is not in the form of a CronJob's`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

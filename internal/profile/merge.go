@@ -91,6 +91,7 @@ func sizing(base v1alpha1.SizingSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.
 	base.Posture = orDefault(base.Posture, v1alpha1.PostureBalanced)
 	base.Limit, base.Request = bounds(base.Limit), bounds(base.Request)
 	base.Decrease = orDefault(base.Decrease, v1alpha1.DecreaseAllowed)
+	base.Increase = orDefault(base.Increase, v1alpha1.IncreaseAllowed)
 	base.OOM = oom(base.OOM)
 	base.Disruption = disruption(base.Disruption)
 	return base

@@ -4,9 +4,12 @@
 package profile
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/maintenance"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -17,6 +20,7 @@ func (c *Container) SizePolicy() recommend.Policy {
 	p := recommend.DefaultPolicy()
 	p.RequestEqualsLimit = s.RequestPolicy == v1alpha1.RequestEqualsLimit
 	p.DecreaseNever = s.Decrease == v1alpha1.DecreaseNever
+	p.IncreaseAfterKill = s.Increase == v1alpha1.IncreaseAfterKill
 	if s.HeadroomPercent != nil {
 		p.HeadroomPercent = orNone(*s.HeadroomPercent)
 	}
@@ -42,6 +46,23 @@ func (c *Container) SizePolicy() recommend.Policy {
 		}
 	}
 	return p
+}
+
+// Windows are the maintenance windows of a profile, and what is wrong with those that cannot be read, which never open.
+func Windows(d *v1alpha1.DisruptionSpec) (maintenance.Windows, []string) {
+	if d == nil {
+		return nil, nil
+	}
+	var out maintenance.Windows
+	var wrong []string
+	for i, w := range d.Windows {
+		parsed, err := maintenance.Parse(w.Schedule, w.Duration.Duration, w.TimeZone)
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("spec.sizing.disruption.windows[%d].%v", i, err))
+		}
+		out = append(out, parsed)
+	}
+	return out, wrong
 }
 
 // orNone: recommend reads 0 as "the default" and -1 as none, because its zero value must work.

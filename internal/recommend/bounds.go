@@ -3,7 +3,11 @@
 
 package recommend
 
-import "github.com/memfit/memfit/internal/memory"
+import (
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+)
 
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
 	return max(need.Percent(e.Policy.HeadroomPercent), e.model.LeastHeadroom)
@@ -134,6 +138,21 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
 	return limit
+}
+
+// boundIncrease holds a limit that nothing was killed at, where the owner wants a kill first. However long ago the kill
+// was, the ledger has it: a size that a kill asked for is not taken back for its age.
+func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
+	have := e.Current.Limit
+	if !e.Policy.IncreaseAfterKill || have == 0 || limit <= have {
+		return limit
+	}
+	if slices.ContainsFunc(e.kills, func(k memory.OOMKill) bool { return max(k.Limit, k.Peak) >= have }) {
+		return limit
+	}
+	e.say("limit stays at %s although use asks for %s: increase is AfterKill, and nothing was killed at it", have,
+		limit.CeilTo(memory.MiB))
+	return have
 }
 
 // alarmAt: kills at the bound will go on until somebody decides.

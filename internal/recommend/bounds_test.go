@@ -6,8 +6,10 @@ package recommend
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // TestBound: a size that was found before (256Mi, request 128Mi), under a policy that has changed since.
@@ -148,5 +150,45 @@ func TestWhatIsOutsideTheBoundsIsNotKept(t *testing.T) {
 	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{RequestMax: 205 * mib}})
 	if got.Decision != Lower || got.Size != (Size{Request: 205 * mib, Limit: 240 * mib}) {
 		t.Errorf("got %s %v, want the request lowered to 205Mi", got.Decision, got.Size)
+	}
+}
+
+// TestIncreaseAfterKill: use asks for more than the container has, and its owner wants a kill first.
+func TestIncreaseAfterKill(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 240*mib, flat(235*mib))
+	in := Input{
+		History: h, Current: Size{Request: 120 * mib, Limit: 240 * mib}, Now: now,
+		Policy: Policy{IncreaseAfterKill: true, DecreaseNever: true},
+	}
+	got := Evaluate(in)
+	if got.Size.Limit != 240*mib || !says(got, "limit stays at 240Mi although use asks for") {
+		t.Errorf("nothing was killed: %s %v:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
+	}
+	if got.Size.Request <= 120*mib || got.Size.Request > 240*mib {
+		t.Errorf("the request is not raised to what is used: %v", got.Size)
+	}
+	kill := memory.OOMKill{Kind: memory.OOMMainProcess, Limit: 240 * mib, Peak: 239 * mib}
+	for name, tc := range map[string]struct {
+		ago    time.Duration
+		limit  memory.Bytes
+		raised bool
+	}{
+		"just now":                 {limit: 240 * mib, raised: true},
+		"five days ago":            {ago: 5 * day, limit: 240 * mib, raised: true},
+		"at a limit that was less": {ago: 5 * day, limit: 100 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kill := kill
+			kill.Time, kill.Limit, kill.Peak = now.Add(-tc.ago), tc.limit, min(kill.Peak, tc.limit)
+			in.Kills = []memory.OOMKill{kill}
+			if got := Evaluate(in); got.Size.Limit > 240*mib != tc.raised {
+				t.Errorf("%s %v:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
+			}
+		})
+	}
+	in.Kills, in.Current.Limit = nil, 0
+	if got := Evaluate(in); got.Size.Limit == 0 {
+		t.Errorf("a first limit is not a raise: %v", got.Size)
 	}
 }

@@ -45,7 +45,7 @@ func Evaluate(in Input) Recommendation {
 	if e.grown.limit > 0 { // a kill asks for more, never for less
 		limit = max(limit, e.Current.Limit)
 	}
-	limit = e.boundLimit(limit)
+	limit = e.boundLimit(e.boundIncrease(limit))
 	return e.decide(Size{Limit: limit, Request: e.request(limit)})
 }
 

@@ -68,6 +68,8 @@ type Policy struct {
 	PodLimit, PodRequest memory.Bytes
 	// DecreaseNever: a recommendation is never below what the container has.
 	DecreaseNever bool
+	// IncreaseAfterKill: a limit is raised only after a kill or a stall at the one the container has.
+	IncreaseAfterKill bool
 	// OOMFactorPercent is the growth from the limit a container died at. Default: 150; quick repeats double instead.
 	OOMFactorPercent int32
 	// OOMMinIncrease is the smallest step after a kill. Default: 64Mi.

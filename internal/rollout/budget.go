@@ -133,6 +133,8 @@ func (d *decider) restart() {
 	switch why := ""; {
 	case pod == nil:
 		return
+	case d.outsideWindows() != "":
+		d.restartHeld = d.outsideWindows()
 	case d.State.Restart != nil:
 		d.restartHeld = fmt.Sprintf(
 			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),

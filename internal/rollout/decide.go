@@ -250,7 +250,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		if d.harmless(c, to) {
 			in.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
 		}
-		reason, message, no := d.guards(in)
+		reason, message, no := d.guards(c, in)
 		if !no {
 			reason, message, no = d.affordable(pod, c, to)
 		}
@@ -311,8 +311,8 @@ func outOfBounds(size recommend.Size, p recommend.Policy) bool {
 	return bounded.Limit != size.Limit
 }
 
-// outdated is a step that was written down, is not done, and would break a bound that the owner has set since, or waits
-// for its container with a size that is not the one any more.
+// outdated is a step that was written down, is not done, and would break a bound that the owner has set since or come
+// after its maintenance window, or waits for its container with a size that is not the one any more.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pod(st)
 	if pod == nil || st.Back || pod.has(st.To, spec) {
@@ -327,6 +327,9 @@ func (d *decider) outdated(st Step) bool {
 	}
 	for name, size := range st.To {
 		wish := d.Desired[name]
+		if c, runs := pod.container(name); runs && d.overslept(c, st, size) {
+			return true
+		}
 		if outOfBounds(size, wish.Policy) || wish.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
 			return true
 		}
@@ -374,7 +377,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		// a new pod has a class of its own, and may go to the largest node
 		in.Restarts, in.QoS, in.NodeSize = true, "", in.LargestNode
 		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
-		if reason, message, no := d.guards(in); no {
+		if reason, message, no := d.guards(c, in); no {
 			d.reason, d.message = "", ""
 			d.refused(reason, d.about(pod, c)+message)
 			return nil
@@ -391,15 +394,17 @@ func (d *decider) about(pod *Pod, c Container) string {
 	return "pod " + pod.Name + ", container " + c.Name + ": "
 }
 
-func (d *decider) guards(in recommend.GuardInput) (reason, message string, refused bool) {
+func (d *decider) guards(c Container, in recommend.GuardInput) (reason, message string, refused bool) {
 	if d.State.ConflictingWriter != nil {
 		return v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why, true
 	}
 	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
 		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
 	}
-	r := recommend.Guard(in)
-	return r.Reason, r.Message, r != recommend.Refusal{}
+	if r := recommend.Guard(in); r != (recommend.Refusal{}) {
+		return r.Reason, r.Message, true
+	}
+	return d.waitsForWindow(c, in) // last, so that what waits for a window has nothing else to wait for
 }
 
 // settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the

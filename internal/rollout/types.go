@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/maintenance"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -81,6 +82,9 @@ type Policy struct {
 	SingleReplicaMayRestart bool
 	// Watch is how long a pod whose limit was lowered is watched. 0: 10m.
 	Watch time.Duration
+	// Windows are the maintenance windows for what lowers, restarts or evicts; RaisesInWindows: for every raise, too.
+	Windows         maintenance.Windows
+	RaisesInWindows bool
 }
 
 // Desired is what is recommended for a container of every pod, and what its surroundings say about that.

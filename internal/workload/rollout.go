@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
@@ -64,6 +65,8 @@ func applyPolicy(s *Snapshot) rollout.Policy {
 		if d.Watch != nil {
 			p.Watch = d.Watch.Duration
 		}
+		p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
+		p.RaisesInWindows = d.Raises == v1alpha1.RaisesInWindows
 	}
 	return p
 }

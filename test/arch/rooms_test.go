@@ -39,7 +39,10 @@ var rooms = []room{
 	},
 	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/quote", "internal/recommend", "internal/runtimes"},
+		ours: []string{
+			"api/v1alpha1", "internal/maintenance", "internal/memory", "internal/quote", "internal/recommend",
+			"internal/runtimes",
+		},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
 		never:   clients,
 	},
@@ -84,9 +87,16 @@ var rooms = []room{
 	{
 		// what is done next to running pods that have another size than they should
 		name: "rollout", dir: "internal/rollout/...", noStd: pure,
-		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/recommend"},
+		ours: []string{
+			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/recommend",
+		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
+	},
+	{
+		name: "maintenance", dir: "internal/maintenance/...", noStd: pure, // when maintenance windows are open
+		outside: []string{"github.com/robfig/cron/v3"}, // the parser of CronJob schedules
+		never:   slices.Concat(clients, kinds),
 	},
 	{
 		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes

@@ -59,7 +59,11 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	if s.HeadroomPercent != nil {
 		parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent))
 	}
-	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease), "mode "+string(s.Mode))
+	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease))
+	if s.Increase == v1alpha1.IncreaseAfterKill { // the default is what everybody expects
+		parts = append(parts, "increase "+string(s.Increase))
+	}
+	parts = append(parts, "mode "+string(s.Mode))
 	return strings.Join(parts, ", ")
 }
 

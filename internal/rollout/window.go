@@ -1,0 +1,60 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// waitsForWindow refuses what may be done in maintenance windows only, while none is open. A raise in place that
+// restarts nothing is done at any time, and so is whatever a kill asks for, unless the owner wants raises to wait, too.
+// Giving back what a change took away waits for nothing.
+func (d *decider) waitsForWindow(c Container, in recommend.GuardInput) (reason, message string, refused bool) {
+	to, from := in.Recommendation.Size, in.Current
+	raises := in.Recommendation.Decision == recommend.Raise && !lowers(from.Limit, to.Limit)
+	switch {
+	case d.givesBack(c, to, from):
+		return "", "", false
+	case raises && d.Policy.RaisesInWindows:
+	case raises && (in.Recommendation.Urgent || !in.Restarts):
+		return "", "", false
+	case !in.Restarts && from.Limit == to.Limit: // a lower request in place disturbs nobody
+		return "", "", false
+	}
+	if why := d.outsideWindows(); why != "" {
+		return v1alpha1.ReasonWaitingForWindow, why, true
+	}
+	return "", "", false
+}
+
+// givesBack: a size that led to kills or restarts is rolled back.
+func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
+	r, stands := d.State.Standing(c.Name, d.Now)
+	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+}
+
+// overslept: a step that was written down while a window was open, and is not done, would be done after it.
+func (d *decider) overslept(c Container, st Step, to recommend.Size) bool {
+	in := d.guarded(d.pod(st), c, to)
+	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal
+	_, _, waits := d.waitsForWindow(c, in)
+	return waits
+}
+
+// outsideWindows says that no window is open; empty: one is, or there are none.
+func (d *decider) outsideWindows() string {
+	open, next := d.Policy.Windows.Open(d.Now)
+	switch {
+	case open:
+		return ""
+	case next.IsZero():
+		return "none of the maintenance windows ever opens: see the profile's condition Ready"
+	}
+	d.lookIn(next.Sub(d.Now) + time.Second)
+	return "waits for the next maintenance window, which opens at " + format.Time(next)
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/maintenance"
+)
+
+// nightly is from 02:00 to 05:00 UTC, and the tests begin at 08:00.
+func nightly(t *testing.T) maintenance.Windows {
+	t.Helper()
+	w, err := maintenance.Parse("0 2 * * *", 3*time.Hour, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return maintenance.Windows{w}
+}
+
+func TestLoweringWaitsForAMaintenanceWindow(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.in.Policy.Windows = nightly(t)
+	c.wants(small, false)
+	c.look()
+	c.expectLimits("256Mi 256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
+	c.passes(18 * time.Hour)
+	c.look()
+	c.expectLimits("100Mi 256Mi 256Mi")
+	c.passes(5 * time.Second)
+	c.look()
+	c.passes(2*time.Hour + 58*time.Minute) // 04:58: the canary has borne it
+	c.look()
+	c.expectLimits("100Mi 100Mi 256Mi")
+	c.passes(5 * time.Minute) // 05:03
+	c.look()
+	c.passes(time.Hour)
+	c.look()
+	c.expectLimits("100Mi 100Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWaitingForWindow, "2 of 3 pods", "2026-03-04T02:00:00Z")
+	c.passes(20 * time.Hour)
+	c.look()
+	c.expectLimits("100Mi 100Mi 100Mi")
+}
+
+// A canary that is killed after the window has closed gets its limit back at once.
+func TestARollBackWaitsForNoWindow(t *testing.T) {
+	for _, raises := range []bool{false, true} {
+		c := newCluster(t, 3, big)
+		c.in.Policy.Windows, c.in.Policy.RaisesInWindows = nightly(t), raises
+		c.wants(small, false)
+		c.passes(20*time.Hour + 58*time.Minute) // 04:58
+		c.look()
+		c.passes(5 * time.Second)
+		c.look()
+		c.expectLimits("100Mi 256Mi 256Mi")
+		c.passes(5 * time.Minute)
+		c.killed(0)
+		c.look()
+		c.expectLimits("256Mi 256Mi 256Mi")
+	}
+}
+
+func TestRaisesAndWindows(t *testing.T) {
+	tests := []struct {
+		name              string
+		urgent, inWindows bool
+		restarts          bool
+		raised            bool
+	}{
+		{name: "in place", raised: true},
+		{name: "in place, with a restart", restarts: true},
+		{name: "after a kill, with a restart", urgent: true, restarts: true, raised: true},
+		{name: "in place, and raises wait", inWindows: true},
+		{name: "after a kill, and raises wait", urgent: true, inWindows: true},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster(t, 2, small)
+			c.in.Policy.Windows, c.in.Policy.RaisesInWindows = nightly(t), tc.inWindows
+			for i := range c.in.Pods {
+				c.app(i).RestartsOnResize = tc.restarts
+			}
+			c.wants(big, tc.urgent)
+			c.look()
+			if tc.raised {
+				c.expectLimits("256Mi 100Mi")
+				return
+			}
+			c.expectLimits("100Mi 100Mi")
+			c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
+			c.passes(18 * time.Hour)
+			c.look()
+			c.expectLimits("256Mi 100Mi")
+		})
+	}
+}
+
+func TestEvictionsAndRestartsWaitForAWindow(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.in.Policy.Evict, c.in.Policy.Windows = true, nightly(t)
+	for i := range c.in.Pods {
+		c.app(i).FrozenHeap, c.app(i).Overhead = 192*mib, 20*mib // so that a lower limit takes an eviction
+	}
+	c.wants(small, false)
+	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs"}
+	c.look()
+	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "2026-03-03T02:00:00Z") {
+		t.Errorf("evicted outside of the window: %q, %v", c.last.RestartHeld, c.log)
+	}
+	c.passes(18 * time.Hour)
+	c.look()
+	if c.evictions() != 1 || !c.told("restarted web-3") {
+		t.Errorf("the window is open, and %v", c.log)
+	}
+}
+
+// An eviction that was written down and could not be carried out before the window closed is not carried out after it.
+func TestWhatTheWindowLeftUndoneIsNotDoneAfterIt(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.in.Policy.Evict, c.in.Policy.Windows = true, nightly(t)
+	for i := range c.in.Pods {
+		c.app(i).FrozenHeap, c.app(i).Overhead = 192*mib, 20*mib
+	}
+	c.wants(small, false)
+	c.passes(20*time.Hour + 59*time.Minute) // 04:59
+	c.lookAndDie(0)                         // written down, and killed before it is done
+	if c.last.State.Rollout == nil {
+		t.Fatalf("nothing was written down: %s %s", c.last.Reason, c.last.Message)
+	}
+	c.passes(2 * time.Minute)
+	c.look()
+	if c.evictions() != 0 {
+		t.Errorf("evicted after the window: %v", c.log)
+	}
+	c.expectReason(v1alpha1.ReasonWaitingForWindow)
+}
