@@ -122,8 +122,8 @@ type PredictedGain struct {
 
 // MemoryParts is what fills a container: parts that add up to what is resident, with unexplained.
 type MemoryParts struct {
-	// coveragePercent is the share of the bytes looked into that could be read and made sense. Below 95, numbers of free
-	// memory are lower bounds.
+	// coveragePercent is the share of the bytes looked into that could be read and made sense: the least of each heap and
+	// of all that is resident. Below 95, numbers of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional

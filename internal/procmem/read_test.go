@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func TestSmapsOfAHostileProcess(t *testing.T) {
 		t.Errorf("10 MB of paths: %d mappings, %d bytes of paths, error %v", len(got), kept, err)
 	}
 	for _, text := range []string{
-		"Rss: 4 kB\n", "2000-1000 r--p 0 00:00 0\n", "1000-3000 r--p 0 00:00 0\n2000-4000 r--p 0 00:00 0\n", "\n",
+		"Rss: 4 kB\n", "2000-1000 r--p 0 00:00 0\n", "2000-4000 r--p 0 00:00 0\n1000-3000 r--p 0 00:00 0\n", "\n",
 		"1000-2000 r-\n",
 		"1000-1ffffffffffffffff r--p 0 00:00 0\n", "1000-2000 r--p 0 00:00 0\nRss 4\n",
 	} {
@@ -171,5 +172,35 @@ func TestEnvironKeepsNoSecret(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"GOGC": "50"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestMappingsThatChangeMeanwhile: the kernel writes a file of mappings in pieces, and goes on where the last mapping
+// ended. One that has grown until then comes again.
+func TestMappingsThatChangeMeanwhile(t *testing.T) {
+	const before = "1000-2000 r--p 0 fe:00 7 /bin/x\nRss: 4 kB\n3000-5000 rw-p 0 00:00 0 [heap]\nRss: 8 kB\n"
+	for name, c := range map[string]struct {
+		then string
+		want []uint64 // starts and ends
+		rss  memory.Bytes
+	}{
+		"the heap grew":           {"3000-9000 rw-p 0 00:00 0 [heap]\nRss: 20 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x9000}, 24},
+		"it was merged with both": {"1000-9000 rw-p 0 00:00 0 \nRss: 32 kB\n", []uint64{0x1000, 0x9000}, 32},
+		"its end is another's":    {"4000-9000 rw-p 0 00:00 0 \nRss: 16 kB\n", []uint64{0x1000, 0x2000, 0x4000, 0x9000}, 20},
+		"nothing changed":         {"5000-9000 rw-p 0 00:00 0 \nRss: 16 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x5000, 0x5000, 0x9000}, 28},
+	} {
+		got, err := ReadSmaps(strings.NewReader(before + c.then))
+		var at []uint64
+		var rss memory.Bytes
+		for _, m := range got {
+			at, rss = append(at, m.Start, m.End), rss.Plus(m.RSS)
+		}
+		if err != nil || !slices.Equal(at, c.want) || rss != c.rss*memory.KiB {
+			t.Errorf("%s: %x, %s, %v; want %x, %d KiB", name, at, rss, err, c.want, c.rss)
+		}
+	}
+	_, err := ReadSmaps(strings.NewReader(before + "3000-4000 rw-p 0 00:00 0 \n"))
+	if !errors.Is(err, ErrSyntax) {
+		t.Errorf("a mapping that ends before the last one: %v", err)
 	}
 }

@@ -108,12 +108,24 @@ func (p *smapsParser) header(line []byte) error {
 		return fmt.Errorf("%w: %d", ErrTooMany, MaxMappings)
 	}
 	m, path, ok := parseHeader(line)
-	if n := len(p.mappings); !ok || m.End <= m.Start || n > 0 && m.Start < p.mappings[n-1].End {
-		return fmt.Errorf("mappings, line %d: %w", len(p.mappings)+1, ErrSyntax)
+	if n := len(p.mappings); !ok || m.End <= m.Start || n > 0 && m.End <= p.mappings[n-1].End {
+		return fmt.Errorf("mapping %d: %w", len(p.mappings)+1, ErrSyntax)
 	}
+	p.supersede(m.Start)
 	m.Path = p.path(path)
 	p.mappings = append(p.mappings, m)
 	return nil
+}
+
+// supersede drops what was read of mappings that reach beyond an address. The kernel writes a few mappings at a time and
+// goes on with the one that holds the end of the last: where that one has grown meanwhile, as [heap] does, or was merged
+// with its neighbor, it comes once more, whole.
+func (p *smapsParser) supersede(start uint64) {
+	n := len(p.mappings)
+	for n > 0 && p.mappings[n-1].End > start {
+		n--
+	}
+	p.mappings = p.mappings[:n]
 }
 
 func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {

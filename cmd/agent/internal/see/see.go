@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/memory"
@@ -166,7 +167,7 @@ type sum struct {
 	rss, unexplained memory.Bytes
 	named            map[string]*named       // by name
 	returnable       map[string]memory.Bytes // by reader
-	coverage         float64                 // the least of all readers
+	coverage         float64                 // the least of all readers; 0 where one could make nothing of its heap
 	largest          memory.Bytes            // RSS of the largest process
 	runtime          *v1alpha1.RuntimeFound  // of that
 }
@@ -185,6 +186,11 @@ func (s *sum) add(r *attribution.Result) {
 			s.part(kind).add(resident, 0)
 		}
 	}
+	for _, f := range r.Failed {
+		if !errors.Is(f.Err, glibc.ErrNone) { // a program that never calls malloc has no arena
+			s.coverage = 0
+		}
+	}
 	for i := range r.Usages {
 		u := &r.Usages[i]
 		s.coverage = min(s.coverage, u.Coverage)
@@ -197,6 +203,15 @@ func (s *sum) add(r *attribution.Result) {
 	}
 }
 
+// explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in none,
+// and nobody knows what of it is free.
+func (s *sum) explained() float64 {
+	if s.rss == 0 {
+		return 1
+	}
+	return float64(s.rss.Minus(s.unexplained)) / float64(s.rss)
+}
+
 const (
 	partsMost = 24 // as in the API
 	gainsMost = 8
@@ -205,7 +220,8 @@ const (
 func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	out := &v1alpha1.MemoryParts{
 		Time: metav1.NewTime(now.Truncate(time.Second)), Resident: s.rss.Quantity(), Unexplained: s.unexplained.Quantity(),
-		Processes: int32(min(s.processes, 1<<30)), CoveragePercent: int32(100 * s.coverage), //nolint:gosec // bounded
+		Processes:       int32(min(s.processes, 1<<30)), //nolint:gosec // bounded
+		CoveragePercent: int32(100 * min(s.coverage, s.explained())),
 	}
 	for name, part := range s.named {
 		if part.resident > 0 {

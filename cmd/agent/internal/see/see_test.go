@@ -17,6 +17,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/ruby"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/memory"
@@ -72,6 +74,34 @@ func TestSum(t *testing.T) {
 	equal := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCoverageIsTheLeastOfAll: a heap that could not be read, and one that nobody knows, are not told as covered.
+func TestCoverageIsTheLeastOfAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		result attribution.Result
+		want   int32
+	}{
+		"all is known": {attribution.Result{RSS: 100 * memory.MiB}, 100},
+		"a heap of no reader, as .NET's": {
+			attribution.Result{RSS: 100 * memory.MiB, Unexplained: 80 * memory.MiB}, 20,
+		},
+		"a reader made nothing of it": {
+			attribution.Result{RSS: 100 * memory.MiB, Failed: []attribution.Failure{{Reader: "ruby", Err: ruby.ErrNone}}}, 0,
+		},
+		"a program that never calls malloc": {
+			attribution.Result{RSS: 100 * memory.MiB, Failed: []attribution.Failure{{Reader: "glibc", Err: glibc.ErrNone}}}, 100,
+		},
+		"one that understood too little, as of ZGC": {
+			attribution.Result{RSS: 100 * memory.MiB, Usages: []attribution.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
+		},
+	} {
+		s := newSum()
+		s.add(&c.result)
+		if got := s.parts(time.Time{}).CoveragePercent; got != c.want {
+			t.Errorf("%s: %d %%, want %d", name, got, c.want)
+		}
 	}
 }
 
