@@ -34,8 +34,8 @@ import (
 var version = "unknown"
 
 type options struct {
-	node, tier, cgroups, proc, address string
-	printVersion                       bool
+	node, tier, cgroups, proc, address, server string
+	printVersion                               bool
 }
 
 func main() {
@@ -45,6 +45,8 @@ func main() {
 	flag.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Where the cgroups of the node are mounted.")
 	flag.StringVar(&o.proc, "proc-root", "/proc", "A /proc that shows the processes of the node (hostPID).")
 	flag.StringVar(&o.address, "bind-address", ":8082", "Where /healthz and /metrics are served.")
+	flag.StringVar(&o.server, "api-server", "", "URL of an API server that asks nobody who they are, for tests; "+
+		"empty: the cluster that this pod is in.")
 	flag.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
 	flag.Parse()
 	if o.printVersion {
@@ -72,7 +74,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", o.cgroups, err)
 	}
-	config, err := rest.InClusterConfig()
+	config := &rest.Config{Host: o.server}
+	if o.server == "" {
+		config, err = rest.InClusterConfig()
+	}
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}

@@ -4,16 +4,19 @@
 package detect
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memfit/memfit/internal/runtimes"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // TestRecordedProcesses: testdata has what real processes showed, named after what ran, and what was made of it
@@ -163,4 +166,45 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// TestWords: of a command line only words are copied that a table knows, however they are spelled.
+func TestWords(t *testing.T) {
+	line := "node\x00--max_old_space_size=300\x00--require\x00./x.js\x00--password=s3cret\x00-XX:+UseG1GC\x00-Xmx1g\x00--\x00\x00\x00"
+	want := []string{"", "--max_old_space_size=300", "-Xmx1g"}
+	if diff := cmp.Diff(want, Words([]byte(line))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Words(nil); len(got) != 1 {
+		t.Errorf("nothing has the words %q", got)
+	}
+	// what Detect tells of whole command lines, it tells of these words, too
+	whole := Facts{Program: "/usr/bin/node", Files: []File{{Path: "/usr/bin/node", Program: true}},
+		Argv: strings.Split(line, "\x00")}
+	words := whole
+	words.Argv = Words([]byte(line))
+	if diff := cmp.Diff(Detect(whole).Flags, Detect(words).Flags); diff != "" {
+		t.Errorf("(-whole +words):\n%s", diff)
+	}
+}
+
+// FuzzWords: whatever a command line holds, its words are few, of it, and known.
+func FuzzWords(f *testing.F) {
+	f.Add([]byte("java\x00-Xmx1g\x00-jar\x00x.jar"))
+	f.Add([]byte("\x00\x00-\xff\x00-xMX"))
+	f.Add(bytes.Repeat([]byte("-Xmx1g\x00"), 9000))
+	within := budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		line = line[:min(len(line), 64<<10)]
+		var got []string
+		budget.Check(t, within, len(line), func() { got = Words(line) })
+		if len(got) > maxWords {
+			t.Errorf("%d words", len(got))
+		}
+		for _, word := range got[1:] {
+			if len(word) > maxFlagText || !bytes.Contains(line, []byte(word)) {
+				t.Errorf("%q", word)
+			}
+		}
+	})
 }

@@ -4,8 +4,10 @@
 package detect
 
 import (
+	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -66,6 +68,71 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	}
 	r.words(row, "hsperfdata", strings.Fields(f.VMArgs))
 }
+
+// Words are the words of a command line, as /proc/PID/cmdline has it, that speak of memory to any runtime, behind an
+// empty one in place of the program. Others may be passwords: nothing is copied of them.
+func Words(cmdline []byte) []string {
+	kept := []string{""}
+	first := true
+	for word := range bytes.SplitSeq(bytes.TrimRight(cmdline, "\x00"), []byte{0}) {
+		if !first && len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+			kept = append(kept, string(word))
+		}
+		first = false
+	}
+	return kept
+}
+
+// mayBeSetting: the table of some runtime knows the beginning of the word, or what is in it.
+func mayBeSetting(word []byte) bool {
+	if len(word) == 0 || word[0] != '-' {
+		return false
+	}
+	return slices.ContainsFunc(settings(), func(known string) bool { return holds(word, known) })
+}
+
+// holds looks for a text without regard to capital letters, and with - and _ as the same: some runtime takes each
+// spelling. It makes no copy.
+func holds(word []byte, text string) bool {
+	for at := 0; at+len(text) <= len(word); at++ {
+		i := 0
+		for i < len(text) && spelled(word[at+i]) == spelled(text[i]) {
+			i++
+		}
+		if i == len(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func spelled(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c - 'A' + 'a'
+	case c == '_':
+		return '-'
+	}
+	return c
+}
+
+// settings are what words that speak of memory hold.
+var settings = sync.OnceValue(func() []string {
+	var all []string
+	for _, row := range runtimes.All() {
+		for _, s := range allSigns(row) {
+			if s.In == runtimes.Anywhere {
+				all = append(all, s.Text)
+			}
+		}
+		for _, k := range row.Knobs {
+			if strings.HasPrefix(k.Name, "-") {
+				all = append(all, k.Name)
+			}
+		}
+	}
+	return all
+})
 
 // words keeps those words that speak of memory, each once.
 func (r *Result) words(row *runtimes.Runtime, from string, words []string) {

@@ -4,11 +4,11 @@
 package see
 
 import (
-	"bytes"
+	"errors"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +52,7 @@ func (e *Explainer) detected(namespace string, target *live.Target, s *attributi
 		return nil
 	}
 	process := detect.Process{
-		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv(os.DirFS(e.proc), s.Process.PID),
+		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: e.argv(s.Process.PID),
 	}
 	f := found(detect.Detect(e.files.Gather(namespace, process, target.OpenFile)), e.cgroups)
 	if f != nil {
@@ -65,19 +65,22 @@ func (e *Explainer) detected(namespace string, target *live.Target, s *attributi
 // argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
 const argvMost = 64 << 10
 
-// argv is the command line of a process; nil where it cannot be read. It stays in this package: what is told of it
-// are the settings of memory that internal/detect knows.
-func argv(proc fs.FS, pid int) []string {
-	f, err := proc.Open(strconv.Itoa(pid) + "/cmdline")
+// argv are the words of a command line that speak of memory. The others may be passwords: what was read is overwritten.
+func (e *Explainer) argv(pid int) []string {
+	f, err := os.Open(filepath.Join(e.proc, strconv.Itoa(pid), "cmdline"))
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, argvMost))
-	if err != nil {
+	defer func() { _ = f.Close() }()
+	if e.cmdline == nil {
+		e.cmdline = make([]byte, argvMost)
+	}
+	defer clear(e.cmdline)
+	n, err := io.ReadFull(f, e.cmdline)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}
-	return strings.Split(string(bytes.TrimRight(text, "\x00")), "\x00")
+	return detect.Words(e.cmdline[:n])
 }
 
 // Bounds of the API.

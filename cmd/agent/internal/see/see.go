@@ -33,6 +33,7 @@ type Explainer struct {
 	jobs    chan scan.Look
 	urgent  chan scan.Look
 	files   detect.Cache                       // what was found in programs and libraries, by namespace
+	cmdline []byte                             // for one command line after the other
 	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were looked into before
 	found   chan scan.Finding
 }
