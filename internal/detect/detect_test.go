@@ -170,7 +170,8 @@ func TestSummary(t *testing.T) {
 
 // TestWords: of a command line only words are copied that a table knows, however they are spelled.
 func TestWords(t *testing.T) {
-	line := "node\x00--max_old_space_size=300\x00--require\x00./x.js\x00--password=s3cret\x00-XX:+UseG1GC\x00-Xmx1g\x00--\x00\x00\x00"
+	line := "node\x00--max_old_space_size=300\x00--require\x00./x.js\x00--password=s3cret\x00-XX:+UseG1GC\x00-Xmx1g\x00" +
+		"--\x00\x00\x00"
 	want := []string{"", "--max_old_space_size=300", "-Xmx1g"}
 	if diff := cmp.Diff(want, Words([]byte(line))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -184,10 +184,14 @@ func TestMappingsThatChangeMeanwhile(t *testing.T) {
 		want []uint64 // starts and ends
 		rss  memory.Bytes
 	}{
-		"the heap grew":           {"3000-9000 rw-p 0 00:00 0 [heap]\nRss: 20 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x9000}, 24},
+		"the heap grew": {
+			"3000-9000 rw-p 0 00:00 0 [heap]\nRss: 20 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x9000}, 24,
+		},
 		"it was merged with both": {"1000-9000 rw-p 0 00:00 0 \nRss: 32 kB\n", []uint64{0x1000, 0x9000}, 32},
 		"its end is another's":    {"4000-9000 rw-p 0 00:00 0 \nRss: 16 kB\n", []uint64{0x1000, 0x2000, 0x4000, 0x9000}, 20},
-		"nothing changed":         {"5000-9000 rw-p 0 00:00 0 \nRss: 16 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x5000, 0x5000, 0x9000}, 28},
+		"nothing changed": {
+			"5000-9000 rw-p 0 00:00 0 \nRss: 16 kB\n", []uint64{0x1000, 0x2000, 0x3000, 0x5000, 0x5000, 0x9000}, 28,
+		},
 	} {
 		got, err := ReadSmaps(strings.NewReader(before + c.then))
 		var at []uint64

@@ -72,8 +72,10 @@ func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 	if n.server, err = serve(told); err != nil {
 		return nil, err
 	}
-	n.agent = exec.CommandContext(ctx, agent, "--tier=see", "--node-name="+Name, "--cgroup-root="+dir, "--bind-address=127.0.0.1:0",
-		"--api-server="+n.server.url)
+	n.agent = exec.CommandContext(
+		ctx, agent, "--tier=see", "--node-name="+Name, "--cgroup-root="+dir, "--bind-address=127.0.0.1:0",
+		"--api-server="+n.server.url,
+	)
 	n.agent.Stderr, n.agent.Stdout = &n.logs, &n.logs
 	if err := n.agent.Start(); err != nil {
 		return nil, fmt.Errorf("starting the agent: %w", err)

@@ -36,11 +36,14 @@ func serve(pods []corev1.Pod) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
-	s := &server{url: "http://" + listener.Addr().String(), pods: pods, written: map[string]v1alpha1.MemorySnapshotStatus{}}
+	s := &server{
+		url: "http://" + listener.Addr().String(), pods: pods, written: map[string]v1alpha1.MemorySnapshotStatus{},
+	}
+	const snapshot = " /apis/memfit.dev/v1alpha1/namespaces/{namespace}/memorysnapshots/{name}"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/pods", s.list)
-	mux.HandleFunc("GET /apis/memfit.dev/v1alpha1/namespaces/{namespace}/memorysnapshots/{name}", refuse(http.StatusNotFound))
-	mux.HandleFunc("PATCH /apis/memfit.dev/v1alpha1/namespaces/{namespace}/memorysnapshots/{name}", s.patch)
+	mux.HandleFunc("GET"+snapshot, refuse(http.StatusNotFound))
+	mux.HandleFunc("PATCH"+snapshot, s.patch)
 	s.http = http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = s.http.Serve(listener) }()
 	return s, nil
@@ -52,8 +55,8 @@ func refuse(code int) http.HandlerFunc {
 	}[code]
 	return func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, code, metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // three digits
-			Reason: reason, Message: string(reason),
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Code: int32(code), Reason: reason, Message: string(reason), //nolint:gosec // three digits
 		})
 	}
 }

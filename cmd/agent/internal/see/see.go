@@ -204,8 +204,8 @@ func (s *sum) add(r *attribution.Result) {
 	}
 }
 
-// explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in none,
-// and nobody knows what of it is free.
+// explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
+// none, and nobody knows what of it is free.
 func (s *sum) explained() float64 {
 	if s.rss == 0 {
 		return 1
