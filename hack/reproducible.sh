@@ -2,14 +2,14 @@
 # Copyright 2026 The memfit authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the image, the kubectl plugin and their SBOMs twice from copies of the tree: in folders of different depth, with another umask, time
+# Builds the images, the kubectl plugin, their SBOMs and the Helm chart twice from copies of the tree: in folders of different depth, with another umask, time
 # zone and language, the second time without git and with an empty build cache. Fails when a byte of them differs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 version=$(git describe --tags --always --dirty)
-outputs=(dist/manager.tar dist/manager.cdx.json bin/kubectl-memfit dist/kubectl-memfit.cdx.json)
+outputs=(dist/manager.tar dist/manager.cdx.json dist/agent.tar dist/agent.cdx.json bin/kubectl-memfit dist/kubectl-memfit.cdx.json dist/chart.tgz)
 
 # Packs what is compared. It is no part of that, so it is compiled once and here.
 go -C hack/lab build -o "$work/lab" .
@@ -22,8 +22,8 @@ copy() { # copy FOLDER: the tree as it would be committed
 }
 
 made() { # made FOLDER: build there and print what came out
-	make -C "$1" LAB="$work/lab" VERSION="$version" sbom >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
-	(cd "$1" && sha256sum "${outputs[@]}")
+	make -C "$1" LAB="$work/lab" VERSION="$version" sbom chart >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
+	(cd "$1" && mv dist/memfit-*.tgz dist/chart.tgz && sha256sum "${outputs[@]}")
 }
 
 start=$SECONDS
@@ -43,4 +43,6 @@ if [ "$first" != "$second" ]; then
 	exit 1
 fi
 echo "$first"
-echo "reproducible: image $("$work/lab" digest "$work/one/dist/manager.tar") of $version with $(go env GOVERSION)"
+for image in manager agent; do
+	echo "reproducible: $image $("$work/lab" digest "$work/one/dist/$image.tar") of $version with $(go env GOVERSION)"
+done

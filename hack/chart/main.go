@@ -5,6 +5,8 @@
 // policies, alerts, the dashboard. `make manifests` runs it at the top of the tree. What values reach into (the
 // Deployment, the DaemonSet, certificates, webhooks) is written by hand, and test/chart holds all of it to what
 // kustomize builds.
+//
+// `chart package -version v0.1.0 -o dist` packs the chart for a release.
 package main
 
 import (
@@ -17,13 +19,17 @@ import (
 const chart = "charts/memfit"
 
 func main() {
+	run := generate
+	if len(os.Args) > 1 && os.Args[1] == "package" {
+		run = func() error { return pack(os.Args[2:]) }
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func generate() error {
 	written := map[string]bool{}
 	for _, row := range table {
 		sources, err := filepath.Glob(row.from)

@@ -67,19 +67,31 @@ image-digest: image ## Build the image and print its digest: equal source, VERSI
 	@$(LAB) digest $(CURDIR)/dist/manager.tar
 
 .PHONY: sbom
-sbom: image build ## Write dist/manager.cdx.json and dist/kubectl-memfit.cdx.json: what the image and the plugin are made of (CycloneDX).
+sbom: image agent-image build ## Write dist/manager.cdx.json, agent.cdx.json and kubectl-memfit.cdx.json: what images and plugin are made of (CycloneDX).
 	$(LAB) sbom --image $(CURDIR)/dist/manager.tar --name memfit --version $(VERSION) -o $(CURDIR)/dist/manager.cdx.json
+	$(LAB) sbom --image $(CURDIR)/dist/agent.tar --name memfit-agent --version $(VERSION) -o $(CURDIR)/dist/agent.cdx.json
 	$(LAB) sbom --binary $(CURDIR)/bin/kubectl-memfit --version $(VERSION) -o $(CURDIR)/dist/kubectl-memfit.cdx.json
 
 .PHONY: verify-reproducible
-verify-reproducible: ## Build image, plugin and SBOMs twice, elsewhere and with nothing cached, and compare (4 min on two idle cores).
+verify-reproducible: ## Build images, plugin, SBOMs and chart twice, elsewhere and with nothing cached, and compare (4 min on two idle cores).
 	hack/reproducible.sh
 
 .PHONY: docker-build
 docker-build: ## Build images of the same binaries with Docker (IMG, AGENT_IMG name them), for those who have it.
-	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/ ./cmd/manager ./cmd/agent
-	docker build -t $(IMG) .
-	docker build -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
+	arch=$$(go env GOARCH); CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/linux/$$arch/ ./cmd/manager ./cmd/agent; \
+	docker build --build-arg TARGETARCH=$$arch -t $(IMG) .; \
+	docker build --build-arg TARGETARCH=$$arch -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
+
+# What images of several processors are made for; buildx pushes them, because Docker itself keeps one.
+PLATFORMS ?= linux/amd64,linux/arm64
+
+.PHONY: docker-buildx
+docker-buildx: ## Build and push images for PLATFORMS with Docker's buildx (IMG, AGENT_IMG name them), for those who have it.
+	for platform in $(subst $(comma), ,$(PLATFORMS)); do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$${platform#linux/} $(GO_BUILD) -o dist/image/$$platform/ ./cmd/manager ./cmd/agent; \
+	done
+	docker buildx build --push --platform=$(PLATFORMS) -t $(IMG) .
+	docker buildx build --push --platform=$(PLATFORMS) -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
 
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image, TREE the overlay).

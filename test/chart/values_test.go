@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -277,5 +279,43 @@ certificates: {issuer: provided, caBundle: Y2E=}
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the Deployment has no %s", want)
 		}
+	}
+}
+
+// TestPackage: what a release packs is the chart, with the version of the release, and the same bytes every time.
+func TestPackage(t *testing.T) {
+	var archives [2][]byte
+	for i := range archives {
+		dir := t.TempDir()
+		cmd := exec.Command("go", "run", "./hack/chart", "package", "-version", "v9.8.7-rc.1", "-o", dir)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "9.8.7-rc.1" {
+			t.Fatalf("packing: %v\n%s", err, out)
+		}
+		var err error
+		if archives[i], err = os.ReadFile(filepath.Join(dir, "memfit-9.8.7-rc.1.tgz")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(archives[0], archives[1]) {
+		t.Error("packed twice, the archives differ")
+	}
+	packed, err := loader.LoadArchive(bytes.NewReader(archives[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed.Metadata.Version != "9.8.7-rc.1" || packed.AppVersion() != "9.8.7-rc.1" {
+		t.Errorf("version %s, appVersion %s", packed.Metadata.Version, packed.AppVersion())
+	}
+	want, err := render(load(t), "image: {tag: v1}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := render(packed, "image: {tag: v1}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(byName(t, want), byName(t, got)); diff != "" {
+		t.Errorf("the packed chart renders something else:\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@
 package images
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 type Config struct {
 	Entrypoint []string
 	Env        []string
+	Arch       string            // as Go calls it; empty: this machine's
+	Labels     map[string]string // for whoever looks at the image
 }
 
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -76,12 +79,13 @@ func assemble(config Config, layers []string) (v1.Image, error) {
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture = "linux", runtime.GOARCH
+	file.OS, file.Architecture = "linux", cmp.Or(config.Arch, runtime.GOARCH)
 	file.Created = v1.Time{Time: epoch}
 	file.Config.Entrypoint = config.Entrypoint
 	file.Config.Env = append([]string{defaultPath}, config.Env...)
 	file.Config.User = fmt.Sprintf("%d:%[1]d", User)
 	file.Config.WorkingDir = "/"
+	file.Config.Labels = config.Labels
 	return mutate.ConfigFile(image, file)
 }
 
@@ -96,16 +100,23 @@ type Program struct {
 
 // WriteProgram saves the image of a program.
 func WriteProgram(path string, p Program) error {
-	if !filepath.IsAbs(p.Entrypoint) {
-		return fmt.Errorf("the entrypoint %q is no absolute path", p.Entrypoint)
-	}
 	work, err := os.MkdirTemp("", "memfit-image-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
 	file := filepath.Join(work, "layer.tar")
-	err = writeLayer(file, func(l *layer) error {
+	if err := p.layer(file); err != nil {
+		return err
+	}
+	return Write(path, p.Ref, Config{Entrypoint: []string{p.Entrypoint}}, file)
+}
+
+func (p Program) layer(file string) error {
+	if !filepath.IsAbs(p.Entrypoint) {
+		return fmt.Errorf("the entrypoint %q is no absolute path", p.Entrypoint)
+	}
+	return writeLayer(file, func(l *layer) error {
 		if err := l.skeleton(); err != nil {
 			return err
 		}
@@ -116,8 +127,4 @@ func WriteProgram(path string, p Program) error {
 		}
 		return l.file(p.Entrypoint[1:], 0o755, p.Binary)
 	})
-	if err != nil {
-		return err
-	}
-	return Write(path, p.Ref, Config{Entrypoint: []string{p.Entrypoint}}, file)
 }

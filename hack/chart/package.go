@@ -1,0 +1,124 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// pack writes the chart with the version of a release: OUT/chart (the folder), OUT/memfit-VERSION.tgz (equal for equal
+// input: no times, no users, a fixed order, which `helm package` does not promise) and OUT/chart.json (Chart.yaml as
+// registries keep it).
+func pack(args []string) error {
+	flags := flag.NewFlagSet("package", flag.ContinueOnError)
+	version := flags.String("version", "", "version of memfit, for example v0.1.0 or what git describe says")
+	out := flags.String("o", "dist", "folder to write into")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	number := semver(*version)
+	files, err := stamped(number)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(*out, "chart")); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(files))
+	for name, content := range files {
+		names = append(names, name)
+		if err := replace(filepath.Join(*out, "chart", name), content); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { // Helm reads Chart.yaml first
+		if (a == "Chart.yaml") != (b == "Chart.yaml") {
+			return map[bool]int{true: -1, false: 1}[a == "Chart.yaml"]
+		}
+		return strings.Compare(a, b)
+	})
+	archive, err := archived(names, files)
+	if err != nil {
+		return err
+	}
+	metadata, err := yaml.YAMLToJSON(files["Chart.yaml"])
+	if err != nil {
+		return fmt.Errorf("reading Chart.yaml: %w", err)
+	}
+	fmt.Println(number)
+	return errors.Join(
+		replace(filepath.Join(*out, "memfit-"+number+".tgz"), archive),
+		replace(filepath.Join(*out, "chart.json"), metadata),
+	)
+}
+
+var (
+	release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?)$`)
+	field   = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
+)
+
+// semver is a version as charts must have it. What is no release comes before all of them.
+func semver(version string) string {
+	if m := release.FindStringSubmatch(version); m != nil {
+		return m[1]
+	}
+	clean := regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(version, "-")
+	return "0.0.0-dev." + "x" + clean // a number with a leading zero is none
+}
+
+// stamped is the files of the chart, with the version in Chart.yaml.
+func stamped(number string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(chart, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(chart, name)
+		if inside == "Chart.yaml" {
+			text = field.ReplaceAll(text, []byte("${1}: "+number))
+		}
+		files[filepath.ToSlash(inside)] = text
+		return err
+	})
+	return files, err
+}
+
+func archived(names []string, files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w := tar.NewWriter(zipped)
+	for _, name := range names {
+		header := &tar.Header{
+			Name: path.Join("memfit", name), Mode: 0o644, Size: int64(len(files[name])), ModTime: time.Unix(0, 0).UTC(),
+			Format: tar.FormatUSTAR,
+		}
+		if err := w.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(files[name]); err != nil {
+			return nil, err
+		}
+	}
+	err := errors.Join(w.Close(), zipped.Close())
+	return out.Bytes(), err
+}

@@ -1,0 +1,104 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// nameAnnotation is where an OCI layout says which tag an entry has.
+const nameAnnotation = "org.opencontainers.image.ref.name"
+
+// WriteIndex writes an OCI layout into dir: one image of the program for each processor, and the index that a registry
+// knows them by. binaries are programs by processor, as Go calls it. It returns the digest of the index.
+func WriteIndex(dir, tag string, p Program, binaries map[string]string, labels map[string]string) (string, error) {
+	if len(binaries) == 0 {
+		return "", errors.New("name at least one program: ARCH=FILE")
+	}
+	work, err := os.MkdirTemp("", "memfit-image-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, arch := range slices.Sorted(maps.Keys(binaries)) {
+		p.Binary = binaries[arch]
+		file := filepath.Join(work, arch+".tar")
+		if err := p.layer(file); err != nil {
+			return "", err
+		}
+		image, err := assemble(Config{Entrypoint: []string{p.Entrypoint}, Arch: arch, Labels: labels}, []string{file})
+		if err != nil {
+			return "", err
+		}
+		image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
+	}
+	if err := writeLayout(dir, func(to layout.Path) error {
+		return to.AppendIndex(index, layout.WithAnnotations(map[string]string{nameAnnotation: tag}))
+	}); err != nil {
+		return "", err
+	}
+	digest, err := index.Digest()
+	return digest.String(), err
+}
+
+// The media types of Helm's charts in registries.
+const (
+	chartConfig  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
+	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+// WriteChart writes an OCI layout into dir with a packaged Helm chart, as `helm push` would send it: metadata is
+// Chart.yaml as JSON. It returns the digest of the manifest.
+func WriteChart(dir, tag string, archive, metadata []byte) (string, error) {
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), chartConfig)
+	image, err := mutate.Append(image, mutate.Addendum{Layer: static.NewLayer(archive, chartContent)})
+	if err != nil {
+		return "", fmt.Errorf("adding the chart: %w", err)
+	}
+	chart := withConfig{Image: image, config: metadata}
+	if err := writeLayout(dir, func(to layout.Path) error {
+		return to.AppendImage(chart, layout.WithAnnotations(map[string]string{nameAnnotation: tag}))
+	}); err != nil {
+		return "", err
+	}
+	digest, err := chart.Digest()
+	return digest.String(), err
+}
+
+// writeLayout fills a folder that appears only when it is complete.
+func writeLayout(dir string, fill func(layout.Path) error) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	to, err := layout.Write(tmp, empty.Index)
+	if err != nil {
+		return err
+	}
+	if err := fill(to); err != nil {
+		return fmt.Errorf("writing the layout %s: %w", dir, err)
+	}
+	if err := errors.Join(os.Chmod(tmp, 0o755), os.RemoveAll(dir)); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}

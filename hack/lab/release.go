@@ -1,0 +1,84 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/images"
+	"github.com/memfit/memfit/hack/lab/internal/layout"
+)
+
+// runImageIndex packs the same program for several processors.
+func runImageIndex(_ context.Context, _ layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("image-index", flag.ContinueOnError)
+	var p images.Program
+	binaries, labels := map[string]string{}, map[string]string{}
+	flags.Func("binary", "ARCH=FILE: a static binary for Linux on that processor; may be repeated", into(binaries))
+	flags.Func("label", "KEY=VALUE of the image's labels; may be repeated", into(labels))
+	flags.StringVar(&p.Entrypoint, "entrypoint", "/manager", "path of the binary in the image")
+	tag := flags.String("tag", "dev", "tag that the layout says")
+	out := flags.String("o", "image", "folder to write: an OCI layout")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	digest, err := images.WriteIndex(*out, *tag, p, binaries, labels)
+	if err == nil {
+		fmt.Println(digest)
+	}
+	return err
+}
+
+func into(pairs map[string]string) func(string) error {
+	return func(text string) error {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return fmt.Errorf("%q is no KEY=VALUE", text)
+		}
+		pairs[key] = value
+		return nil
+	}
+}
+
+// runChartLayout puts a packaged chart where `oras` and others expect what a registry holds.
+func runChartLayout(_ context.Context, _ layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("chart-layout", flag.ContinueOnError)
+	archive := flags.String("archive", "", "packaged chart, .tgz")
+	metadata := flags.String("metadata", "", "Chart.yaml as JSON")
+	tag := flags.String("tag", "", "version of the chart")
+	out := flags.String("o", "chart", "folder to write: an OCI layout")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	packed, err := os.ReadFile(*archive)
+	if err != nil {
+		return fmt.Errorf("reading the chart: %w", err)
+	}
+	described, err := os.ReadFile(*metadata)
+	if err != nil {
+		return fmt.Errorf("reading the chart's metadata: %w", err)
+	}
+	digest, err := images.WriteChart(*out, *tag, packed, described)
+	if err == nil {
+		fmt.Println(digest)
+	}
+	return err
+}
+
+// runPush sends a layout to a registry.
+func runPush(ctx context.Context, _ layout.Layout, args []string) error {
+	if len(args) != 2 {
+		return errors.New("name a layout and where it goes: push dist/release/manager REGISTRY/memfit/manager:v0.1.0")
+	}
+	digest, err := images.Push(ctx, args[0], args[1])
+	if err == nil {
+		fmt.Println(digest)
+	}
+	return err
+}

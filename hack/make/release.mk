@@ -1,0 +1,23 @@
+# What a release consists of, built on any machine with Go and without Docker.
+
+##@ Release
+
+# Where images and the chart go: a host and a path. There is no default.
+REGISTRY ?=
+
+.PHONY: chart
+chart: ## Write dist/chart, dist/memfit-VERSION.tgz: the Helm chart with the version in it.
+	@echo "dist/memfit-$$(go run ./hack/chart package -version '$(VERSION)' -o dist).tgz"
+
+.PHONY: release
+release: ## Build all of a release into dist/release, send it to REGISTRY and sign it; DRY=1 only builds (10 min on two idle cores).
+	VERSION='$(VERSION)' REGISTRY='$(REGISTRY)' DRY='$(DRY)' hack/release.sh
+
+.PHONY: test-chart
+test-chart: ## Install, upgrade, roll back and remove the chart on a real cluster with Helm's library (PREVIOUS names the older chart).
+	@hack/steps.sh cluster image agent-image
+ifneq ($(LAB_MODE),existing)
+	@$(LAB) load $(CURDIR)/dist/manager.tar && $(LAB) load $(CURDIR)/dist/agent.tar
+endif
+	@export $(WITH_CLUSTER) IMG=$(IMG) AGENT_IMG=$(AGENT_IMG) PREVIOUS='$(PREVIOUS)'; \
+	go -C test/chart test -count=1 -tags e2e -run TestLifecycle -v -timeout 30m .
