@@ -104,10 +104,14 @@ const (
 	ReasonFrozenSettings = "FrozenSettings"
 )
 
-// ReasonReconcileTimedOut is the reason of the condition Stalled.
+// Reasons of the condition Stalled, which are Events, too.
 const (
+	// ReasonCheckpointRefused: the API server refuses to store memfit's memory of the workload, and the message has its
+	// words: etcd is full, a quota, a right that is missing. Nothing is counted, recommended or changed until it is
+	// stored, and nothing is lost; it is tried again every minute at the latest.
+	ReasonCheckpointRefused = "CheckpointRefused"
 	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was given up. The message has the step,
-	// mostly an API server that does not answer; memfit tries again, later each time. It is an Event, too.
+	// mostly an API server that does not answer; memfit tries again, later each time.
 	ReasonReconcileTimedOut = "ReconcileTimedOut"
 )
 

@@ -154,7 +154,7 @@ func (r *Reconciler) write(
 			OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)},
 		}
 		if err := r.Create(ctx, c); err != nil {
-			return fmt.Errorf("creating MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+			return fmt.Errorf("%w: creating MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 		}
 		e.adopt(c) // it is empty, which is not what is known
 		e.suspect = true
@@ -163,7 +163,7 @@ func (r *Reconciler) write(
 	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its
 	// state.
 	if err := r.Status().Update(ctx, c); err != nil {
-		return fmt.Errorf("writing MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		return fmt.Errorf("%w: writing MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 	}
 	e.adopt(c)
 	return nil

@@ -37,18 +37,29 @@ const (
 	longestRest = 10 * time.Minute
 	// sayBudget is for writing that down.
 	sayBudget = 3 * time.Second
+	// refusedFor is how long the API server may refuse a checkpoint before that is said: by then it was tried ten times,
+	// and what passes by itself has passed.
+	refusedFor = 10 * time.Second
+	// longestRefused is how long a workload is left alone whose checkpoint is refused. What is in the way goes away with
+	// somebody's doing, and they wait for it; an attempt is one write.
+	longestRefused = time.Minute
 )
 
-// backoffs are the workloads whose last reconcile took too long. Safe for concurrent use; the zero value is empty.
+// errNotSaved: a checkpoint was not written.
+var errNotSaved = errors.New("the workload's memory was not stored")
+
+// backoffs are the workloads whose last reconcile took too long, or whose checkpoint is refused. Safe for concurrent
+// use; the zero value is empty.
 type backoffs struct {
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]backoff
 }
 
-// backoff is until when a workload is left alone, and how long that is.
+// backoff is until when a workload is left alone, and how long that is; since is when its checkpoint was refused first.
 type backoff struct {
 	until time.Time
 	wait  time.Duration
+	since time.Time
 }
 
 // wait is how long a workload is still left alone.
@@ -58,18 +69,34 @@ func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
 	return o.all[w].until.Sub(now)
 }
 
-// again notes that a reconcile took too long, and returns how long the workload is left alone. first: the one before
-// did not.
-func (o *backoffs) again(w memory.WorkloadRef, now time.Time) (wait time.Duration, first bool) {
+// again notes that a reconcile did not end well, and returns how long the workload is left alone, at most longest.
+// first: it was not left alone before.
+func (o *backoffs) again(w memory.WorkloadRef, now time.Time, longest time.Duration) (wait time.Duration, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	before := o.entry(w)
+	wait = min(max(2*before.wait, firstRest), longest)
+	o.all[w] = backoff{now.Add(wait), wait, before.since}
+	return wait, before.wait == 0
+}
+
+// refused notes that a checkpoint was refused, and returns for how long that has been so.
+func (o *backoffs) refused(w memory.WorkloadRef, now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	b := o.entry(w)
+	if b.since.IsZero() {
+		b.since = now
+		o.all[w] = b
+	}
+	return now.Sub(b.since)
+}
+
+func (o *backoffs) entry(w memory.WorkloadRef) backoff {
 	if o.all == nil {
 		o.all = map[memory.WorkloadRef]backoff{}
 	}
-	before, known := o.all[w]
-	wait = min(max(2*before.wait, firstRest), longestRest)
-	o.all[w] = backoff{now.Add(wait), wait}
-	return wait, !known
+	return o.all[w]
 }
 
 func (o *backoffs) done(w memory.WorkloadRef) {
@@ -89,26 +116,55 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, reconcileTimeout))
 	defer cancel()
 	result, err := r.reconcile(within, ref)
-	if err == nil || !errors.Is(within.Err(), context.DeadlineExceeded) {
+	switch {
+	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
+	case refused(err):
+		return r.notSaved(ctx, ref, err)
+	default:
 		r.overdue.done(ref)
 		return result, err
 	}
-	wait, first := r.overdue.again(ref, r.Clock.Now())
+	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
 	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
 	r.Metrics.gaveUp()
-	r.stalled(ctx, ref, fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-		"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
-		format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
+	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
+		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
+			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
+			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// stalled says on the workload, and in its recommendation if it has one, that its reconcile did not end. The next one
-// that ends writes a status without that.
-func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why string, first bool) {
+// refused: the API server answered, and would not take a checkpoint. That somebody else has written it, or that it is
+// gone, is for the next reconcile.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.Is(err, errNotSaved) && errors.As(err, &status) && !apierrors.IsConflict(err) &&
+		!apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err)
+}
+
+// notSaved deals with a checkpoint that the API server refuses. Nothing goes on without it, because what was not stored
+// may be done twice: the workload waits, and says for what. What happens meanwhile stays in the inbox.
+func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
+	now := r.Clock.Now()
+	if r.overdue.refused(ref, now) < refusedFor {
+		return reconcile.Result{}, err // most of what is refused is taken a moment later
+	}
+	wait, first := r.overdue.again(ref, now, longestRefused)
+	logf.FromContext(ctx).Error(err, "The API server refuses the checkpoint", "again", wait)
+	r.stalled(ctx, ref, v1alpha1.ReasonCheckpointRefused,
+		fmt.Sprintf("Nothing is counted, recommended or changed until memfit's memory of this workload can be stored, "+
+			"which is tried again at %s; nothing is lost until then: %s", format.Time(now.Add(wait)),
+			quote.Line(err.Error())), first)
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// stalled says on the workload, and in its recommendation if it has one, why its reconcile does not get on. The next
+// one that does writes a status without that.
+func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
 		r.recordEvent(workload.Event{
 			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning,
-			Reason: v1alpha1.ReasonReconcileTimedOut, Action: "Observed", Note: why,
+			Reason: reason, Action: "Observed", Note: why,
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)
@@ -118,7 +174,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	err := r.Live.Get(ctx, key, &rec)
 	if err == nil {
 		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReconcileTimedOut,
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason,
 			Message:            why,
 			LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 		})
@@ -126,7 +182,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, why st
 	}
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
-			logf.FromContext(ctx).Error(err, "Could not write that the reconcile took too long")
+			logf.FromContext(ctx).Error(err, "Could not write why a workload is stalled")
 		}
 		return
 	}

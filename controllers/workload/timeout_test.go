@@ -5,10 +5,12 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +58,44 @@ var _ = Describe("A look that takes too long", func() {
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web ReconcileTimedOut: ")))
 
 		w.faults.before, w.reconciler.Timeout = nil, 0
+		rec := w.reconciled(w.alone("web"))
+		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1), "what was seen meanwhile is not lost")
+		Expect(meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())
+	})
+})
+
+var _ = Describe("A checkpoint that the API server refuses", func() {
+	It("is said on the workload once that lasts, and what happened meanwhile is counted when it is taken", func() {
+		w := newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNodeJS))
+		pod := w.pod("web")
+		w.applied(pod.Obj())
+		w.reconciled(w.alone("web"))
+
+		w.faults.before = func(obj client.Object) error {
+			if _, checkpoint := obj.(*v1alpha1.MemoryCheckpoint); !checkpoint {
+				return nil
+			}
+			return apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
+		}
+		w.applied(pod.Container("app", build.OOMKilled(start.Add(10*time.Second))).Obj())
+		_, err := w.reconciler.Reconcile(w.ctx, w.alone("web"))
+		Expect(err).To(MatchError(ContainSubstring("request is too large")), "at first it is only tried again")
+		w.passes(10 * time.Second)
+		for _, wait := range []time.Duration{20 * time.Second, 40 * time.Second, time.Minute, time.Minute} {
+			result, err := w.reconciler.Reconcile(w.ctx, w.alone("web"))
+			Expect(err).NotTo(HaveOccurred(), "an error would be tried again at once")
+			Expect(result.RequeueAfter).To(Equal(wait))
+			w.passes(wait)
+		}
+		Expect(w.recommendation(w.alone("web")).Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCheckpointRefused,
+				ContainSubstring("request is too large"),
+			))
+		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web CheckpointRefused: ")))
+
+		w.faults.before = nil
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1), "what was seen meanwhile is not lost")
 		Expect(meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())
