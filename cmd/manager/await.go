@@ -1,0 +1,111 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+const (
+	// awaitEvery is the time between two looks for what memfit cannot start without.
+	awaitEvery = 2 * time.Second
+	// awaitTimeout is for one of them.
+	awaitTimeout = 5 * time.Second
+)
+
+// awaitCluster waits until the API server answers and serves memfit's kinds. A manager that cannot be built ends, and a
+// process that ends is started again after 10 s, 20 s and so on up to 5 minutes: seen with an API server that was away
+// for 45 s, after which memfit was away for a minute more. While it waits it is alive and not ready, and both probes
+// say what it waits for.
+func awaitCluster(ctx context.Context, config *rest.Config, probeAddr string) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = awaitTimeout
+	plain, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("preparing to ask the API server: %w", err)
+	}
+	client := discovery.ToDiscoveryInterfaceWithContext(plain)
+	missing := unserved(ctx, client)
+	if missing == nil {
+		return nil
+	}
+	log := ctrl.Log.WithName("setup")
+	var why atomic.Pointer[string]
+	say := func(err error) {
+		text := err.Error()
+		if old := why.Swap(&text); old == nil || *old != text {
+			log.Info("Waiting", "for", text)
+		}
+	}
+	say(missing)
+	defer serveWaiting(probeAddr, &why)()
+	return wait.PollUntilContextCancel(ctx, awaitEvery, false, func(ctx context.Context) (bool, error) {
+		if missing := unserved(ctx, client); missing != nil {
+			say(missing)
+			return false, nil
+		}
+		return true, nil
+	})
+}
+
+// kinds are those that the manager has informers for or writes.
+var kinds = []string{
+	"ClusterMemoryProfile", "MemoryCheckpoint", "MemoryProfile", "MemoryRecommendation", "MemorySnapshot",
+}
+
+// unserved says what memfit cannot start without; nil: nothing is missing.
+func unserved(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) error {
+	version := v1alpha1.GroupVersion.String()
+	found, err := client.ServerResourcesForGroupVersionWithContext(ctx, version)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("memfit's CRDs: this API server does not serve %s; apply config/crd", version)
+	case err != nil:
+		return fmt.Errorf("the API server: %w", err)
+	}
+	missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool {
+		return slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
+	})
+	if len(missing) > 0 {
+		return fmt.Errorf("memfit's CRDs: this API server does not serve %s of %s; apply config/crd",
+			strings.Join(missing, ", "), version)
+	}
+	return nil
+}
+
+// serveWaiting answers the kubelet's probes until the manager does.
+func serveWaiting(address string, why *atomic.Pointer[string]) (stop func()) {
+	if address == "" || address == "0" {
+		return func() {}
+	}
+	mux := http.NewServeMux()
+	answer := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "waiting for "+*why.Load(), status) }
+	}
+	mux.HandleFunc("/healthz", answer(http.StatusOK))
+	mux.HandleFunc("/readyz", answer(http.StatusServiceUnavailable))
+	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: awaitTimeout}
+	go func() {
+		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+			ctrl.Log.WithName("setup").Error(err, "The probes are not answered while memfit waits")
+		}
+	}()
+	return func() { _ = server.Close() }
+}
