@@ -1,0 +1,347 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// fault is one way in which a cluster breaks.
+type fault struct {
+	name string
+	// story is what happens, promise what memfit does about it; both for docs/chaos.md.
+	story, promise string
+	// inject makes it happen, and ends it.
+	inject func(t *testing.T, w *world)
+	// within is how long everything may take to be as it should be after the end of the fault.
+	within time.Duration
+	// exits is how often a replica may end by itself. A leader that cannot renew its lease ends, as all of
+	// controller-runtime's do.
+	exits int
+	// workloads, flags of the manager and flags of etcd, where they are not the usual ones.
+	workloads   []workload
+	flags, etcd []string
+}
+
+// managerLimit is the manager's in config/manager/deployment.yaml.
+const managerLimit = 512 * memory.MiB
+
+// row is what came of a fault.
+type row struct {
+	fault              *fault
+	kills              int64
+	lost, doubled      int64
+	blocked, beyond    int
+	evicted, resized   int
+	recovered, slowest time.Duration
+	exits              int
+	peak               memory.Bytes
+	failures           []string
+}
+
+// TestChaos goes through all faults. CHAOS=1 asks for it, because it takes about a minute for each; -run
+// TestChaos/api-away is one.
+func TestChaos(t *testing.T) {
+	if os.Getenv("CHAOS") == "" {
+		t.Skip("takes about a minute for each fault: make chaos")
+	}
+	if programs() == "" {
+		t.Fatal("KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kube-controller-manager: run make chaos")
+	}
+	logf.SetLogger(zap.New(zap.WriteTo(discard{})))
+	binary, err := buildManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(binary) })
+	var rows []*row
+	for i := range faults {
+		f := &faults[i]
+		t.Run(f.name, func(t *testing.T) {
+			r := &row{fault: f}
+			f.run(t, r)
+			rows = append(rows, r)
+			fmt.Println(r.line())
+			for _, failure := range r.failures {
+				t.Error(failure)
+			}
+		})
+	}
+	fmt.Println()
+	for _, r := range rows {
+		fmt.Println(r.line())
+	}
+	if path := os.Getenv("CHAOS_DOC"); path != "" {
+		document(t, path, rows)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// run is one fault in a cluster of its own.
+func (f *fault) run(t *testing.T, r *row) {
+	w := newWorld(t, f)
+	t.Cleanup(func() {
+		if t.Failed() || len(r.failures) > 0 {
+			w.keep(t, f.name)
+		}
+	})
+	time.Sleep(3 * time.Second) // some kills before anything happens
+	f.inject(t, w)
+	ended := time.Now()
+	w.load.paused.Store(true)
+	for _, one := range w.workloads { // one more kill each, to see that they are counted again
+		within(t, time.Minute, "a container of "+one.name+" to run", func() error {
+			if !w.nodes.strike(one.name) {
+				return errors.New("none does")
+			}
+			return nil
+		})
+	}
+	var wrong error
+	for {
+		if wrong = w.well(); wrong == nil {
+			break
+		}
+		if time.Since(ended) > f.within {
+			r.fail("after %s it was not well yet: %v", f.within, wrong)
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	r.recovered = time.Since(ended)
+	time.Sleep(5 * time.Second) // a count that goes on rising is wrong, too
+	w.judge(r)
+}
+
+// well: everything is as it should be.
+func (w *world) well() error {
+	if w.leader() == nil {
+		return errors.New("there is not exactly one leader")
+	}
+	for _, r := range w.replicas {
+		if !r.ready() {
+			return fmt.Errorf("%s is not ready", r.name)
+		}
+	}
+	return errors.Join(w.injects(), w.counted())
+}
+
+func (r *row) fail(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+// judge compares what happened with what was promised.
+func (w *world) judge(r *row) {
+	for _, one := range w.workloads {
+		truth := w.truth(one.name)
+		r.kills += w.nodes.kills(one.name)
+		counted, err := w.count(one.name)
+		if err != nil {
+			r.fail("%s: %v", one.name, err)
+			continue
+		}
+		r.lost += max(0, truth-counted)
+		if counted != truth {
+			r.fail("%s: %d kills counted of %d", one.name, counted, truth)
+		}
+	}
+	r.doubled = w.doubled.Load()
+	w.probes.mu.Lock()
+	r.blocked, r.slowest = w.blocked, w.slowest
+	if w.tried == 0 {
+		r.fail("no pod was created: the probe does not work")
+	}
+	if w.blocked > 0 {
+		r.fail("%d of %d pods were kept from being created: %s", w.blocked, w.tried, w.why)
+	}
+	w.probes.mu.Unlock()
+	w.nodes.mu.Lock()
+	r.beyond = w.nodes.beyond
+	for _, one := range w.workloads {
+		r.evicted += w.nodes.evicted[one.name]
+		r.resized += w.nodes.resized[one.name]
+		if highest := w.nodes.highest[one.name]; highest > highestLimit {
+			r.fail("%s: a pod had a limit of %s, and its profile allows %s", one.name, highest, highestLimit)
+		}
+		if one.mode != v1alpha1.SizingInPlaceOrEvict && w.nodes.evicted[one.name] > 0 {
+			r.fail("%s: %d pods were taken away with sizing.mode: %s", one.name, w.nodes.evicted[one.name], one.mode)
+		}
+	}
+	w.nodes.mu.Unlock()
+	if r.doubled > 0 {
+		r.fail("%d kills were counted twice", r.doubled)
+	}
+	if r.beyond > 0 {
+		r.fail("%d pods were disturbed beyond maxUnavailable", r.beyond)
+	}
+	for _, one := range w.replicas {
+		_, peak := one.memory()
+		r.peak = max(r.peak, memory.Bytes(peak))
+		if memory.Bytes(peak) > managerLimit {
+			r.fail("%s took %s, and has a limit of %s", one.name, memory.Bytes(peak)/memory.MiB*memory.MiB, managerLimit)
+		}
+		ended := one.ended()
+		r.exits += ended
+		if ended > r.fault.exits {
+			r.fail("%s ended %d times by itself, at most %d may be: a crash loop", one.name, ended, r.fault.exits)
+		}
+		if said := one.said(); strings.Contains(said, "panic:") {
+			_, panicked, _ := strings.Cut(said, "panic:")
+			r.fail("%s panicked: %.500s", one.name, panicked)
+		}
+	}
+}
+
+func (r *row) line() string {
+	result := "ok"
+	if len(r.failures) > 0 {
+		result = "FAILED"
+	}
+	return fmt.Sprintf("fault=%s kills=%d kills_lost=%d kills_doubled=%d pods_blocked=%d disturbed_beyond_budget=%d "+
+		"recovered_in=%s within=%s resized=%d evicted=%d exits=%d slowest_create=%s manager_peak=%s result=%s",
+		r.fault.name, r.kills, r.lost, r.doubled, r.blocked, r.beyond, r.recovered.Round(100*time.Millisecond),
+		r.fault.within, r.resized, r.evicted, r.exits, r.slowest.Round(time.Millisecond), r.peak/memory.MiB*memory.MiB,
+		result)
+}
+
+// generated is the part of docs/chaos.md that runs write.
+var generated = regexp.MustCompile(`(?s)<!-- make chaos -->.*<!-- end -->`)
+
+// document writes rows into the docs. Those of faults that did not run stay as they are.
+func document(t *testing.T, path string, rows []*row) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := string(generated.Find(text))
+	if before == "" {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	var table, stories strings.Builder
+	table.WriteString("<!-- make chaos -->\n| fault | kills | lost | doubled | pods blocked | disturbed beyond budget " +
+		"| recovered in | at most | exits | run |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	stories.WriteString("\n| fault | what happens | what memfit does |\n|---|---|---|\n")
+	for i := range faults {
+		f := &faults[i]
+		fmt.Fprintf(&stories, "| %s | %s | %s |\n", f.name, f.story, f.promise)
+		if at := slices.IndexFunc(rows, func(r *row) bool { return r.fault == f }); at >= 0 {
+			table.WriteString(rows[at].documented())
+			continue
+		}
+		for line := range strings.Lines(before) {
+			if strings.HasPrefix(line, "| "+f.name+" | ") {
+				table.WriteString(line)
+				break
+			}
+		}
+	}
+	text = generated.ReplaceAllLiteral(text, []byte(table.String()+stories.String()+"<!-- end -->"))
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *row) documented() string {
+	lost := fmt.Sprint(r.lost)
+	if len(r.failures) > 0 {
+		lost += " (**failed**)"
+	}
+	return fmt.Sprintf("| %s | %d | %s | %d | %d | %d | %s | %s | %d | %s |\n", r.fault.name, r.kills, lost, r.doubled,
+		r.blocked, r.beyond, r.recovered.Round(100*time.Millisecond), r.fault.within, r.exits,
+		time.Now().UTC().Format(time.DateOnly))
+}
+
+// keep saves what a person would ask for first.
+func (w *world) keep(t *testing.T, name string) {
+	dir := filepath.Join(os.TempDir(), "memfit-chaos", name)
+	_ = os.RemoveAll(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(w.plane.dir, "*.log"))
+	if len(logs) > 0 {
+		_ = exec.Command("cp", append(logs, dir)...).Run()
+	}
+	_ = os.WriteFile(filepath.Join(dir, "said.txt"), []byte(w.said()), 0o600)
+	t.Logf("logs and statuses are in %s", dir)
+}
+
+// said is everything that memfit says to people: conditions, events, logs.
+func (w *world) said() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var text strings.Builder
+	var recs v1alpha1.MemoryRecommendationList
+	if w.client.List(ctx, &recs) == nil {
+		for i := range recs.Items {
+			r := &recs.Items[i]
+			fmt.Fprintf(&text, "recommendation %s: %d kills, %s\n", r.Name, r.Status.OOMKills, r.Status.Summary)
+			for _, c := range r.Status.Conditions {
+				fmt.Fprintf(&text, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+	}
+	var profiles v1alpha1.MemoryProfileList
+	if w.client.List(ctx, &profiles) == nil {
+		for i := range profiles.Items {
+			for _, c := range profiles.Items[i].Status.Conditions {
+				fmt.Fprintf(&text, "profile %s: %s=%s %s: %s\n", profiles.Items[i].Name, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+	}
+	var events eventsv1.EventList
+	if w.client.List(ctx, &events) == nil {
+		for i := range events.Items {
+			e := &events.Items[i]
+			fmt.Fprintf(&text, "event %s %s/%s %s: %s\n", e.EventTime.Format(time.TimeOnly), e.Regarding.Kind, e.Regarding.Name,
+				e.Reason, e.Note)
+		}
+	}
+	var pods corev1.PodList
+	if w.client.List(ctx, &pods, client.InNamespace(shop)) == nil && len(pods.Items) < 50 {
+		for i := range pods.Items {
+			p := &pods.Items[i]
+			fmt.Fprintf(&text, "pod %s limit %s %s %v\n", p.Name, p.Spec.Containers[0].Resources.Limits.Memory(), p.Status.Phase,
+				p.Annotations[v1alpha1.InjectedAnnotation])
+		}
+	}
+	for _, r := range w.replicas {
+		text.WriteString(r.said())
+	}
+	return text.String()
+}
+
+// tells waits until memfit says something, for faults in which something waits.
+func (w *world) tells(t *testing.T, limit time.Duration, what string) {
+	t.Helper()
+	within(t, limit, fmt.Sprintf("memfit to say %q", what), func() error {
+		if !strings.Contains(w.said(), what) {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}

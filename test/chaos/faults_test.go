@@ -1,0 +1,505 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/kubelet"
+)
+
+// faults are all of them. A promise that is the same for all stands at the head of docs/chaos.md.
+var faults = []fault{
+	{
+		name: "api-restarts", within: time.Minute, exits: 3,
+		story: "the API server is killed three times, 3 s apart, and is away for 3 s and as long as it takes to start each " +
+			"time",
+		promise: "goes on from where it was; a leader ends only where that took longer than it may lead without its lease",
+		inject: func(t *testing.T, w *world) {
+			for range 3 {
+				w.plane.restartAPI(t, 3*time.Second)
+				time.Sleep(3 * time.Second)
+			}
+		},
+	},
+	{
+		name: "api-away", within: 2 * time.Minute, exits: 1,
+		story:   "the API server is away for 45 s, longer than a lease lasts",
+		promise: "the leader ends once, since it may not go on without its lease; started again, it waits and says for what",
+		inject: func(t *testing.T, w *world) {
+			w.plane.restartAPI(t, 45*time.Second)
+		},
+	},
+	{
+		name: "history-gone", within: time.Minute, exits: 1,
+		story: "replicas are cut off for 8 s; meanwhile etcd is compacted and the API server restarted, so that watches " +
+			"cannot go on (410 Gone)",
+		promise: "lists everything again; kills of meanwhile are counted from restart counts",
+		inject: func(t *testing.T, w *world) {
+			for _, r := range w.replicas {
+				r.gate.refuse()
+			}
+			w.plane.restartAPI(t, time.Second)
+			time.Sleep(5 * time.Second)
+			w.plane.compact(t)
+			for _, r := range w.replicas {
+				r.gate.accept()
+			}
+		},
+	},
+	{
+		name: "etcd-compacted", within: 30 * time.Second,
+		story:   "etcd is compacted and defragmented five times, 2 s apart",
+		promise: "does not notice",
+		inject: func(t *testing.T, w *world) {
+			for range 5 {
+				w.plane.compact(t)
+				w.plane.askEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
+				time.Sleep(2 * time.Second)
+			}
+		},
+	},
+	{
+		name: "etcd-slow", within: time.Minute, exits: 1,
+		story:   "everything between API server and etcd takes 300 ms longer in each direction, for 30 s",
+		promise: "waits for its writes; nothing is written twice",
+		inject: func(t *testing.T, w *world) {
+			w.plane.toEtcd.slow(300 * time.Millisecond)
+			time.Sleep(30 * time.Second)
+			w.plane.toEtcd.slow(0)
+		},
+	},
+	{
+		name: "etcd-restarts", within: time.Minute, exits: 1,
+		story:   "etcd is killed and away for 8 s",
+		promise: "tries its writes again",
+		inject: func(t *testing.T, w *world) {
+			w.plane.etcd.kill()
+			time.Sleep(8 * time.Second)
+			w.plane.etcd.start(t)
+			w.plane.awaitAPI(t, time.Minute)
+		},
+	},
+	{
+		name: "watch-gap", within: 30 * time.Second,
+		story:   "for 15 s no event about a pod reaches the leader, and its watches do not notice",
+		promise: "finds with the next event of a pod what it missed of it",
+		inject: func(t *testing.T, w *world) {
+			leader := w.awaitLeader(t)
+			leader.gate.gap.Store(true)
+			time.Sleep(15 * time.Second)
+			leader.gate.gap.Store(false)
+			w.load.paused.Store(true)
+			time.Sleep(3 * time.Second) // all run again
+			for _, one := range w.workloads {
+				w.nodes.strikeAll(one.name)
+			}
+			if leader.gate.dropped.Load() == 0 {
+				t.Error("the gap swallowed nothing: the fault did not happen")
+			}
+		},
+	},
+	{
+		name: "certificate-expired", within: time.Minute,
+		story:   "the webhook's certificate expires and is renewed 20 s later, as cert-manager does when it was away",
+		promise: "pods are created without settings meanwhile; the new certificate is used without a restart",
+		inject: func(t *testing.T, w *world) {
+			w.plane.authority.signed(t, w.certificates, time.Now().Add(-time.Minute))
+			w.service.reset() // a connection that is open does not ask for the certificate again
+			w.awaitNotInjected(t)
+			time.Sleep(20 * time.Second)
+			w.plane.authority.signed(t, w.certificates, time.Now().Add(24*time.Hour))
+		},
+	},
+	{
+		name: "ca-lost", within: time.Minute,
+		story:   "the webhook configuration trusts another CA for 20 s",
+		promise: "pods are created without settings meanwhile",
+		inject: func(t *testing.T, w *world) {
+			w.trust(t, newAuthority(t).pem)
+			w.awaitNotInjected(t)
+			time.Sleep(20 * time.Second)
+			w.trust(t, w.plane.authority.pem)
+		},
+	},
+	leaderDies("checkpoint", "the checkpoint is written", func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/memorycheckpoints/")
+	}),
+	leaderDies("recommendation", "the recommendation is written", func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/memoryrecommendations/")
+	}),
+	leaderDies("event", "an event is written", func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events")
+	}),
+	leaderDies("resize", "a pod is resized", resizes),
+	leaderDies("eviction", "a pod is evicted", func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction")
+	}),
+	{
+		name: "two-leaders", within: time.Minute, exits: 1,
+		story: "the leader stops for 40 s with a resize on its way, another takes over and resizes further; then the first " +
+			"goes on and its resize arrives",
+		promise: "the API server refuses the old resize, because it says what the container had; the first leader ends",
+		inject:  twoLeaders,
+	},
+	{
+		name: "kubelets-hang", within: time.Minute,
+		story:   "no kubelet answers for 40 s, though connections are taken",
+		promise: "says which nodes are silent, and counts kills all the same",
+		inject: func(t *testing.T, w *world) {
+			w.answer(hanging)
+			w.tells(t, time.Minute, "Usage of a node cannot be read")
+			time.Sleep(15 * time.Second)
+			w.answer(truthful)
+		},
+	},
+	{
+		name: "kubelets-lie", within: time.Minute,
+		story: "kubelets report 4 EiB in use, pods of other nodes, times a year ahead, and kill counters that are no " +
+			"numbers, for 30 s",
+		promise: "believes none of it: no kill more, no limit above limit.max",
+		inject: func(t *testing.T, w *world) {
+			w.answer(lying)
+			time.Sleep(30 * time.Second)
+			w.answer(truthful)
+		},
+	},
+	{
+		name: "kubelets-flood", within: time.Minute,
+		story:   "every kubelet answers with 64 MiB and more, for 30 s",
+		promise: "stops reading at 8 MiB (counters: 64 MiB) and says so",
+		inject: func(t *testing.T, w *world) {
+			w.answer(endless)
+			w.tells(t, time.Minute, "the answer is longer than")
+			time.Sleep(15 * time.Second)
+			w.answer(truthful)
+		},
+	},
+	clock("clock-ahead", "ahead", 24*time.Hour),
+	clock("clock-behind", "behind", -24*time.Hour),
+	{
+		name: "split-silent", within: 2 * time.Minute, exits: 1,
+		story:   "every packet between the leader and the API server is lost for 60 s",
+		promise: "the other replica takes over; the old leader ends, since it may not go on without its lease",
+		inject: func(t *testing.T, w *world) {
+			leader := w.awaitLeader(t)
+			leader.gate.freeze()
+			time.Sleep(60 * time.Second)
+			leader.gate.thaw()
+		},
+	},
+	{
+		name: "split-both", within: 2 * time.Minute, exits: 2,
+		story:   "both replicas' connections to the API server are refused for 30 s",
+		promise: "goes on afterwards; kills of meanwhile are counted",
+		inject: func(t *testing.T, w *world) {
+			for _, r := range w.replicas {
+				r.gate.refuse()
+			}
+			time.Sleep(30 * time.Second)
+			for _, r := range w.replicas {
+				r.gate.accept()
+			}
+		},
+	},
+	{
+		name: "crds-removed", within: 2 * time.Minute, exits: 1,
+		story: "all of memfit's CRDs are deleted, and with them every profile, recommendation and checkpoint; 20 s later " +
+			"CRDs and profiles are back",
+		promise: "goes on; it begins afresh with what the statuses of pods still show, and counts exactly from then on",
+		inject:  removeCRDs,
+	},
+	{
+		name: "namespace-deleted", within: 2 * time.Minute, exits: 0,
+		story: "limits are being lowered, the first pod is watched, and the namespace is deleted; it is made again with " +
+			"everything in it",
+		promise: "forgets what was there, and treats what comes as new",
+		inject:  deleteNamespace,
+	},
+	{
+		name: "thousand-pods", within: 2 * time.Minute, exits: 0,
+		story:   "a workload of 1,000 pods: 300 containers are killed as fast as they go, the leader after the first 150",
+		promise: "one checkpoint holds it; every kill is counted",
+		workloads: []workload{{
+			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace,
+			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
+		}},
+		inject: func(t *testing.T, w *world) {
+			for i := range 300 {
+				if i == 150 {
+					w.awaitLeader(t).kill()
+				}
+				w.nodes.strike("crowd")
+				time.Sleep(20 * time.Millisecond)
+			}
+		},
+	},
+	{
+		name: "checkpoint-refused", within: 2 * time.Minute, exits: 0,
+		story: "etcd takes no request above 24 KiB, and the checkpoint of a workload of 600 pods that restarted is larger; " +
+			"then it takes 1.5 MiB again",
+		promise: "says on the workload that its checkpoint cannot be written and why; counts everything when it can",
+		workloads: []workload{{
+			name: "crowd", replicas: 600, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingRecommend,
+			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
+		}},
+		inject: func(t *testing.T, w *world) {
+			usual := w.plane.etcd.args
+			restart := func(flags ...string) {
+				w.plane.etcd.kill()
+				w.plane.etcd.args = slices.Concat(usual, flags)
+				w.plane.etcd.start(t)
+				w.plane.awaitAPI(t, time.Minute)
+			}
+			restart("--max-request-bytes=24576")
+			for range 900 {
+				w.nodes.strike("crowd")
+				time.Sleep(20 * time.Millisecond)
+			}
+			w.tells(t, time.Minute, "request is too large")
+			time.Sleep(10 * time.Second)
+			restart()
+		},
+	},
+	{
+		name: "disk-full", within: 2 * time.Minute, exits: 1,
+		story:   "etcd has no room left (NOSPACE) for 30 s: everything can be read, nothing written",
+		promise: "the leader ends, since it cannot renew its lease; nobody ends again while he waits for one",
+		etcd:    []string{"--quota-backend-bytes=16777216"},
+		inject: func(t *testing.T, w *world) {
+			full := false
+			for i := 0; !full; i++ {
+				full = w.plane.put(fmt.Sprintf("/chaos/%d", i), 1<<20) != nil
+			}
+			time.Sleep(30 * time.Second)
+			w.plane.empty(t, "/chaos/")
+		},
+	},
+}
+
+func removeCRDs(t *testing.T, w *world) {
+	for _, crd := range crds(t) {
+		if err := w.client.Delete(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(20 * time.Second)
+	w.load.paused.Store(true)
+	for _, crd := range crds(t) {
+		within(t, time.Minute, crd.Name+" to be gone", func() error {
+			return client.IgnoreAlreadyExists(w.client.Create(t.Context(), crd))
+		})
+	}
+	w.createProfiles(t)
+	// What it makes of statuses that it sees for the first time is where it begins.
+	began, last := time.Now(), int64(-1)
+	within(t, 2*time.Minute, "memfit to have begun afresh", func() error {
+		var all int64
+		for _, one := range w.workloads {
+			n, err := w.count(one.name)
+			if err != nil {
+				last = -1
+				return fmt.Errorf("%s: %w", one.name, err)
+			}
+			all += n
+		}
+		if all != last {
+			last, began = all, time.Now()
+		}
+		if time.Since(began) < 5*time.Second {
+			return errors.New("counts still change")
+		}
+		return nil
+	})
+	for _, one := range w.workloads {
+		n, err := w.count(one.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.before[one.name] = w.nodes.kills(one.name) - n
+	}
+	w.load.paused.Store(false)
+	time.Sleep(10 * time.Second)
+}
+
+func deleteNamespace(t *testing.T, w *world) {
+	// Kills have raised limits by now: a lower bound has them lowered, the first one watched.
+	within(t, time.Minute, "limits to be raised", func() error {
+		if w.nodes.highestOf("web") <= 128*memory.MiB {
+			return errors.New("none is")
+		}
+		return nil
+	})
+	w.load.paused.Store(true)
+	var profile v1alpha1.MemoryProfile
+	within(t, time.Minute, "the bound to be lowered", func() error {
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "web"}, &profile); err != nil {
+			return err
+		}
+		profile.Spec.Sizing.Limit.Max = new((128 * memory.MiB).Quantity())
+		return w.client.Update(t.Context(), &profile)
+	})
+	w.tells(t, time.Minute, v1alpha1.ReasonWatching)
+	w.nodes.deleting(true)
+	if err := w.client.Delete(t.Context(), build.Namespace(shop)); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 2*time.Minute, "the namespace to be gone", func() error {
+		err := w.client.Get(t.Context(), client.ObjectKey{Name: shop}, &corev1.Namespace{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there: %w", err)
+	})
+	for _, one := range w.workloads {
+		w.before[one.name] = w.nodes.kills(one.name)
+	}
+	create(t, w.client, build.Namespace(shop))
+	w.nodes.deleting(false)
+	w.createProfiles(t)
+	within(t, time.Minute, "pods to be injected", w.injects)
+	w.createWorkloads(t)
+	w.load.paused.Store(false)
+	time.Sleep(10 * time.Second)
+}
+
+// leaderDies kills the leader with an effect on its way that arrives all the same, and then with one that has happened
+// and of which it hears nothing.
+func leaderDies(name, what string, match func(*http.Request) bool) fault {
+	return fault{
+		name: "leader-dies-" + name, within: time.Minute,
+		story: "the leader is killed while " + what + ": once before it reaches the API server, which happens after its " +
+			"death, once after",
+		promise: "the next leader finds what was done, and does it neither twice nor not at all",
+		inject: func(t *testing.T, w *world) {
+			if name == "eviction" {
+				// A pod that is killed and then deleted before anybody could see that is the one case in which nobody can know.
+				w.load.spared.Store(new("moved"))
+				defer w.load.spared.Store(nil)
+			}
+			about := map[string]string{"eviction": "moved", "resize": "web"}[name]
+			for _, after := range []bool{false, true} {
+				leader := w.awaitLeader(t)
+				h := leader.gate.next(after, match)
+				began := time.Now()
+				var struck time.Time
+				for {
+					if about != "" && time.Since(struck) > 12*time.Second && w.nodes.strike(about) {
+						struck = time.Now()
+					}
+					select {
+					case <-h.reached:
+					case <-time.After(time.Second):
+						if time.Since(began) > 90*time.Second {
+							leader.gate.let(h)
+							t.Fatalf("the leader did not come to it: %s", what)
+						}
+						continue
+					}
+					break
+				}
+				leader.kill()
+				time.Sleep(time.Second)
+				leader.gate.let(h)
+				<-h.done
+			}
+		},
+	}
+}
+
+func resizes(r *http.Request) bool {
+	return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/resize")
+}
+
+// twoLeaders lets a resize of the old leader arrive after the new one has resized the same pod.
+func twoLeaders(t *testing.T, w *world) {
+	old := w.awaitLeader(t)
+	h := old.gate.next(false, resizes)
+	select {
+	case <-h.reached:
+	case <-time.After(90 * time.Second):
+		t.Fatal("the leader did not come to a resize")
+	}
+	old.pause()
+	within(t, time.Minute, "the other replica to lead", func() error {
+		if !w.other(old).leads() {
+			return errors.New("it does not yet")
+		}
+		return nil
+	})
+	time.Sleep(25 * time.Second) // it resizes, and more than once, because kills go on
+	old.resume()
+	old.gate.let(h)
+	<-h.done
+	if h.status == http.StatusOK {
+		t.Logf("the old leader's resize was taken: the pod still had what it was decided on")
+	}
+}
+
+// clock is a node whose clock jumps by a day, and back.
+func clock(name, way string, by time.Duration) fault {
+	return fault{
+		name: name, within: time.Minute,
+		story:   "the clock of one node of three is a day " + way + " for 20 s, then right again",
+		promise: "counts by instances, not by times",
+		inject: func(_ *testing.T, w *world) {
+			turn := func(by time.Duration) {
+				w.nodes.set(func(_ map[string]answer, ahead map[string]time.Duration) { ahead[nodeName(0)] = by })
+			}
+			turn(by)
+			time.Sleep(20 * time.Second)
+			turn(0)
+		},
+	}
+}
+
+func (w *world) answer(how answer) {
+	w.nodes.set(func(answers map[string]answer, _ map[string]time.Duration) {
+		for i := range nodeCount {
+			answers[nodeName(i)] = how
+		}
+	})
+}
+
+// trust sets whom the API server trusts to be memfit's webhook.
+func (w *world) trust(t *testing.T, ca []byte) {
+	t.Helper()
+	within(t, time.Minute, "the CA to be written", func() error {
+		var pods admissionregistrationv1.MutatingWebhookConfiguration
+		if err := w.client.Get(t.Context(), client.ObjectKey{Name: "mutating-webhook-configuration"}, &pods); err != nil {
+			return err
+		}
+		for i := range pods.Webhooks {
+			pods.Webhooks[i].ClientConfig.CABundle = bytes.Clone(ca)
+		}
+		return w.client.Update(t.Context(), &pods)
+	})
+}
+
+// awaitNotInjected waits until the webhook is not used any more.
+func (w *world) awaitNotInjected(t *testing.T) {
+	t.Helper()
+	within(t, 30*time.Second, "the fault to happen", func() error {
+		if w.injects() == nil {
+			return errors.New("pods are injected as ever")
+		}
+		w.service.reset()
+		return nil
+	})
+}

@@ -1,0 +1,467 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/kubelet"
+)
+
+const (
+	shop    = "shop"
+	control = "kube-system" // out of memfit's reach
+	// highestLimit is the bound that every profile has.
+	highestLimit = memory.GiB
+)
+
+// workload is a Deployment with a profile of the same name.
+type workload struct {
+	name     string
+	replicas int32
+	runtime  v1alpha1.RuntimeType
+	mode     v1alpha1.SizingMode
+	limit    memory.Bytes
+	// cause is what ends its containers.
+	cause kubelet.Cause
+	// infeasible: its nodes resize nothing in place.
+	infeasible bool
+	// every is how often one of its containers ends; 0: only when somebody says so.
+	every time.Duration
+}
+
+// usual are the workloads of every fault, unless it brings its own.
+var usual = []workload{
+	{
+		name: "web", replicas: 3, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace, limit: 128 * memory.MiB,
+		cause: kubelet.KernelOOM, every: 1500 * time.Millisecond,
+	},
+	{
+		name: "heap", replicas: 2, runtime: v1alpha1.RuntimeNodeJS, mode: v1alpha1.SizingRecommend,
+		limit: 256 * memory.MiB, cause: kubelet.HeapAbort, every: 4 * time.Second,
+	},
+	{
+		name: "moved", replicas: 3, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlaceOrEvict,
+		limit: 128 * memory.MiB, cause: kubelet.KernelOOM, infeasible: true, every: 12 * time.Second,
+	},
+	{
+		name: "faulty", replicas: 1, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace,
+		limit: 128 * memory.MiB, cause: kubelet.OwnError, every: 3 * time.Second,
+	},
+}
+
+// world is a cluster with memfit.
+type world struct {
+	plane        *controlPlane
+	client       client.Client
+	nodes        *nodes
+	replicas     []*replica
+	service      *link
+	certificates string
+	workloads    []workload
+
+	probes
+	load load
+	// before are the kills that memfit cannot count, because what it had counted was deleted; by workload.
+	before map[string]int64
+	// doubled is the most by which more kills were ever counted than there had been.
+	doubled atomic.Int64
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// newWorld starts a cluster with two replicas of memfit that know every workload.
+func newWorld(t *testing.T, f *fault) *world {
+	t.Helper()
+	w := &world{plane: startControlPlane(t, f.etcd...), workloads: f.workloads, before: map[string]int64{}}
+	if w.workloads == nil {
+		w.workloads = usual
+	}
+	var err error
+	if w.client, err = client.New(w.plane.config, client.Options{Scheme: scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	w.certificates = w.plane.sub(t, "webhook")
+	w.plane.authority.signed(t, w.certificates, time.Now().Add(24*time.Hour))
+	w.service = newLink(t, w.endpoint)
+	w.installCRDs(t)
+	w.installWebhooks(t)
+	for _, ns := range []string{shop, "memfit-system"} {
+		create(t, w.client, build.Namespace(ns))
+	}
+	w.nodes = newNodes(t, w.client, w.plane.authority.pair(t), w.workloads)
+	if err := w.nodes.register(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		r := w.newReplica(t, fmt.Sprintf("manager-%d", i+1), f.flags...)
+		r.start(t)
+		w.replicas = append(w.replicas, r)
+	}
+	within(t, 2*time.Minute, "memfit to be ready", func() error {
+		for _, r := range w.replicas {
+			if !r.ready() {
+				return fmt.Errorf("%s is not", r.name)
+			}
+		}
+		return nil
+	})
+	w.createProfiles(t)
+	within(t, time.Minute, "pods to be injected", w.injects)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { w.nodes.run(running) })
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+	w.createWorkloads(t)
+	all.Go(func() { w.load.run(running, w) })
+	all.Go(func() { w.probe(running) })
+	return w
+}
+
+func (w *world) createWorkloads(t *testing.T) {
+	t.Helper()
+	for _, one := range w.workloads {
+		create(t, w.client, one.deployment())
+	}
+	within(t, 5*time.Minute, "every workload to run and be known", func() error {
+		for _, one := range w.workloads {
+			if n := w.nodes.running(one.name); n < int(one.replicas) {
+				return fmt.Errorf("%d of %d pods of %s run", n, one.replicas, one.name)
+			}
+		}
+		return w.counted()
+	})
+}
+
+func (w *workload) deployment() *appsv1.Deployment {
+	d := build.Deployment(shop, w.name, v1alpha1.ProfileAnnotation, w.name)
+	d.Spec.Replicas = &w.replicas
+	amount := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(w.limit), resource.BinarySI)}
+	half := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(w.limit/2), resource.BinarySI)}
+	d.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: amount, Requests: half}
+	return d
+}
+
+// profile lets memfit answer at once: what a cool-down holds back would only make each run longer.
+func (w *workload) profile() *v1alpha1.MemoryProfile {
+	return build.Profile(shop, w.name, w.runtime, build.Sizing(w.mode), func(s *v1alpha1.MemoryProfileSpec) {
+		s.Sizing.Limit = &v1alpha1.Bounds{Max: new(highestLimit.Quantity())}
+		s.Sizing.Disruption = &v1alpha1.DisruptionSpec{Watch: &metav1.Duration{Duration: 20 * time.Second}}
+	})
+}
+
+func (w *world) createProfiles(t *testing.T) {
+	t.Helper()
+	for _, one := range w.workloads {
+		within(t, time.Minute, "the profile to be created", func() error {
+			return w.client.Create(t.Context(), one.profile())
+		})
+	}
+}
+
+func create(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), obj); err != nil {
+		t.Fatalf("creating %T %s: %v", obj, obj.GetName(), err)
+	}
+}
+
+// crds are memfit's definitions.
+func crds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(expect.Root(), "config", "crd", "bases", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no CRDs: %v", err)
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		all = append(all, decode(t, file, 0, &apiextensionsv1.CustomResourceDefinition{}))
+	}
+	return all
+}
+
+func (w *world) installCRDs(t *testing.T) {
+	t.Helper()
+	for _, crd := range crds(t) {
+		create(t, w.client, crd)
+	}
+	for _, crd := range crds(t) {
+		within(t, time.Minute, crd.Name+" to be served", func() error {
+			if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+				return err
+			}
+			for _, c := range crd.Status.Conditions {
+				if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+					return nil
+				}
+			}
+			return errors.New("it is not established")
+		})
+	}
+}
+
+// decode reads one document of a file of memfit's tree.
+func decode[T any](t *testing.T, path string, document int, into *T) *T {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
+	if err := yaml.Unmarshal([]byte(documents[document]), into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return into
+}
+
+// installWebhooks registers memfit's webhooks as its manifests do; the API server reaches them through w.service.
+func (w *world) installWebhooks(t *testing.T) {
+	t.Helper()
+	folder := filepath.Join(expect.Root(), "config", "webhook")
+	manifests := filepath.Join(folder, "manifests.yaml")
+	pods := decode(t, manifests, 0, &admissionregistrationv1.MutatingWebhookConfiguration{})
+	patch := decode(t, filepath.Join(folder, "pod_webhook_patch.yaml"), 0,
+		&admissionregistrationv1.MutatingWebhookConfiguration{})
+	p := &patch.Webhooks[0]
+	pods.Webhooks[0].NamespaceSelector, pods.Webhooks[0].MatchConditions = p.NamespaceSelector, p.MatchConditions
+	pods.Webhooks[0].TimeoutSeconds, pods.Webhooks[0].FailurePolicy = p.TimeoutSeconds, p.FailurePolicy
+	for i := range pods.Webhooks {
+		w.reached(&pods.Webhooks[i].ClientConfig)
+	}
+	create(t, w.client, pods)
+	profiles := decode(t, manifests, 1, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	for i := range profiles.Webhooks {
+		w.reached(&profiles.Webhooks[i].ClientConfig)
+	}
+	create(t, w.client, profiles)
+}
+
+func (w *world) reached(c *admissionregistrationv1.WebhookClientConfig) {
+	url := "https://" + w.service.Addr().String() + *c.Service.Path
+	c.URL, c.Service, c.CABundle = &url, nil, w.plane.authority.pem
+}
+
+// endpoint is a replica that is ready, as a Service chooses one.
+func (w *world) endpoint() string {
+	for _, r := range w.replicas {
+		if r.ready() {
+			return r.webhook
+		}
+	}
+	return "127.0.0.1:1" // nobody
+}
+
+// leader is the replica that leads; nil: none, or more than one.
+func (w *world) leader() *replica {
+	var found *replica
+	for _, r := range w.replicas {
+		if r.leads() {
+			if found != nil {
+				return nil
+			}
+			found = r
+		}
+	}
+	return found
+}
+
+// other is a replica that does not lead.
+func (w *world) other(than *replica) *replica {
+	for _, r := range w.replicas {
+		if r != than {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *world) awaitLeader(t *testing.T) *replica {
+	t.Helper()
+	var found *replica
+	within(t, 2*time.Minute, "one leader", func() error {
+		if found = w.leader(); found == nil {
+			return errors.New("there is none, or there are two")
+		}
+		return nil
+	})
+	return found
+}
+
+func recommendationOf(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: shop, Name: "deployment-" + name}
+}
+
+// counted says whether memfit has counted every kill, and none twice.
+func (w *world) counted() error {
+	for _, one := range w.workloads {
+		counted, err := w.count(one.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+		if truth := w.truth(one.name); counted != truth {
+			return fmt.Errorf("%s: %d kills counted of %d", one.name, counted, truth)
+		}
+	}
+	return nil
+}
+
+// truth is how many kills memfit should have counted by now.
+func (w *world) truth(name string) int64 { return w.nodes.kills(name) - w.before[name] }
+
+// count is what memfit says of a workload. It may never say more than there were.
+func (w *world) count(name string) (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var rec v1alpha1.MemoryRecommendation
+	if err := w.client.Get(ctx, recommendationOf(name), &rec); err != nil {
+		return 0, err
+	}
+	if over := rec.Status.OOMKills - w.truth(name); over > w.doubled.Load() {
+		w.doubled.Store(over)
+	}
+	return rec.Status.OOMKills, nil
+}
+
+// load ends containers, each workload's in its own rhythm.
+type load struct {
+	paused atomic.Bool
+	// spared is a workload that is left alone; empty: none.
+	spared atomic.Pointer[string]
+}
+
+func (l *load) run(ctx context.Context, w *world) {
+	next := map[string]time.Time{}
+	for _, one := range w.workloads {
+		if one.every > 0 {
+			next[one.name] = time.Now()
+		}
+	}
+	for tick := time.NewTicker(100 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		for _, one := range w.workloads {
+			at, regular := next[one.name]
+			if spared := l.spared.Load(); !regular || l.paused.Load() || spared != nil && *spared == one.name {
+				continue
+			}
+			if time.Now().After(at) && w.nodes.strike(one.name) {
+				next[one.name] = time.Now().Add(one.every)
+			}
+		}
+	}
+}
+
+// probes create pods all the time, as people do.
+type probes struct {
+	mu sync.Mutex
+	// blocked are pods that memfit kept from being created; tried is how many there were.
+	blocked, tried int
+	why            string
+	slowest        time.Duration
+}
+
+// probe asks the API server every 250 ms whether a pod could be created under memfit and, if not, whether one could
+// where memfit is not.
+func (w *world) probe(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(250 * time.Millisecond):
+		}
+		began := time.Now()
+		err := w.dry(ctx, shop)
+		took := time.Since(began)
+		if err != nil {
+			// Both again: an API server that just went or came says nothing about memfit.
+			if w.dry(ctx, control) != nil {
+				continue
+			}
+			if err = w.dry(ctx, shop); err != nil && w.dry(ctx, control) != nil {
+				continue
+			}
+		}
+		w.probes.mu.Lock()
+		w.tried++
+		if err != nil && ctx.Err() == nil && !noNamespace(err) {
+			w.blocked++
+			w.why = err.Error()
+		} else {
+			w.slowest = max(w.slowest, took)
+		}
+		w.probes.mu.Unlock()
+	}
+}
+
+// noNamespace: nothing can be created in a namespace that is being deleted, or is.
+func noNamespace(err error) bool {
+	return strings.Contains(err.Error(), "being terminated") ||
+		strings.Contains(err.Error(), `namespaces "shop" not found`)
+}
+
+// dry creates a pod, but not really.
+func (w *world) dry(ctx context.Context, namespace string) error {
+	return w.client.Create(ctx, w.aPod(namespace), client.DryRunAll)
+}
+
+func (w *world) aPod(namespace string) *corev1.Pod {
+	return build.Pod(namespace, "probe").Annotate(v1alpha1.ProfileAnnotation, w.workloads[0].name).
+		Container("app", build.Limit("256Mi"), build.Request("128Mi")).Obj()
+}
+
+// injects says whether the webhook deals with new pods.
+func (w *world) injects() error {
+	pod := w.aPod(shop)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.client.Create(ctx, pod, client.DryRunAll); err != nil {
+		return err
+	}
+	if pod.Annotations[v1alpha1.InjectedAnnotation] == "" {
+		return errors.New("a new pod would not be injected")
+	}
+	return nil
+}
