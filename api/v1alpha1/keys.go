@@ -20,6 +20,9 @@ const (
 	// InspectAnnotation set to "false" on a pod keeps the agent from looking into its processes; what the kernel counts
 	// for its containers is still read.
 	InspectAnnotation = Group + "/inspect"
+	// MapAnnotation set to "true" on a pod asks the agent of its node, at tier See, for the map of its pages, which
+	// `kubectl memfit map` draws. Its snapshot has the map for as long as the annotation is there.
+	MapAnnotation = Group + "/map"
 )
 
 // Annotations that memfit writes, on pods only.

@@ -173,6 +173,13 @@ type ContainerRecommendation struct {
 	// useSeen is when that replica was read last before use was written.
 	// +optional
 	UseSeen *metav1.Time `json:"useSeen,omitempty"`
+	// wouldHelp is what would give memory of the replica in filledBy back: a sentence that sums it up, and what each
+	// action would give, with how that was computed. Actions that would give nothing back are told as such. Absent
+	// without agents (config/agent, tier See).
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=6
+	// +optional
+	WouldHelp []string `json:"wouldHelp,omitempty"`
 }
 
 // FoundRuntime is what replicas of a container were found to run, by reading their processes.

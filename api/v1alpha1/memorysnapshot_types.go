@@ -107,17 +107,28 @@ type MemoryPart struct {
 	Resident resource.Quantity `json:"resident"`
 }
 
-// PredictedGain is what one action would give back.
+// PredictedGain is what one action would give back, of what was resident.
 type PredictedGain struct {
-	// action that gives memory back. Example: malloc_trim.
+	// action that may give memory back. Example: malloc_trim.
 	// +kubebuilder:validation:MaxLength=64
 	Action string `json:"action"`
-	// gain is how much less would be resident.
+	// atMost is the most that it may give back, where gain is only the least; absent: gain is what it gives back.
+	// +optional
+	AtMost *resource.Quantity `json:"atMost,omitempty"`
+	// gain is how much less would be resident; 0 where the action gives nothing back.
 	Gain resource.Quantity `json:"gain"`
-	// method says how gain was computed.
+	// how to do it. Example: tuning.arenaMax: 2 in the profile, for new pods.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	How string `json:"how,omitempty"`
+	// method says how gain was computed, with the numbers that it rests on.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`
+	// setting of memfit that does it; absent: memfit has none. Example: MALLOC_ARENA_MAX.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Setting string `json:"setting,omitempty"`
 }
 
 // MemoryParts is what fills a container: parts that add up to what is resident, with unexplained.
@@ -128,11 +139,15 @@ type MemoryParts struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
-	// gains are what could be given back, and by what, the largest first.
+	// gains are what could be given back, and by what, the surest first. Actions that give nothing back are among them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Gains []PredictedGain `json:"gains,omitempty"`
+	// helps says in a sentence which of gains helps most, or that none does.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Helps string `json:"helps,omitempty"`
 	// parts of the resident memory, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=24
@@ -150,7 +165,8 @@ type MemoryParts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks.
+// MapRegion is a range of addresses, drawn in blocks. A part that lies in many small ranges is one region, its ranges one
+// behind the other.
 type MapRegion struct {
 	// block is how much one block stands for; the last one may stand for less.
 	Block resource.Quantity `json:"block"`
@@ -316,7 +332,8 @@ type ContainerSnapshot struct {
 	// the pod's spec while a resize has not arrived.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// map is where its memory lies, for kubectl memfit map. It is large, and so it is not always there.
+	// map is where its memory lies, for kubectl memfit map. It is large, and so it is there only while the pod has the
+	// annotation memfit.dev/map: "true".
 	// +optional
 	Map *MemoryMap `json:"map,omitempty"`
 	// memory is what fills the container, at tier See.

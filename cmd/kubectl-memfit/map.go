@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
 )
@@ -20,7 +21,8 @@ the numbers below. What is resident and free is hatched (small letters on a term
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; its time stands in the first line.
 
   --pages  also each region of addresses, block by block: in use, free in part, all of it free, not in RAM. Only where the snapshot has a
-           map of pages; svg and html have it then without being asked
+           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg and html
+           have it then without being asked
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -84,7 +86,8 @@ func (r *reader) draw(cmd *cobra.Command, name, container, output string, pages 
 		return drawn.WriteHTML(out)
 	}
 	if pages && !drawn.Mapped() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages")
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it back with %s-):\n"+
+			"  kubectl annotate pod -n %s %s %s=true\n", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 	}
 	return drawn.WriteText(out, picture.Colors(colours(cmd)), pages)
 }

@@ -20,6 +20,9 @@ type Result struct {
 	Usages []Usage
 	// Failed are the readers that detected something and could not read it, with why.
 	Failed []Failure
+	// Free are ranges that hold nothing, in ascending order, where [Snapshot.Locate] asks for them: whole pages, resident
+	// or not, of readers that know where they are.
+	Free []procmem.Run
 	// RSS is what the kernel counts, and Unexplained how much of it nobody recognized.
 	RSS, Unexplained memory.Bytes
 }
@@ -51,6 +54,7 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		if !reader.Detect(s) {
 			continue
 		}
+		s.free = nil
 		regions, usage, err := reader.Claim(ctx, s)
 		if err != nil {
 			result.Failed = append(result.Failed, Failure{Reader: reader.Name(), Err: err})
@@ -59,10 +63,15 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		usage.Reader = reader.Name()
 		result.Usages = append(result.Usages, vetted(usage))
 		claims.add(reader.Name(), regions)
+		if usage.Coverage >= MinCoverage {
+			result.Free = append(result.Free, s.free...)
+		}
 	}
 	regions := claims.filled(s, rulesFor(s))
 	measure(s, regions)
 	result.Regions = regions
+	s.free = nil
+	slices.SortFunc(result.Free, func(a, b procmem.Run) int { return cmp.Compare(a.Start, b.Start) })
 	result.sum(s)
 	if s.Same != nil {
 		return result, s.Same()

@@ -118,8 +118,29 @@ type Snapshot struct {
 	Env map[string]string
 	// Same returns an error where the process has ended since, so that what was read may be another's. It may be nil.
 	Same func() error
+	// Locate asks readers where their free memory lies, for [Result.Free]: it takes more memory than amounts alone.
+	Locate bool
+
+	free []procmem.Run // of the reader that is asked
 
 	modules map[string]*Module
+}
+
+// MostFree is how many ranges of free memory of a process are kept: 4 MiB of them.
+const MostFree = 1 << 18
+
+// Free takes note of a range that holds nothing, where that is asked for. Readers tell whole pages, resident or not.
+func (s *Snapshot) Free(start, end uint64) {
+	if s.Locate && start < end && len(s.free) < MostFree {
+		s.free = append(s.free, procmem.Run{Start: start, Length: end - start})
+	}
+}
+
+// FreeAll is Free for several ranges.
+func (s *Snapshot) FreeAll(runs []procmem.Run) {
+	for _, r := range runs {
+		s.Free(r.Start, r.End())
+	}
 }
 
 // MappingOf returns the mapping that an address lies in, or nil.

@@ -22,13 +22,13 @@ func (c *containerPlan) settle(w *working, t target, in Input) {
 		v := k.Derive(c.facts)
 		switch _, has := w.find(k.Env); {
 		case v.Suggest != "" && has == 0:
-			c.advice = append(c.advice, v.Suggest)
+			c.advice = append(c.advice, tip{k.Name, v.Suggest})
 		case v.Value == "" && v.Left == "":
 		default:
 			c.settleOne(w, t, in, k, v)
 		}
 	}
-	c.advice = append(c.advice, r.Advise(c.facts)...)
+	c.advise(r.Advise(c.facts))
 }
 
 // usersHeap: the user has a say in the heap cap.

@@ -55,6 +55,17 @@ const maxContainers = 256
 // Refused says why no plan was made for a pod that is beyond all bounds; empty: one was made.
 func (p Plan) Refused() string { return p.refused }
 
+// tip is one advice. Those about a setting say what it did elsewhere, which is worth nothing where somebody knows what
+// it would do here.
+type tip struct{ setting, text string }
+
+// advise adds advice that is about no setting.
+func (c *containerPlan) advise(texts []string) {
+	for _, text := range texts {
+		c.advice = append(c.advice, tip{text: text})
+	}
+}
+
 // containerPlan is the outcome for one container.
 type containerPlan struct {
 	name    string
@@ -65,7 +76,7 @@ type containerPlan struct {
 
 	set    []setting
 	skips  []skip
-	advice []string
+	advice []tip
 	// fixedHeap: the user's own heap cap is a number, as far as can be known.
 	fixedHeap bool
 
@@ -180,7 +191,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
-		c.advice = append(c.advice, limitAdvice(in.Pod, t.container)...)
+		c.advise(limitAdvice(in.Pod, t.container))
 	}
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.restartHelps())

@@ -148,12 +148,20 @@ func (p Plan) Runs(container string) string {
 	return ""
 }
 
-// Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked.
-func (p Plan) Advice(container string) []string {
-	if c := p.of(container); c != nil {
-		return slices.Clone(c.advice)
+// Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked. It leaves
+// out settings that are measured: what they would do in this workload is known, and told elsewhere.
+func (p Plan) Advice(container string, measured ...string) []string {
+	c := p.of(container)
+	if c == nil {
+		return nil
 	}
-	return nil
+	var texts []string
+	for _, a := range c.advice {
+		if a.setting == "" || !slices.Contains(measured, a.setting) {
+			texts = append(texts, a.text)
+		}
+	}
+	return texts
 }
 
 // Advisories are the part of [Plan.Advice] that is known about the declared version of the container's runtime.

@@ -34,6 +34,7 @@ var _ = row(&Runtime{
 		Exits: v8Exits, Words: v8LastWords,
 		Raise: "raise --max-old-space-size in DENO_V8_FLAGS (heapPercent in the profile)",
 	},
+	Levers: glibcLevers("call it after a burst"),
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
 			return capped("Deno", 0, nodeBare)

@@ -44,6 +44,7 @@ var _ = row(&Runtime{
 			Form:   `^0x[0-9]$`, Derive: dotnetConserve,
 		},
 	}, glibc(0, "", tryArenas)...),
+	Levers: glibcLevers("call it after a burst"),
 	Growth: func(f Facts, set bool) Growth {
 		percent := int32(75) // its own default since .NET Core 3.0
 		if set {

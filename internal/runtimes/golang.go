@@ -40,6 +40,13 @@ var _ = row(&Runtime{
 		g.Soft = !collectsOnlyAtLimit(f)
 		return g
 	},
+	HeapReader: readerGo,
+	Levers: append([]Lever{
+		{Action: "debug.FreeOSMemory", Gain: goFree,
+			How: "call it after a burst; by itself the runtime gives free memory back within minutes, or near GOMEMLIMIT"},
+		{Action: "GOMEMLIMIT", Knob: "GOMEMLIMIT", Gain: goLimitGain,
+			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
+	}, glibcLevers("call it through cgo after a burst")...),
 	Advisories: []Advisory{
 		{Before: V(1, 19), Text: "Go before 1.19 does not know GOMEMLIMIT: build with a newer Go",
 			Source: "Go 1.19 release notes"},
@@ -88,6 +95,39 @@ func cgoOnly(knobs []Knob) []Knob {
 		}
 	}
 	return knobs
+}
+
+// goFree: spans without objects go for certain. The collection that comes first may free more.
+func goFree(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerGo]
+	if !ok {
+		return noLever()
+	}
+	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects nobody knows how "+
+		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
+}
+
+// goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
+func goLimitGain(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerGo]
+	if !ok {
+		return noLever()
+	}
+	if text := p.Env["GOMEMLIMIT"]; text != "" {
+		return inForce("GOMEMLIMIT")
+	}
+	text := p.Limit.String()
+	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)
+	if err != nil {
+		return noLever()
+	}
+	limit, held := memory.Bytes(bytes), a.bytes(detailGoReady)
+	if held <= limit {
+		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now", held,
+			limit)
+	}
+	return between(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s of it "+
+		"hold no objects", held, limit, a.Returnable)
 }
 
 // goLimitMin: below it the 10 % left over are less than the binary and its stacks.

@@ -75,6 +75,13 @@ var _ = row(&Runtime{
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
 	},
 	NoHeapLimit: noXmx,
+	HeapReader:  readerHotSpot,
+	Levers: append([]Lever{
+		{Action: trimName, Knob: trimName, Gain: nativeTrimGain,
+			How: "memfit sets it unasked where it governs the pod; at once: jcmd PID System.trim_native_heap"},
+		{Action: "a full collection", Gain: collectionGain,
+			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
+	}, arenaLevers()...),
 	Never: map[string]string{
 		"_JAVA_OPTIONS":           "wins over the command line, so that nobody could override it",
 		"JDK_JAVA_OPTIONS":        "only the java launcher reads it, and a forbidden option stops it",
@@ -112,6 +119,49 @@ var _ = row(&Runtime{
 			Source: "GraalVM MemoryManagement.md"},
 	},
 })
+
+func knowsTrim(v Version) bool {
+	return v.AtLeast(V(17, 0, 9)) && (v.Below(V(21)) || v.AtLeast(V(21, 0, 1)))
+}
+
+// nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
+func nativeTrimGain(p Process) (Gain, bool) {
+	if every := p.Amounts[readerHotSpot].Details[detailTrimmed]; every > 0 {
+		return inForce(fmt.Sprintf("%s=%d", trimName, every))
+	}
+	g, ok := trimGain(p)
+	if ok && p.Version.Known() && !knowsTrim(p.Version) {
+		return exactly(0, "this JDK does not know it, 17.0.9 and 21.0.1 are the first; %s could be given back, by jcmd PID "+
+			"System.trim_native_heap from 11.0.18 on", g.Most)
+	}
+	return g, ok
+}
+
+// collectionGain is what one full collection gives back, of which only G1 makes anything certain: afterwards its heap
+// is at most so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage nobody knows before.
+func collectionGain(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerHotSpot]
+	if !ok {
+		return noLever()
+	}
+	all := a.resident()
+	switch {
+	case a.Details["UseSerialGC"] > 0:
+		return exactly(0, "Serial keeps what one collection frees (measured, 17); %s of its heap are free", a.FreeResident)
+	case a.Details["UseParallelGC"] > 0:
+		return exactly(0, "Parallel keeps what a collection frees (measured, 17); %s of its heap are free", a.FreeResident)
+	case a.Details["UseG1GC"] == 0:
+		return noLever()
+	}
+	ratio := a.Details[detailMaxFree]
+	if ratio <= 0 || ratio >= 100 {
+		return noLever()
+	}
+	least := a.bytes(detailMinHeap)
+	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
+	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d %% of its "+
+		"heap free, and %s in any case", all, a.InUse, ratio, least)
+}
 
 const (
 	javaEnv            = "JAVA_TOOL_OPTIONS"

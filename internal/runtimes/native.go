@@ -18,6 +18,7 @@ var native = row(&Runtime{
 		"ERL_ZFLAGS":            "a bad parameter stops the BEAM at start",
 		"BUN_JSC_gcMaxHeapSize": "an unknown or invalid BUN_JSC_ setting stops Bun at start",
 	},
+	Levers: glibcLevers("call it after a burst"),
 	Growth: func(Facts, bool) Growth { return capped("native code", 0, 0) },
 })
 

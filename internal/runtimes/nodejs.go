@@ -56,6 +56,15 @@ var _ = row(&Runtime{
 		Exits: v8Exits, Faults: []int32{fault}, Words: v8LastWords,
 		Raise: "raise --max-old-space-size (heapPercent in the profile)",
 	},
+	HeapReader: readerV8,
+	Levers: append([]Lever{
+		{Action: "a full collection", Gain: v8Collection,
+			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which keeps freed pages"},
+		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Gain: nodeCapGain,
+			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
+		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Gain: nodeYoungGain,
+			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
+	}, glibcLevers("Node.js has no call for it; memfit's agent can only tell what it would give")...),
 	Never: map[string]string{
 		"--max-heap-size": "Node.js before 24.16 does not start with it",
 		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before " +
@@ -124,10 +133,14 @@ func nodeSemiSpace(f Facts) Verdict {
 		return notAsked()
 	case mib < 1 || mib > 128:
 		return left(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
-	case !f.Version.AtLeast(V(18, 13)) || f.Version.AtLeast(V(19)) && f.Version.Below(V(20)):
+	case !nodeKnowsSemiSpace(f.Version):
 		return left("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
 	}
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
+}
+
+func nodeKnowsSemiSpace(v Version) bool {
+	return v.AtLeast(V(18, 13)) && (v.Below(V(19)) || v.AtLeast(V(20)))
 }
 
 // semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it sees. Up to
@@ -150,6 +163,47 @@ func semiSpace(f Facts) memory.Bytes {
 		return memory.MiB
 	}
 	return min(powerOfTwo((seen / 2 / share).CeilTo(memory.MiB)), most)
+}
+
+// nodeCapGain: a cap leaves no more than itself in the old generation. Below it V8 may collect earlier, which nobody
+// can tell beforehand.
+func nodeCapGain(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerV8]
+	if !ok {
+		return noLever()
+	}
+	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), oldSpaceFlag) {
+		return inForce(oldSpaceFlag)
+	}
+	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
+	heap := flagMiB(oldSpaceFlag)(v.Value, p.Limit)
+	if heap == 0 {
+		return noLever()
+	}
+	old := a.bytes(detailOldInUse)
+	if old <= heap {
+		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it bounds bursts, "+
+			"and gives nothing back now", old, heap)
+	}
+	return between(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit is %s",
+		old, heap)
+}
+
+// nodeYoungGain: three semi-spaces of 16 MiB are all that is left of the young generation.
+func nodeYoungGain(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerV8]
+	if !ok || !nodeKnowsSemiSpace(p.Version) {
+		return noLever()
+	}
+	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), semiSpaceFlag) {
+		return inForce(semiSpaceFlag)
+	}
+	const kept = 3 * 16 * memory.MiB
+	young := a.bytes(detailYoungResident)
+	if young <= kept {
+		return exactly(0, "the young generation takes %s, and with the setting it may take %s", young, kept)
+	}
+	return exactly(young-kept, "the young generation takes %s, and with the setting at most %s", young, kept)
 }
 
 // powerOfTwo rounds b, at least 1, up to a power of two.

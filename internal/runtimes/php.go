@@ -17,6 +17,7 @@ var _ = row(&Runtime{
 		{File: "libphp*.so", Versions: phpVersions},
 	},
 	Knobs:  glibc(0, "", ""),
+	Levers: glibcLevers("call it after a burst"),
 	Growth: func(Facts, bool) Growth { return capped("PHP", 0, 0) },
 	FullHeap: FullHeap{ // of one request: no process ends
 		Words: []string{"Allowed memory size of"},

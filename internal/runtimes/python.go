@@ -31,6 +31,11 @@ var _ = row(&Runtime{
 	Never: map[string]string{
 		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
 	},
+	HeapReader: readerCPython,
+	Levers: append([]Lever{{
+		Action: "a fresh worker process", How: "gunicorn --max-requests, celery --max-tasks-per-child",
+		Gain: func(p Process) (Gain, bool) { return freshProcess(p, readerCPython) },
+	}}, glibcLevers("ctypes.CDLL(None).malloc_trim(0) after a burst")...),
 	Advisories: []Advisory{
 		{Since: V(3, 14), Before: V(3, 14, 5),
 			Text: "CPython 3.14.0 to 3.14.4 collect incrementally and were reported to take up to five times the memory: " +

@@ -83,6 +83,10 @@ type Runtime struct {
 	Never map[string]string
 	// FullHeap says how a process ends whose heap has reached its own cap.
 	FullHeap FullHeap
+	// HeapReader is who reads its managed heap, as internal/attribution names readers; empty: nobody does.
+	HeapReader string
+	// Levers are what may give memory of a running process back, with what each would give.
+	Levers []Lever
 	// Advisories are known facts about versions.
 	Advisories []Advisory
 	// Advice is a hint that holds for every version; empty when there is none.
@@ -332,6 +336,16 @@ func matches(pattern, base string) bool {
 	}
 	rest, ok := strings.CutPrefix(base, prefix)
 	return ok && strings.Trim(rest, "0123456789.") == ""
+}
+
+// ByHeapReader finds the runtime whose heap a reader of internal/attribution reads; nil: none has it.
+func ByHeapReader(reader string) *Runtime {
+	for _, r := range table {
+		if reader != "" && r.HeapReader == reader {
+			return r
+		}
+	}
+	return nil
 }
 
 // Advise is what may be tried, and the advisories that hold for f, in the order of the table.

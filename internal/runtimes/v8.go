@@ -82,6 +82,18 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprint(old.MiB()), why)
 }
 
+// v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which nobody can tell
+// from what is alive before the collection.
+func v8Collection(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerV8]
+	if !ok {
+		return noLever()
+	}
+	pool := a.bytes(detailPool)
+	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated nobody knows how "+
+		"much is garbage before it is collected", pool, a.InUse)
+}
+
 // foldV8 writes flags the one way: V8 takes "_" for "-" anywhere in a flag's name.
 func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
 

@@ -155,6 +155,8 @@ type containerInput struct {
 	// unrelieved is the last stall that a raise did not end.
 	unrelieved memory.Stall
 	leak       signals.Ramps
+	// measured are settings of which an agent said what they would do.
+	measured []string
 }
 
 type containerResult struct {
@@ -176,7 +178,7 @@ func (q *containerInput) result() containerResult {
 	}
 	known := q.plan.Advisories(name)
 	advice := slices.DeleteFunc(
-		append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name)...),
+		append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name, q.measured...)...),
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows(name)

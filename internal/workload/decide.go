@@ -112,6 +112,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
 		now:   d.now,
 		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
+		measured: measured(d.s, c.Name),
 	}
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
@@ -129,7 +130,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 	}
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
-	r.status.FilledBy = filledBy(d.s, name)
+	r.status.FilledBy, r.status.WouldHelp = filledBy(d.s, name), wouldHelp(d.s, name)
 	if f := v.found[name]; f != nil {
 		r.status.FoundRuntime = f
 		if f.Declared != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 )
@@ -19,10 +20,9 @@ import (
 // partsTold is how many parts have a line of their own: with the first line and the last there are five.
 const partsTold = 3
 
-// filledBy is what fills the replica of a container that holds the most, in lines; nil: no agent looked.
-func filledBy(s *Snapshot, container string) []string {
-	var name string
-	var fullest *v1alpha1.MemoryParts
+// fullest is the replica of a container that holds the most, by the agents of the nodes that they run on; nil: no agent
+// looked.
+func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
 	for _, pod := range s.Governed {
 		seen := s.Snapshots[pod.UID]
 		if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
@@ -30,11 +30,17 @@ func filledBy(s *Snapshot, container string) []string {
 		}
 		for i := range seen.Status.Containers {
 			c := &seen.Status.Containers[i]
-			if c.Container == container && c.Memory != nil && (fullest == nil || c.Memory.Resident.Cmp(fullest.Resident) > 0) {
-				name, fullest = pod.Name, c.Memory
+			if c.Container == container && c.Memory != nil && (parts == nil || c.Memory.Resident.Cmp(parts.Resident) > 0) {
+				name, parts = pod.Name, c.Memory
 			}
 		}
 	}
+	return name, parts
+}
+
+// filledBy is what fills the fullest replica of a container, in lines; nil: no agent looked.
+func filledBy(s *Snapshot, container string) []string {
+	name, fullest := fullest(s, container)
 	if fullest == nil {
 		return nil
 	}
@@ -60,8 +66,53 @@ func partLine(p v1alpha1.MemoryPart) string {
 	return line
 }
 
-// nameMost is the bound of a part's name in the API, in bytes.
-const nameMost = 64
+// Bounds of the API, in bytes: of a part's name, and of the sentences of a snapshot.
+const (
+	nameMost     = 64
+	sentenceMost = 256
+	helpsMost    = 512
+)
+
+// gainsTold is how many actions have a line in a recommendation: a snapshot has eight, the surest first.
+const gainsTold = 5
+
+// wouldHelp is what gives memory of the fullest replica back, in lines: what sums it up, and each action.
+func wouldHelp(s *Snapshot, container string) []string {
+	_, fullest := fullest(s, container)
+	if fullest == nil || fullest.Helps == "" {
+		return nil
+	}
+	lines := []string{quote.Cut(quote.Line(fullest.Helps), helpsMost)}
+	for i := range fullest.Gains[:min(len(fullest.Gains), gainsTold)] {
+		lines = append(lines, gainLine(&fullest.Gains[i]))
+	}
+	return lines
+}
+
+func gainLine(g *v1alpha1.PredictedGain) string {
+	p := levers.Prediction{
+		Action: quote.Cut(quote.Line(g.Action), nameMost), Why: quote.Cut(quote.Line(g.Method), sentenceMost),
+		How: quote.Cut(quote.Line(g.How), sentenceMost), Least: amount(g.Gain), Most: amount(g.Gain),
+	}
+	if g.AtMost != nil {
+		p.Most = amount(*g.AtMost)
+	}
+	return p.String()
+}
+
+// measured are the settings of memfit of which it is known what they would do in the fullest replica.
+func measured(s *Snapshot, container string) (settings []string) {
+	_, fullest := fullest(s, container)
+	if fullest == nil {
+		return nil
+	}
+	for i := range fullest.Gains {
+		if setting := fullest.Gains[i].Setting; setting != "" {
+			settings = append(settings, setting)
+		}
+	}
+	return settings
+}
 
 func bytesOf(p v1alpha1.MemoryPart) memory.Bytes { return amount(p.Resident) }
 

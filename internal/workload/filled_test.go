@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,5 +65,44 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 	after.Containers[0].FilledBy = nil
 	if statusHash(before, nil) == statusHash(after, nil) {
 		t.Error("that nobody looks any more is not written")
+	}
+}
+
+// TestWouldHelp: what gives memory of the fullest replica back is told with its numbers, zeroes too, and what a setting
+// did elsewhere is not told where it is known what it would do here.
+func TestWouldHelp(t *testing.T) {
+	q := resource.MustParse
+	most := q("30Mi")
+	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "NodeJS"}, inspectedPod{"app:1", "", runs})
+	seen := &s.Snapshots[s.Governed[0].UID].Status.Containers[0]
+	before := decide(s, NewState(), time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)).status.Containers[0]
+	seen.Memory = &v1alpha1.MemoryParts{
+		Resident: q("200Mi"), Helps: "malloc_trim would give back 61Mi\nof the 200Mi that are resident",
+		Gains: []v1alpha1.PredictedGain{
+			{Action: "malloc_trim", Gain: q("61Mi"), Method: "counted", How: "call it"},
+			{Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), AtMost: &most, Method: "4 arenas", How: "ask"},
+			{Action: "--max-semi-space-size=16", Gain: q("0"), Method: "it takes 4Mi"},
+			{Action: "a", Gain: q("0")}, {Action: "b", Gain: q("0")}, {Action: "c", Gain: q("0")},
+		},
+	}
+	after := decide(s, NewState(), time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)).status.Containers[0]
+	want := []string{
+		"malloc_trim would give back 61Mi of the 200Mi that are resident", "malloc_trim: 61Mi (counted); call it",
+		"MALLOC_ARENA_MAX=2: 0 to 30Mi (4 arenas); ask", "--max-semi-space-size=16: nothing (it takes 4Mi)", "a: nothing ()",
+		"b: nothing ()",
+	}
+	if diff := cmp.Diff(want, after.WouldHelp); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	elsewhere := func(advice string) bool { return strings.HasPrefix(advice, "MALLOC_ARENA_MAX is not set unasked") }
+	if !slices.ContainsFunc(before.Advice, elsewhere) || slices.ContainsFunc(after.Advice, elsewhere) {
+		t.Errorf("advice without numbers of this workload: %q, with them: %q", before.Advice, after.Advice)
+	}
+	one := v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{after}}
+	other := one.DeepCopy()
+	other.Containers[0].WouldHelp[1] = "malloc_trim: 62Mi (counted); call it"
+	if statusHash(&one, nil) != statusHash(other, nil) {
+		t.Error("a gain that grew by 1Mi is written")
 	}
 }

@@ -39,6 +39,9 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		if r.FilledBy != nil {
 			r.FilledBy = []string{""} // whether anybody looked, not what every look finds
 		}
+		if r.WouldHelp != nil {
+			r.WouldHelp = []string{""}
+		}
 		if f := r.FoundRuntime; f != nil {
 			f.Replicas = int32(rounded125(int64(f.Replicas))) //nolint:gosec // less than it was
 		}

@@ -157,6 +157,11 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "levers", dir: "internal/levers", noStd: pure, // what would give memory of a container back, and how much
+		ours:  []string{"internal/attribution", "internal/memory", "internal/runtimes"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "suggest", dir: "internal/suggest", noStd: pure, // what a container probably runs, for people who decide
 		ours:  []string{"internal/quote", "internal/runtimes"},
 		never: slices.Concat(clients, kinds),
@@ -207,7 +212,7 @@ var rooms = []room{
 		name: "workload", dir: "internal/workload/...", noStd: pure, // decides about one workload
 		ours: []string{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
-			"internal/inject",
+			"internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
 			"internal/runtimes", "internal/records", "internal/signals",
 			"internal/workloadkind",
@@ -346,7 +351,7 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
 			"internal/flightrecorder",
-			"internal/format", "internal/memory", "internal/procmem/...",
+			"internal/format", "internal/levers", "internal/memory", "internal/pagemap", "internal/procmem/...",
 		},
 		outside: []string{
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
@@ -358,7 +363,10 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
-		ours: []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/profile", "internal/workloadkind"},
+		ours: []string{
+			"api/v1alpha1", "internal/format", "internal/levers", "internal/memory", "internal/profile",
+			"internal/workloadkind",
+		},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/cli-runtime/pkg/printers",
@@ -392,7 +400,7 @@ var rooms = []room{
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject", "internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},

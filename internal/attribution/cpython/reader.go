@@ -112,6 +112,9 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 		switch kind {
 		case isPool:
 			found.add(w, at, a.pool, p)
+			if p.count == 0 {
+				a.s.Free(at, at+a.pool)
+			}
 			if first == 0 {
 				first = at
 			}

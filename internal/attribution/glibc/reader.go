@@ -24,6 +24,9 @@ const (
 	Free        = "free"        // all free chunks but the tops, resident or not
 	Top         = "top"         // all tops
 	TopResident = "topResident" // whole resident pages of them
+	TopBeyond   = "topBeyond"   // the part of them that a trim threshold of 128 KiB would give back at the next free
+	Retained    = "retained"    // resident in arenas and not in use
+	BeyondTwo   = "beyondTwo"   // resident in all arenas but the two that hold the most
 	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
 	MappedCount = "mappedCount" // how many there are
 	Allocated   = "allocated"   // given to the program from heaps, resident or not
@@ -102,12 +105,19 @@ type tally struct {
 	sums
 	size        uint64 // bytes that there were to walk
 	heaps       int
+	perArena    []uint64 // resident bytes of each
+	topBeyond   uint64
 	mappedBytes memory.Bytes
 	mappedCount int
 }
 
+// thresholdLeaves is what a trim threshold of 128 KiB leaves at the top of an arena: the pad that malloc keeps there,
+// which is as large, and a page.
+const thresholdLeaves = 128<<10 + page
+
 func (t *tally) arena(ctx context.Context, a *arena) error {
 	var size uint64
+	var all sums
 	for _, h := range a.heaps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -120,7 +130,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if err != nil {
 			return err
 		}
-		t.add(found)
+		all.add(found)
 		size += bytes
 		end := limit
 		if a.main {
@@ -130,6 +140,9 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 			Start: h.start, End: end, Kind: kind, Confidence: attribution.Structural,
 		})
 	}
+	t.add(all)
+	t.perArena = append(t.perArena, all.resident)
+	t.topBeyond += all.topResident - min(all.topResident, thresholdLeaves)
 	t.heaps += len(a.heaps)
 	t.size += max(size, a.system)
 	return nil
@@ -145,11 +158,24 @@ func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums,
 	}
 	defer window.Close()
 	window.Limit(t.pages)
-	w := walker{ctx: ctx, window: window, probe: t.probe, arena: a, heap: h, caches: t.caches}
-	found, size := w.walk()
+	w := walker{
+		ctx: ctx, window: window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate,
+	}
+	found, free, size := w.walk()
+	t.s.FreeAll(free)
+	found.resident = window.ResidentBytes(h.start, h.base+size)
 	t.pages -= window.Reads()
 	t.pagesRead += window.Reads()
 	return found, size, nil
+}
+
+// beyondTwo is the sum of all but the two largest.
+func beyondTwo(sizes []uint64) (sum uint64) {
+	sizes = slices.Sorted(slices.Values(sizes))
+	for _, size := range sizes[:max(len(sizes)-2, 0)] {
+		sum += size
+	}
+	return sum
 }
 
 // mapped finds blocks that were too large for a heap: each begins a mapping, or follows another in it.
@@ -235,6 +261,9 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 			{Name: Free, Value: int64(memory.FromUint64(t.free))},
 			{Name: Top, Value: int64(memory.FromUint64(t.top))},
 			{Name: TopResident, Value: int64(memory.FromUint64(t.topResident))},
+			{Name: TopBeyond, Value: int64(memory.FromUint64(t.topBeyond))},
+			{Name: Retained, Value: int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse)))},
+			{Name: BeyondTwo, Value: int64(memory.FromUint64(beyondTwo(t.perArena)))},
 			{Name: Mapped, Value: int64(t.mappedBytes)},
 			{Name: MappedCount, Value: int64(t.mappedCount)},
 			{Name: Allocated, Value: int64(memory.FromUint64(t.given))},

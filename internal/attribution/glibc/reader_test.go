@@ -84,6 +84,31 @@ func TestResidentTop(t *testing.T) {
 	}
 }
 
+// TestArenasBesideTwo: what arenas hold without use, and what lies outside of the two that hold the most.
+func TestArenasBesideTwo(t *testing.T) {
+	const heap2 = heap1 + 1<<26
+	m := newMalloc(layouts[0], 0x30)
+	m.mainHeap(0x20000, heap1+0x30, block{size: 0x290}, block{size: 0x8000})
+	m.firstHeap(heap1, 0x20000, heap2+0x30, block{size: 0x290}, block{size: 0x1000})
+	m.firstHeap(heap2, 0x40000, m.mains, block{size: 0x290})
+	m.Touch(brk, 0x20)
+	m.Touch(heap1, 2)
+	m.Touch(heap2, 0x40)
+	u := look(t, m).Usages[0]
+	const pages = procmem.PageSize
+	if got := u.Detail(BeyondTwo); got != 2*pages || u.Detail(Arenas) != 3 {
+		t.Errorf("%d bytes beyond two of %d arenas, want two pages beyond two of 3", got, u.Detail(Arenas))
+	}
+	resident := int64(0x20+2+0x40) * pages
+	if got := u.Detail(Retained); got != resident-int64(u.InUse) || got < resident-0x10000 {
+		t.Errorf("%d bytes are retained of %d, of which %d are in use", got, resident, u.InUse)
+	}
+	// The third arena's top begins in its first page, and 128 KiB and a page stay.
+	if got, want := u.Detail(TopBeyond), int64(0x3f-0x21)*pages; got != want {
+		t.Errorf("%d bytes are beyond the threshold, want %d", got, want)
+	}
+}
+
 // TestFastBinsAndCaches: malloc_trim empties fast bins, so that they join with what is free beside them; what threads
 // cache stays, and what a program keeps is neither.
 func TestFastBinsAndCaches(t *testing.T) {

@@ -6,6 +6,7 @@ package glibc
 import (
 	"context"
 
+	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -23,6 +24,8 @@ type sums struct {
 	wholeResident uint64
 	topResident   uint64 // whole resident pages of the top
 	topReturnable uint64 // the part of them that malloc_trim gives back
+
+	resident uint64 // all of the heap
 }
 
 func (s *sums) add(o sums) {
@@ -37,6 +40,7 @@ func (s *sums) add(o sums) {
 	s.wholeResident += o.wholeResident
 	s.topResident += o.topResident
 	s.topReturnable += o.topReturnable
+	s.resident += o.resident
 }
 
 // Bits of the word that holds a chunk's size.
@@ -58,6 +62,8 @@ type walker struct {
 	at, top, end uint64
 	span         span
 	sums
+	wanted  bool          // keep where free pages lie
+	located []procmem.Run // in this walk
 }
 
 // span is a range of neighbouring free chunks, which malloc_trim sees as one.
@@ -69,24 +75,30 @@ type span struct {
 const stumbles = 16
 
 // walk goes from the first chunk to the end of the heap, and again from the first where it did not come there; the
-// longest walk counts. The second result is how many bytes there were to walk.
-func (w *walker) walk() (sums, uint64) {
-	var best sums
-	size := w.heap.end - w.heap.base
+// longest walk counts. size is how many bytes there were to walk.
+func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
+	size = w.heap.end - w.heap.base
 	for range 1 + attempts {
-		w.sums, w.span, w.at = sums{}, span{}, w.heap.first
+		w.sums, w.span, w.at, w.located = sums{}, span{}, w.heap.first, nil
 		w.locate()
 		done := w.chunks()
 		w.flush()
 		w.walked = w.at - w.heap.base
 		if w.walked >= best.walked {
-			best, size = w.sums, max(w.end-w.heap.base, w.walked)
+			best, free, size = w.sums, w.located, max(w.end-w.heap.base, w.walked)
 		}
 		if done || w.ctx.Err() != nil || w.window.Refresh() != nil {
 			break
 		}
 	}
-	return best, size
+	return best, free, size
+}
+
+// freePages keeps a range of whole free pages, where somebody wants to know them.
+func (w *walker) freePages(start, end uint64) {
+	if w.wanted && start < end && len(w.located) < attribution.MostFree {
+		w.located = append(w.located, procmem.Run{Start: start, Length: end - start})
+	}
 }
 
 // locate reads where the arena's top is and where the heap ends by now.
@@ -171,6 +183,7 @@ func (w *walker) count(end uint64) {
 		start = w.span.start
 	}
 	w.sums.top = end - w.at
+	w.freePages(alignUp(start+headerSize, page), alignDown(end, page))
 	w.topResident = w.window.ResidentBytes(alignUp(start+headerSize, page), alignDown(end, page))
 	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version.
 	if free := end - start; w.arena.main && free > minChunk+1 {
@@ -229,6 +242,7 @@ func (w *walker) flush() {
 	from, to := alignUp(w.span.start+headerSize, page), alignDown(w.span.end, page)
 	if w.span.end > 0 && from < to {
 		w.whole += to - from
+		w.freePages(from, to)
 		w.wholeResident += w.window.ResidentBytes(from, to)
 	}
 	w.span = span{}

@@ -18,6 +18,7 @@ const (
 	HeapReleased = "heapReleased" // given back to the kernel
 	HeapIdle     = "heapIdle"     // neither
 	Objects      = "objects"      // allocated and not swept, as of the last collection
+	MappedReady  = "mappedReady"  // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
 )
 
 // Reader reads the heap of a Go program.
@@ -70,6 +71,7 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 		Details: []attribution.Detail{
 			{Name: HeapInUse, Value: int64(c.inUse)}, {Name: HeapReleased, Value: int64(c.released)},
 			{Name: HeapIdle, Value: int64(c.free)}, {Name: Objects, Value: int64(objects)},
+			{Name: MappedReady, Value: int64(c.ready)},
 		},
 	}
 }

@@ -10,6 +10,7 @@ import "fmt"
 var Flags = []string{
 	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
 	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",
+	"MaxHeapFreeRatio", "MinHeapSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
 
 // maxFlags is how many flags a JVM may have: 17 has 1,300.

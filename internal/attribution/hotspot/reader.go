@@ -122,6 +122,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		u.InUse += words.Size(procmem.ResidentBytes(runs, one.start, one.top))
 		whole := (one.top + procmem.PageSize - 1) &^ (procmem.PageSize - 1)
 		u.FreeResident += words.Size(procmem.ResidentBytes(runs, whole, one.end))
+		j.s.Free(whole, one.end)
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = append(u.Details,

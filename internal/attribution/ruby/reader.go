@@ -193,6 +193,7 @@ func (h *heap) add(at uint64, p page, resident uint64) {
 	h.used += used
 	if p.free == p.total {
 		h.empty++
+		h.s.Free(at, at+h.size)
 		h.freeWhole += resident
 		return
 	}

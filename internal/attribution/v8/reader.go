@@ -14,13 +14,17 @@ import (
 
 // Names of what [attribution.Usage.Details] holds. Amounts are bytes; those of pages are whether resident or not.
 const (
-	Pages       = "pages"       // count
-	LargePages  = "largePages"  // count of those with one large object
-	Young       = "young"       // pages of new objects, and those that wait for them
-	YoungInUse  = "youngInUse"  // how far the former are filled
-	Old         = "old"         // all others but the pool
-	OldInUse    = "oldInUse"    // allocated in them
-	Pool        = "pool"        // pages that V8 keeps for later, and counts nowhere
+	Pages      = "pages"      // count
+	LargePages = "largePages" // count of those with one large object
+	Young      = "young"      // pages of new objects, and those that wait for them
+	YoungInUse = "youngInUse" // how far the former are filled
+	Old        = "old"        // all others but the pool
+	OldInUse   = "oldInUse"   // allocated in them
+	Pool       = "pool"       // pages that V8 keeps for later, and counts nowhere
+
+	YoungResident = "youngResident" // of Young
+	PoolResident  = "poolResident"  // of Pool
+
 	PagesRead   = "pagesRead"   // of the process
 	unreadPages = "notReadable" // resident pages of V8's size that made no sense
 )
@@ -89,6 +93,7 @@ type heap struct {
 	total   attribution.Usage
 
 	large, young, youngInUse, old, oldInUse, pool uint64
+	youngResident, poolResident                   uint64
 	read, unread                                  uint64 // resident bytes of pages that made sense, and that did not
 }
 
@@ -157,11 +162,15 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	switch {
 	case p.pooled:
 		h.pool += p.size
+		h.poolResident += resident
 		h.total.FreeResident += words.Size(resident - used)
+		h.s.Free(roundUp(p.area), p.end())
 	case p.flags&(fromSpace|toSpace) != 0:
 		h.young += p.size
+		h.youngResident += resident
 		h.youngInUse += p.used()
 		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
+		h.s.Free(roundUp(p.area+p.used()), p.end())
 	default:
 		h.old += p.size
 		h.oldInUse += p.used()
@@ -183,7 +192,8 @@ func (h *heap) usage() attribution.Usage {
 		value uint64
 	}{
 		{Pages, uint64(len(h.pages))}, {LargePages, h.large}, {Young, h.young}, {YoungInUse, h.youngInUse}, {Old, h.old},
-		{OldInUse, h.oldInUse}, {Pool, h.pool}, {unreadPages, h.unread},
+		{OldInUse, h.oldInUse}, {Pool, h.pool}, {YoungResident, h.youngResident},
+		{PoolResident, h.poolResident}, {unreadPages, h.unread},
 		{PagesRead, uint64(h.words.Reads())}, //nolint:gosec // a count
 	} {
 		//nolint:gosec // sums of sizes of mappings, which are below 2^47

@@ -25,7 +25,9 @@ type Pod struct {
 
 	UID types.UID
 	// Declined: its owner does not want its processes to be looked into.
-	Declined   bool
+	Declined bool
+	// Drawn: somebody wants to see the map of its pages.
+	Drawn      bool
 	Containers []Container
 }
 
@@ -142,6 +144,7 @@ func trim(object any) (Pod, error) {
 	out := Pod{
 		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
 		Declined: strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]), "false"),
+		Drawn:    strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),
 	}
 	for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if len(out.Containers) == containersMost {

@@ -6,7 +6,9 @@ package scan
 import (
 	"time"
 
+	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 const (
@@ -29,6 +31,9 @@ func (l *Loop) explain(now time.Time) {
 		select {
 		case f := <-l.Explain.Found():
 			if c := l.containers[f.Container]; c != nil {
+				if o := l.objects[c.pod]; o != nil && f.Map != nil && (c.finding == nil || c.finding.Map == nil) {
+					o.trigger = true // somebody waits for the map
+				}
 				c.finding = &f
 			}
 			l.Metrics.explained.WithLabelValues(map[bool]string{true: "ok", false: "failed"}[f.Err == nil]).Inc()
@@ -45,13 +50,34 @@ func (l *Loop) explain(now time.Time) {
 	if err != nil {
 		return
 	}
+	drawn := l.drawn(c)
 	look := Look{
-		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids,
-		Urgent: c.recorder.Urgency(now) == flightrecorder.Near,
+		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, Limit: c.limit(), Drawn: drawn,
+		Urgent: c.recorder.Urgency(now) == flightrecorder.Near || drawn && c.unmapped(),
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
 	}
+}
+
+// drawn tells whether the pod of a container asks for a map of its pages.
+func (l *Loop) drawn(c *container) bool {
+	o := l.objects[c.pod]
+	return o != nil && o.pod.Drawn
+}
+
+// unmapped tells whether nobody has drawn a map yet. Of a container that could not be read there will be none.
+func (c *container) unmapped() bool {
+	return c.finding == nil || c.finding.Err == nil && c.finding.Map == nil
+}
+
+// limit is what was in force when the container was read last; 0: none, or not known.
+func (c *container) limit() memory.Bytes {
+	reading, _, at := c.recorder.Last()
+	if at.IsZero() || reading.Limit == cgroup.Unlimited {
+		return 0
+	}
+	return reading.Limit
 }
 
 // mostDue is the container that has waited longest in units of its own interval, of those near their limit if there are
@@ -62,7 +88,11 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 		if o := l.objects[c.pod]; o == nil || o.pod.Declined || !c.gone.IsZero() {
 			continue
 		}
-		if waited := c.waited(now); waited >= worst {
+		waited := c.waited(now)
+		if l.drawn(c) && c.unmapped() { // somebody who has just asked is waiting
+			waited = max(waited, nearFirst*float64(now.Sub(c.explained)/explainNear))
+		}
+		if waited >= worst {
 			most, worst = c, waited
 		}
 	}

@@ -47,12 +47,15 @@ type Look struct {
 	Namespace string
 	PIDs      []int // of its processes, as the node numbers them
 	Urgent    bool
+	Limit     memory.Bytes // of the container; 0: none
+	Drawn     bool         // with a map of its pages
 }
 
 // Finding is what an Explainer found in a container.
 type Finding struct {
 	Container string // its ID
 	Memory    *v1alpha1.MemoryParts
+	Map       *v1alpha1.MemoryMap // where the pod asks for one
 	Runtime   *v1alpha1.RuntimeFound
 	Err       error
 }

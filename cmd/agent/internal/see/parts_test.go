@@ -33,8 +33,8 @@ func TestPartsAddUp(t *testing.T) {
 		RSS: 86 * memory.MiB, Unexplained: 2 * memory.MiB,
 	}
 	s := newSum()
-	s.add(&process)
-	s.add(&process)
+	s.add(&process, &attribution.Snapshot{})
+	s.add(&process, &attribution.Snapshot{})
 	got := map[string]string{}
 	all := memory.FromQuantity(s.parts(time.Unix(0, 0)).Unexplained)
 	for _, p := range s.parts(time.Unix(0, 0)).Parts {

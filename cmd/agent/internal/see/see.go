@@ -20,7 +20,9 @@ import (
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/pagemap"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
@@ -124,6 +126,7 @@ func (e *Explainer) explain(ctx context.Context, j scan.Look) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainMost)
 	defer cancel()
 	sum := newSum()
+	sum.limit, sum.drawn = j.Limit, j.Drawn
 	var failed error
 	for _, pid := range j.PIDs[:min(len(j.PIDs), processesMost)] {
 		if err := e.process(ctx, j.Namespace, pid, sum); err != nil {
@@ -133,7 +136,11 @@ func (e *Explainer) explain(ctx context.Context, j scan.Look) scan.Finding {
 	if sum.processes == 0 {
 		return scan.Finding{Container: j.Container, Err: errors.Join(errNoProcess, failed)}
 	}
-	return scan.Finding{Container: j.Container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
+	finding := scan.Finding{Container: j.Container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
+	if j.Drawn {
+		finding.Map = drawn(sum.pages, e.now())
+	}
+	return finding
 }
 
 var errNoProcess = errors.New("no process of it could be read")
@@ -150,13 +157,17 @@ func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum 
 	if err != nil {
 		return fmt.Errorf("reading: %w", err)
 	}
+	s.Locate = sum.drawn
 	result, err := attribution.Attribute(ctx, s, e.readers)
 	if err != nil {
 		return fmt.Errorf("attributing: %w", err)
 	}
-	sum.add(&result)
+	sum.add(&result, s)
+	if sum.drawn {
+		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // processesMost at most
+	}
 	if result.RSS > sum.largest {
-		sum.largest = result.RSS
+		sum.largest, sum.exe = result.RSS, s.Process.Exe
 		sum.runtime = e.runtimeOf(namespace, target, s)
 	}
 	return nil
@@ -166,20 +177,23 @@ func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum 
 type sum struct {
 	processes        int
 	rss, unexplained memory.Bytes
-	named            map[string]*named       // by name
-	returnable       map[string]memory.Bytes // by reader
-	coverage         float64                 // the least of all readers; 0 where one could make nothing of its heap
-	largest          memory.Bytes            // RSS of the largest process
-	runtime          *v1alpha1.RuntimeFound  // of that
+	named            map[string]*named      // by name
+	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
+	largest          memory.Bytes           // RSS of the largest process
+	exe              string                 // of that
+	runtime          *v1alpha1.RuntimeFound // of that
+	limit            memory.Bytes           // of the container; 0: none
+	levers           []levers.Process
+	programs         []string // of levers
+	drawn            bool     // with pages
+	pages            []pagemap.Region
 }
 
 func newSum() *sum {
-	return &sum{
-		named: map[string]*named{}, returnable: map[string]memory.Bytes{}, coverage: 1,
-	}
+	return &sum{named: map[string]*named{}, coverage: 1}
 }
 
-func (s *sum) add(r *attribution.Result) {
+func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
 	s.processes++
 	s.rss, s.unexplained = s.rss.Plus(r.RSS), s.unexplained.Plus(r.Unexplained)
 	for kind, resident := range r.ByKind() {
@@ -187,9 +201,10 @@ func (s *sum) add(r *attribution.Result) {
 			s.part(kind).add(resident, 0)
 		}
 	}
+	unread := false
 	for _, f := range r.Failed {
 		if !errors.Is(f.Err, glibc.ErrNone) { // a program that never calls malloc has no arena
-			s.coverage = 0
+			s.coverage, unread = 0, true
 		}
 	}
 	for i := range r.Usages {
@@ -198,10 +213,11 @@ func (s *sum) add(r *attribution.Result) {
 		if kind, ok := whereFree(r, u.Reader); ok {
 			s.part(kind).add(0, u.FreeResident)
 		}
-		if u.Returnable > 0 {
-			s.returnable[u.Reader] = s.returnable[u.Reader].Plus(u.Returnable)
-		}
 	}
+	s.levers = append(s.levers, levers.Process{
+		RSS: r.RSS, Usages: r.Usages, Unread: unread, Env: of.Env,
+	})
+	s.programs = append(s.programs, of.Process.Exe)
 }
 
 // explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
@@ -216,6 +232,7 @@ func (s *sum) explained() float64 {
 const (
 	partsMost = 24 // as in the API
 	gainsMost = 8
+	helpsMost = 512
 )
 
 func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
@@ -233,16 +250,31 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 		return cmp.Or(b.Resident.Cmp(a.Resident), cmp.Compare(a.Name, b.Name))
 	})
 	out.Parts = folded(out.Parts)
-	for reader, gain := range s.returnable {
-		out.Gains = append(out.Gains, v1alpha1.PredictedGain{
-			Action: actionOf(reader), Gain: gain.Quantity(), Method: "whole free pages that are resident, counted by " + reader,
-		})
-	}
-	slices.SortFunc(out.Gains, func(a, b v1alpha1.PredictedGain) int {
-		return cmp.Or(b.Gain.Cmp(a.Gain), cmp.Compare(a.Action, b.Action))
-	})
-	out.Gains = out.Gains[:min(len(out.Gains), gainsMost)]
+	s.predict(out)
 	return out
+}
+
+// predict says what would help. What runs in the largest process runs in all that execute the same program.
+func (s *sum) predict(out *v1alpha1.MemoryParts) {
+	for i := range s.levers {
+		if s.runtime != nil && s.programs[i] == s.exe {
+			s.levers[i].Runtime, s.levers[i].Version = s.runtime.Type, s.runtime.Version
+		}
+	}
+	outcome := levers.Predict(s.levers, s.limit)
+	out.Helps = cut(outcome.Summary, helpsMost)
+	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
+		p := &outcome.Predictions[i]
+		gain := v1alpha1.PredictedGain{
+			Action: cut(p.Action, wordMost), Gain: p.Least.Quantity(), Method: cut(p.Why, sentenceMost),
+			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
+		}
+		if !p.Exact() {
+			most := p.Most.Quantity()
+			gain.AtMost = &most
+		}
+		out.Gains = append(out.Gains, gain)
+	}
 }
 
 // folded puts what is beyond the bound into one part, so that the parts still add up.
@@ -255,15 +287,4 @@ func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
 		rest.Add(parts[i].Resident)
 	}
 	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
-}
-
-// actionOf is what gives back what a reader calls returnable.
-func actionOf(reader string) string {
-	switch reader {
-	case "glibc":
-		return "malloc_trim"
-	case "go":
-		return "debug.FreeOSMemory"
-	}
-	return "a trim by " + reader
 }

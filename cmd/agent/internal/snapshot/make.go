@@ -106,11 +106,8 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	if c.High != nil && c.Usage != nil {
 		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
 	}
-	if m := c.Memory; m != nil {
-		for _, g := range m.Gains {
-			parts = append(parts, fmt.Sprintf("%s would give back %s", g.Action, size(&g.Gain)))
-			break
-		}
+	if m := c.Memory; m != nil && m.Helps != "" {
+		parts = append(parts, m.Helps)
 	}
 	if st := c.LastStall; st != nil && st.Ended == nil {
 		parts = append(parts, "since "+format.Time(st.Started.Time)+" it "+st.Summary)
@@ -144,7 +141,7 @@ func Worthwhile(old, now *v1alpha1.MemorySnapshotStatus) bool {
 	return !slices.EqualFunc(old.Containers, now.Containers, func(a, b v1alpha1.ContainerSnapshot) bool {
 		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) && same(a.High, b.High) &&
 			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) && (a.Memory == nil) == (b.Memory == nil) &&
-			(a.Runtime == nil) == (b.Runtime == nil)
+			(a.Runtime == nil) == (b.Runtime == nil) && (a.Map == nil) == (b.Map == nil)
 	})
 }
 

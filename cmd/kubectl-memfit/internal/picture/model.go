@@ -195,13 +195,8 @@ const sumTolerance = 2
 const coverageMost = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
-	for i := range m.Gains {
-		g := &m.Gains[i]
-		text := fmt.Sprintf("%s would give back %s", clean(g.Action), amount(&g.Gain))
-		if g.Method != "" {
-			text += " (" + clean(g.Method) + ")"
-		}
-		out = append(out, text)
+	if m.Helps != "" {
+		out = append(out, clean(m.Helps))
 	}
 	if m.CoveragePercent > 0 && m.CoveragePercent < coverageMost {
 		out = append(out, fmt.Sprintf("only %d %% of what was looked into could be read: there is more free memory than is "+

@@ -63,6 +63,8 @@ func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *v1alpha1.S
 	if c.Shape != nil {
 		p.item("Memory", shape(c.Shape))
 	}
+	p.list("Filled by", c.FilledBy)
+	p.list("Would help", c.WouldHelp)
 	p.list("Advice", c.Advice)
 }
 

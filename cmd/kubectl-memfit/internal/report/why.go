@@ -14,6 +14,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/levers"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // Why is what is known of one pod's memory: what the agent of its node saw, and what memfit did about its workload.
@@ -141,12 +143,23 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	}
 	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
 	p.list("Filled by", lines)
-	var gains []string
+	p.list("Would help", helping(m))
+}
+
+// helping says what would give memory back, each with how that was computed.
+func helping(m *v1alpha1.MemoryParts) []string {
+	lines := []string{m.Helps}
 	for i := range m.Gains {
 		g := &m.Gains[i]
-		gains = append(gains, fmt.Sprintf("%s would give back %s (%s)", g.Action, Amount(&g.Gain), g.Method))
+		one := levers.Prediction{
+			Action: g.Action, Why: g.Method, How: g.How, Least: memory.FromQuantity(g.Gain), Most: memory.FromQuantity(g.Gain),
+		}
+		if g.AtMost != nil {
+			one.Most = memory.FromQuantity(*g.AtMost)
+		}
+		lines = append(lines, one.String())
 	}
-	p.list("Would help", gains)
+	return distinct(lines)
 }
 
 // notInspected says why nothing is known of what fills a container.
@@ -219,6 +232,9 @@ func (w *Why) next() []string {
 		if c.LastKill != nil && c.LastKill.Kind == "ChildProcess" {
 			steps = append(steps, c.Container+": a child process was killed and the container went on, so that neither its "+
 				"status nor its events show it; look for errors of that process in its log")
+		}
+		if m := c.Memory; m != nil && m.Helps != "" {
+			steps = append(steps, c.Container+": "+m.Helps)
 		}
 		if r := c.Runtime; r != nil && r.ContainerAware == "No" {
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+

@@ -1,0 +1,120 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+const (
+	// apartMost: a part with more regions than this, such as the pages of V8, each of which lies somewhere else, is drawn
+	// as one, its regions one behind the other. Arenas and heaps of one piece stay apart.
+	apartMost = 16
+	// mappedMost regions of a process are looked at: a process may have 65,530 mappings, each of which costs a call.
+	mappedMost = 16 << 10
+)
+
+// pages are the regions of a process, with where they are resident and where they are free, for [pagemap.Draw].
+func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []pagemap.Region {
+	byPart := map[string][]pagemap.Region{}
+	left := mappedMost
+	for i := range r.Regions {
+		one := &r.Regions[i]
+		if one.RSS == 0 || left == 0 {
+			continue
+		}
+		left--
+		runs, err := s.Memory.Resident(one.Start, one.End)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		name := "unexplained"
+		if one.Kind != attribution.Other {
+			name = partOf(one.Kind).name
+		}
+		byPart[name] = append(byPart[name], pagemap.Region{
+			Part: name, Process: process, Span: pagemap.Span{Start: one.Start, End: one.End}, Resident: spans(runs),
+			Free: spans(between(r.Free, one.Start, one.End)),
+		})
+	}
+	var all []pagemap.Region
+	for _, regions := range byPart {
+		if len(regions) > apartMost {
+			regions = []pagemap.Region{packed(regions)}
+		}
+		all = append(all, regions...)
+	}
+	slices.SortFunc(all, func(a, b pagemap.Region) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Part, b.Part))
+	})
+	return all
+}
+
+func spans(runs []procmem.Run) []pagemap.Span {
+	out := make([]pagemap.Span, len(runs))
+	for i, r := range runs {
+		out[i] = pagemap.Span{Start: r.Start, End: r.End()}
+	}
+	return out
+}
+
+// between are the ranges that reach into a region; they are in ascending order.
+func between(runs []procmem.Run, start, end uint64) []procmem.Run {
+	first, _ := slices.BinarySearchFunc(runs, start, func(r procmem.Run, at uint64) int {
+		return cmp.Compare(r.End(), at+1)
+	})
+	last := first
+	for last < len(runs) && runs[last].Start < end {
+		last++
+	}
+	return runs[first:last]
+}
+
+// packed puts regions one behind the other, from the address of the first on.
+func packed(regions []pagemap.Region) pagemap.Region {
+	out := pagemap.Region{Part: regions[0].Part, Process: regions[0].Process}
+	out.Start = regions[0].Start
+	at := out.Start
+	for i := range regions {
+		r := &regions[i]
+		move := func(from []pagemap.Span) (to []pagemap.Span) {
+			for _, s := range from {
+				s = pagemap.Span{Start: max(s.Start, r.Start), End: min(s.End, r.End)}
+				if s.Start < s.End {
+					to = append(to, pagemap.Span{Start: s.Start - r.Start + at, End: s.End - r.Start + at})
+				}
+			}
+			return to
+		}
+		out.Resident = append(out.Resident, move(r.Resident)...)
+		out.Free = append(out.Free, move(r.Free)...)
+		at += r.End - r.Start
+	}
+	out.End = at
+	return out
+}
+
+// drawn is a map as the API has it.
+func drawn(regions []pagemap.Region, now time.Time) *v1alpha1.MemoryMap {
+	m := pagemap.Draw(regions)
+	out := &v1alpha1.MemoryMap{Time: metav1.NewTime(now.Truncate(time.Second)), Rest: format.Exact(m.Rest)}
+	for i := range m.Regions {
+		d := &m.Regions[i]
+		out.Regions = append(out.Regions, v1alpha1.MapRegion{
+			Part: d.Part, Process: d.Process, Size: d.Size.Quantity(), Block: d.Block.Quantity(),
+			Resident: d.Resident.Quantity(), Free: format.Exact(d.Free), Pages: pagemap.Text(d.Runs),
+		})
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package levers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// Process is one process of a container, and what was found of it.
+type Process struct {
+	// RSS is all that is resident of it, Usages what readers found in it.
+	RSS    memory.Bytes
+	Usages []attribution.Usage
+	// Unread tells that a reader detected something and could not read it.
+	Unread bool
+	// Env are those of [attribution.Variables] that it was started with.
+	Env map[string]string
+	// Runtime is what runs in it, as the API names it, and Version its version; empty: not known.
+	Runtime, Version string
+}
+
+// Prediction is what one lever would give back in all processes of a container.
+type Prediction struct {
+	// Action, Knob and How are those of [runtimes.Lever].
+	Action, Knob, How string
+	// Least and Most are the bounds of what would not be resident any more.
+	Least, Most memory.Bytes
+	// Why says how they were computed, in the process where the gain is largest.
+	Why string
+	// Processes are those in which the lever means something.
+	Processes int
+
+	largest memory.Bytes // Most of the process that Why is about
+}
+
+// Exact tells whether the bounds are one number.
+func (p *Prediction) Exact() bool { return p.Least == p.Most }
+
+// Outcome is what would help a container.
+type Outcome struct {
+	// Predictions have the surest gain first.
+	Predictions []Prediction
+	// Summary says in a sentence what helps most, or that nothing does.
+	Summary string
+}
+
+// Predict asks the levers of each process. limit is the container's; 0: none.
+func Predict(processes []Process, limit memory.Bytes) Outcome {
+	all := map[string]*Prediction{}
+	var total sums
+	for i := range processes {
+		p := &processes[i]
+		total.add(p)
+		predict(all, p, limit)
+	}
+	var out Outcome
+	for _, p := range all {
+		out.Predictions = append(out.Predictions, *p)
+	}
+	slices.SortFunc(out.Predictions, func(a, b Prediction) int {
+		return cmp.Or(cmp.Compare(b.Least, a.Least), cmp.Compare(b.Most, a.Most), cmp.Compare(a.Action, b.Action))
+	})
+	out.Summary = total.summary(out.Predictions)
+	return out
+}
+
+// predict adds what the levers of one process would give.
+func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
+	row := rowOf(p)
+	of := runtimes.Process{Amounts: amounts(p), Env: p.Env, Limit: limit}
+	if p.Runtime == row.Name {
+		of.Version = runtimes.ParseVersion(p.Version)
+	}
+	for i := range row.Levers {
+		lever := &row.Levers[i]
+		gain, ok := lever.Gain(of)
+		if !ok {
+			continue
+		}
+		sum := all[lever.Action]
+		if sum == nil {
+			sum = &Prediction{Action: lever.Action}
+			all[lever.Action] = sum
+		}
+		if sum.Processes++; sum.Processes == 1 || gain.Most > sum.largest {
+			sum.Knob, sum.How, sum.Why, sum.largest = lever.Knob, lever.How, gain.Why, gain.Most
+		}
+		sum.Least, sum.Most = sum.Least.Plus(gain.Least), sum.Most.Plus(gain.Most)
+	}
+}
+
+// rowOf is the runtime of a process: the one whose heap was read, else the one that was found, else native code.
+func rowOf(p *Process) *runtimes.Runtime {
+	for i := range p.Usages {
+		if row := runtimes.ByHeapReader(p.Usages[i].Reader); row != nil {
+			return row
+		}
+	}
+	return runtimes.Lookup(p.Runtime)
+}
+
+// amounts are what the readers found, without those that understood too little.
+func amounts(p *Process) map[string]runtimes.Amounts {
+	all := map[string]runtimes.Amounts{}
+	for i := range p.Usages {
+		u := &p.Usages[i]
+		if u.Coverage < attribution.MinCoverage {
+			continue
+		}
+		details := map[string]int64{}
+		for _, d := range u.Details {
+			details[d.Name] = d.Value
+		}
+		all[u.Reader] = runtimes.Amounts{
+			InUse: u.InUse, FreeResident: u.FreeResident, Returnable: u.Returnable, FreePartial: u.FreePartial,
+			Details: details,
+		}
+	}
+	return all
+}
+
+// sums are over all processes.
+type sums struct {
+	resident, inUse memory.Bytes
+	known, unread   bool
+}
+
+func (s *sums) add(p *Process) {
+	s.resident = s.resident.Plus(p.RSS)
+	s.unread = s.unread || p.Unread
+	for i := range p.Usages {
+		u := &p.Usages[i]
+		if u.Coverage < attribution.MinCoverage {
+			s.unread = true
+			continue
+		}
+		s.known = true
+		s.inUse = s.inUse.Plus(u.InUse)
+	}
+}
+
+const (
+	// worthPercent of what is resident, and at least worthLeast, is a gain that somebody would act on.
+	worthPercent = 5
+	worthLeast   = 8 * memory.MiB
+)
+
+// summary is a sentence on all predictions, which are in order.
+func (s *sums) summary(all []Prediction) string {
+	worth := max(s.resident.Percent(worthPercent), worthLeast)
+	switch {
+	case !s.known && s.unread:
+		return "what would help is not known: the heaps of its processes could not be read"
+	case !s.known:
+		return "what would help is not known: no heap that memfit can read was found"
+	case len(all) == 0:
+		return "memfit knows nothing that would give memory of it back"
+	}
+	best := &all[0]
+	if best.Least >= worth {
+		return fmt.Sprintf("%s would give back %s of the %s that are resident", best.Action, best.amount(), s.resident)
+	}
+	open := slices.MaxFunc(all, func(a, b Prediction) int { return cmp.Compare(a.Most, b.Most) })
+	if open.Most >= worth {
+		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident for certain; %s may give back up to %s",
+			best.Least, s.resident, open.Action, open.Most)
+	}
+	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, so that only a "+
+		"smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
+}
+
+// amount is "61Mi", or "at least 61Mi and at most 188Mi".
+func (p *Prediction) amount() string {
+	if p.Exact() {
+		return p.Least.String()
+	}
+	return fmt.Sprintf("at least %s and at most %s", p.Least, p.Most)
+}
+
+// String is a line about a prediction: "malloc_trim: 61Mi (how that was computed); how to do it".
+func (p *Prediction) String() string {
+	gain := p.Least.String()
+	switch {
+	case p.Most == 0:
+		return fmt.Sprintf("%s: nothing (%s)", p.Action, p.Why)
+	case p.Least == 0:
+		gain = "0 to " + p.Most.String()
+	case !p.Exact():
+		gain += " to " + p.Most.String()
+	}
+	return fmt.Sprintf("%s: %s (%s); %s", p.Action, gain, p.Why, p.How)
+}

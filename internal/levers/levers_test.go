@@ -1,0 +1,230 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package levers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/golang"
+	"github.com/memfit/memfit/internal/attribution/hotspot"
+	"github.com/memfit/memfit/internal/attribution/readers"
+	"github.com/memfit/memfit/internal/attribution/v8"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// TestReadersTellWhatLeversAsk: a detail that a lever asks for under a name that no reader has would be 0 for ever, and
+// its lever an honest zero that is none.
+func TestReadersTellWhatLeversAsk(t *testing.T) {
+	told := map[string][]string{
+		glibc.Reader{}.Name():   {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
+		golang.Reader{}.Name():  {golang.HeapInUse, golang.Objects, golang.MappedReady},
+		hotspot.Reader{}.Name(): hotspot.Flags,
+		v8.Reader{}.Name():      {v8.OldInUse, v8.YoungResident, v8.PoolResident},
+	}
+	for reader, details := range runtimes.LeverDetails {
+		for _, detail := range details {
+			if !slices.Contains(told[reader], detail) {
+				t.Errorf("a lever asks %s for %s, which it does not tell", reader, detail)
+			}
+		}
+	}
+	var names []string
+	for _, r := range readers.All() {
+		names = append(names, r.Name())
+	}
+	for _, row := range runtimes.All() {
+		if row.HeapReader != "" && !slices.Contains(names, row.HeapReader) {
+			t.Errorf("%s: no reader is called %s", row.Name, row.HeapReader)
+		}
+		if len(row.Levers) == 0 {
+			t.Errorf("%s has no lever", row.Name)
+		}
+		for _, l := range row.Levers {
+			if l.Action == "" || l.How == "" || len(l.Action) > 64 || len(l.How) > 256 {
+				t.Errorf("%s: lever %q says how as %q, which the API has no room for", row.Name, l.Action, l.How)
+			}
+			if l.Knob != "" && !slices.ContainsFunc(row.Knobs, func(k runtimes.Knob) bool { return k.Name == l.Knob }) {
+				t.Errorf("%s: lever %q is of a knob %s that it does not have", row.Name, l.Action, l.Knob)
+			}
+		}
+	}
+}
+
+// usage is what a reader found, in MiB.
+func usage(reader string, inUse, free, returnable, partial int64, details ...attribution.Detail) attribution.Usage {
+	return attribution.Usage{
+		Reader: reader, InUse: memory.Bytes(inUse) * memory.MiB, FreeResident: memory.Bytes(free) * memory.MiB,
+		Returnable: memory.Bytes(returnable) * memory.MiB, FreePartial: memory.Bytes(partial) * memory.MiB, Coverage: 1,
+		Details: details,
+	}
+}
+
+func mib(name string, n int64) attribution.Detail {
+	return attribution.Detail{Name: name, Value: n << 20}
+}
+
+func count(name string, n int64) attribution.Detail { return attribution.Detail{Name: name, Value: n} }
+
+// arenas are glibc's in a process with many threads: 4 arenas with 100 MiB, of which 40 are in use.
+func arenas() attribution.Usage {
+	return usage(
+		"glibc", 40, 52, 50, 8, count(glibc.Arenas, 4), mib(glibc.Retained, 60), mib(glibc.BeyondTwo, 30),
+		mib(glibc.TopBeyond, 3),
+	)
+}
+
+// TestPredictions: what each lever would give, as bounds, in the order of certainty.
+func TestPredictions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		of    []Process
+		limit memory.Bytes
+		want  []string // action and bounds in MiB
+	}{
+		"a C program with four arenas": {
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}}},
+			want: []string{"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30"},
+		},
+		"two workers of it, of which one has the setting": {
+			of: []Process{
+				{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}},
+				{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
+			},
+			want: []string{"malloc_trim 100", "MALLOC_TRIM_THRESHOLD_=131072 6..104", "MALLOC_ARENA_MAX=2 0..30"},
+		},
+		"two arenas are as many as the setting allows": {
+			of: []Process{{Usages: []attribution.Usage{
+				usage("glibc", 40, 5, 5, 1, count(glibc.Arenas, 2), mib(glibc.Retained, 6)),
+			}}},
+			want: []string{"malloc_trim 5", "MALLOC_TRIM_THRESHOLD_=131072 0..5", "MALLOC_ARENA_MAX=2 0"},
+		},
+		"G1 keeps 70 % free at most: 60 in use are 200": {
+			of: []Process{{Usages: []attribution.Usage{
+				usage("hotspot", 60, 540, 0, 0, count("UseG1GC", 1), count("MaxHeapFreeRatio", 70), mib("MinHeapSize", 8)),
+				arenas(),
+			}}},
+			want: []string{
+				"a full collection 400..592", "-XX:TrimNativeHeapInterval 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52",
+				"MALLOC_ARENA_MAX=2 0..30",
+			},
+		},
+		"Serial keeps all, and the trim is in force": {
+			of: []Process{{Usages: []attribution.Usage{
+				usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000)), arenas(),
+			}}},
+			want: []string{
+				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "-XX:TrimNativeHeapInterval 0",
+				"a full collection 0",
+			},
+		},
+		"an old JDK does not know the trim": {
+			of: []Process{{Runtime: "JVM", Version: "11.0.13", Usages: []attribution.Usage{
+				usage("hotspot", 60, 540, 0, 0, count("UseParallelGC", 1)), arenas(),
+			}}},
+			want: []string{
+				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "-XX:TrimNativeHeapInterval 0",
+				"a full collection 0",
+			},
+		},
+		"Node.js: the pool goes for certain, a cap below the old generation too": {
+			limit: 512 * memory.MiB,
+			of: []Process{{Runtime: "NodeJS", Version: "24.21.0", Usages: []attribution.Usage{
+				usage("v8", 500, 148, 0, 20, mib(v8.OldInUse, 481), mib(v8.YoungResident, 60), mib(v8.PoolResident, 148)),
+			}}},
+			want: []string{ // 75 % of 512Mi less three semi-spaces of 1Mi is 381Mi
+				"a full collection 148..668", "--max-old-space-size 100..481", "--max-semi-space-size=16 12",
+			},
+		},
+		"Node.js below its cap": {
+			limit: 512 * memory.MiB,
+			of: []Process{{Usages: []attribution.Usage{
+				usage("v8", 120, 0, 0, 20, mib(v8.OldInUse, 100), mib(v8.YoungResident, 4)),
+			}}},
+			want: []string{"a full collection 0..140", "--max-old-space-size 0"},
+		},
+		"Go without a memory limit": {
+			limit: 500 * memory.MiB,
+			of: []Process{{Usages: []attribution.Usage{
+				usage("go", 300, 180, 180, 40, mib(golang.Objects, 300), mib(golang.HeapInUse, 340), mib(golang.MappedReady, 530)),
+			}}},
+			want: []string{"debug.FreeOSMemory 180..520", "GOMEMLIMIT 80"},
+		},
+		"Go within its memory limit": {
+			limit: 500 * memory.MiB,
+			of: []Process{{Usages: []attribution.Usage{
+				usage("go", 30, 10, 10, 4, mib(golang.Objects, 30), mib(golang.HeapInUse, 34), mib(golang.MappedReady, 50)),
+			}}},
+			want: []string{"debug.FreeOSMemory 10..44", "GOMEMLIMIT 0"},
+		},
+		"Python": {
+			of: []Process{{Usages: []attribution.Usage{usage("cpython", 30, 10, 0, 50), arenas()}}},
+			want: []string{
+				"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52", "a fresh worker process 0..120",
+				"MALLOC_ARENA_MAX=2 0..30",
+			},
+		},
+		"a heap that was understood too little tells nothing": {
+			of: []Process{{Usages: []attribution.Usage{{Reader: "glibc", Returnable: memory.GiB, Coverage: 0.9}}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range Predict(tc.of, tc.limit).Predictions {
+				text := p.Action + " " + number(p.Least)
+				if !p.Exact() {
+					text += ".." + number(p.Most)
+				}
+				got = append(got, text)
+				if len(p.Why) == 0 || len(p.Why) > 256 {
+					t.Errorf("%s: its method has %d characters: %s", p.Action, len(p.Why), p.Why)
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+func number(b memory.Bytes) string { return strings.TrimSuffix(b.String(), "Mi") }
+
+// TestSummary: a container whose memory is in use is told so, and not what helped elsewhere.
+func TestSummary(t *testing.T) {
+	full := usage("glibc", 812, 2, 2, 1, count(glibc.Arenas, 2))
+	for want, p := range map[string]Process{
+		"malloc_trim would give back 50Mi of the 110Mi that are resident": {
+			RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()},
+		},
+		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that only a smaller " +
+			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{full}},
+		"nothing gives back more than 0 of the 820Mi that are resident for certain; a full collection may give back up to " +
+			"820Mi": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{usage("v8", 800, 0, 0, 20)}},
+		"what would help is not known: the heaps of its processes could not be read": {
+			Usages: []attribution.Usage{{Reader: "glibc"}},
+		},
+		"what would help is not known: no heap that memfit can read was found": {RSS: memory.MiB},
+	} {
+		if got := Predict([]Process{p}, 0).Summary; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	for want, p := range map[string]Prediction{
+		"x: nothing (counted)":           {Least: 0, Most: 0},
+		"x: 2Mi (counted); do it":        {Least: 2 * memory.MiB, Most: 2 * memory.MiB},
+		"x: 0 to 2Mi (counted); do it":   {Most: 2 * memory.MiB},
+		"x: 1Mi to 2Mi (counted); do it": {Least: memory.MiB, Most: 2 * memory.MiB},
+	} {
+		p.Action, p.Why, p.How = "x", "counted", "do it"
+		if got := p.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
