@@ -22,15 +22,20 @@ import (
 // writes to, so nothing in it blocks or grows without bound. Safe for concurrent use.
 type Inbox struct {
 	mu        sync.Mutex
-	pods      map[types.UID]member
+	pods      map[types.UID]*member
 	workloads map[memory.WorkloadRef]*workloadEntry
 }
 
+// member is a pod. There is one for each pod of the cluster, so it holds nothing that its workload knows.
 type member struct {
-	key      types.NamespacedName
-	workload memory.WorkloadRef
+	uid types.UID
+	// name is the pod's; its namespace is its workload's.
+	name     string
+	workload *workloadEntry
 	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
 	owner types.UID
+	// at is its place among the workload's pods.
+	at int32
 	// governed and placement are set by the workload's reconcile; the usage collector reads them.
 	governed bool
 	Placement
@@ -43,7 +48,8 @@ type Placement struct {
 }
 
 type workloadEntry struct {
-	pods map[types.UID]struct{}
+	ref  memory.WorkloadRef
+	pods []*member
 	// handed are events that a reconcile has been given and has not acknowledged; newer came in since.
 	handed, newer workload.PendingEvents
 	// profile governed the workload at its last step; empty: none did, or there was none.
@@ -52,7 +58,7 @@ type workloadEntry struct {
 
 // NewInbox is an empty inbox.
 func NewInbox() *Inbox {
-	return &Inbox{pods: map[types.UID]member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
+	return &Inbox{pods: map[types.UID]*member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
 }
 
 // Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the inbox still knows.
@@ -60,24 +66,30 @@ func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[uid]
-	return m.workload, found
+	if !found {
+		return memory.WorkloadRef{}, false
+	}
+	return m.workload.ref, true
 }
 
-// AddPod says that a pod belongs to a workload. A pod whose owner became known late moves, with what was observed of
-// it.
+// AddPod says that a pod belongs to a workload of its namespace. A pod whose owner became known late moves, with what
+// was observed of it.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.pods[uid]
-	if m.workload == ref {
+	m, found := r.pods[uid]
+	switch {
+	case !found:
+		m = &member{uid: uid}
+		r.pods[uid] = m
+	case m.workload.ref == ref:
 		return
+	default:
+		r.leave(m)
 	}
-	if m.workload != (memory.WorkloadRef{}) {
-		r.leave(uid, m.workload)
-	}
-	m.key, m.workload = key, ref
-	r.pods[uid] = m
-	r.entry(ref).pods[uid] = struct{}{}
+	m.name, m.workload = key.Name, r.entry(ref)
+	m.at = int32(len(m.workload.pods)) //nolint:gosec // pods of one workload
+	m.workload.pods = append(m.workload.pods, m)
 }
 
 // Owned says to which of the workloads that have had its workload's name a pod belongs.
@@ -86,7 +98,6 @@ func (r *Inbox) Owned(uid, owner types.UID) {
 	defer r.mu.Unlock()
 	if m, found := r.pods[uid]; found && owner != "" {
 		m.owner = owner
-		r.pods[uid] = m
 	}
 }
 
@@ -115,14 +126,17 @@ func (r *Inbox) RemovePod(
 		if events.Departed == nil {
 			events.Departed = map[types.UID]types.UID{}
 		}
-		events.Departed[pod.UID] = cmp.Or(m.owner, owner)
+		if found {
+			owner = cmp.Or(m.owner, owner)
+		}
+		events.Departed[pod.UID] = owner
 	}
 	if governedBy != nil {
 		events.Profile, events.Last = governedBy, pod
 	}
 	if found {
 		delete(r.pods, pod.UID)
-		r.leave(pod.UID, m.workload)
+		r.leave(m)
 	}
 }
 
@@ -141,26 +155,43 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
-	heard := make(map[memory.ContainerRef]struct{}, len(samples))
-	for _, s := range samples {
-		m, found := r.pods[s.Container.UID]
-		if _, again := heard[s.Container]; again || !found || !m.on(node, s.Container) {
+	heard := make(map[spoken]struct{}, len(samples))
+	var last *workloadEntry // pods of one workload often stand together
+	for i := range samples {
+		m, found := r.pods[samples[i].Container.UID]
+		if !found {
 			continue
 		}
-		heard[s.Container] = struct{}{}
-		events := &r.entry(m.workload).newer
-		events.AddSamples(s)
+		about := spoken{m, m.on(node, &samples[i].Container)}
+		if _, again := heard[about]; again || about.container < 0 {
+			continue
+		}
+		heard[about] = struct{}{}
+		events := &m.workload.newer
+		events.AddSamples(samples[i])
 		events.Source = source
-		touched[m.workload] = struct{}{}
+		if m.workload != last {
+			last = m.workload
+			touched[last.ref] = struct{}{}
+		}
 	}
 	return touched
 }
 
-// on says whether a node may speak for a container of the pod: the pod is governed and bound to it, and has that name
-// and that container. A name that is remembered takes 1.5 KiB, so a node must not invent any.
-func (m *member) on(node string, c memory.ContainerRef) bool {
-	return m.governed && m.Node == node && m.key.Namespace == c.Namespace && m.key.Name == c.Pod &&
-		slices.Contains(m.Containers, c.Container)
+// spoken is the container that a sample is of, by its place among those of its pod.
+type spoken struct {
+	pod       *member
+	container int
+}
+
+// on is the place of the container for which a node may speak among those of the pod: the pod is governed and bound to
+// it, and has that name and that container; -1: it may not. A name that is remembered takes 1.5 KiB, so a node must not
+// invent any.
+func (m *member) on(node string, c *memory.ContainerRef) int {
+	if !m.governed || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
+		return -1
+	}
+	return slices.Index(m.Containers, c.Container)
 }
 
 // Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
@@ -170,12 +201,12 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 	touched := map[memory.WorkloadRef]struct{}{}
 	for _, c := range counters {
 		m, found := r.pods[c.Container.UID]
-		if !found || !m.on(node, c.Container) {
+		if !found || m.on(node, &c.Container) < 0 {
 			continue
 		}
-		r.entry(m.workload).newer.AddCounters(c)
+		m.workload.newer.AddCounters(c)
 		if c.Count > 0 {
-			touched[m.workload] = struct{}{}
+			touched[m.workload.ref] = struct{}{}
 		}
 	}
 	return touched
@@ -194,8 +225,8 @@ func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types
 	h.handed.Append(&h.newer)
 	h.newer = workload.PendingEvents{}
 	keys := make([]types.NamespacedName, 0, len(h.pods))
-	for uid := range h.pods {
-		keys = append(keys, r.pods[uid].key)
+	for _, m := range h.pods {
+		keys = append(keys, types.NamespacedName{Namespace: ref.Namespace, Name: m.name})
 	}
 	return h.handed.Clone(), keys
 }
@@ -219,10 +250,9 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 		return
 	}
 	h.profile = by
-	for uid := range h.pods {
-		m := r.pods[uid]
-		m.Placement, m.governed = placed[uid], placed[uid].Node != ""
-		r.pods[uid] = m
+	for _, m := range h.pods {
+		m.Placement = placed[m.uid]
+		m.governed = m.Node != ""
 	}
 }
 
@@ -275,17 +305,20 @@ func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
 func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
 	h, found := r.workloads[w]
 	if !found {
-		h = &workloadEntry{pods: map[types.UID]struct{}{}}
+		h = &workloadEntry{ref: w}
 		r.workloads[w] = h
 	}
 	return h
 }
 
-func (r *Inbox) leave(uid types.UID, w memory.WorkloadRef) {
-	if h, found := r.workloads[w]; found {
-		delete(h.pods, uid)
-		r.tidy(w)
-	}
+// leave takes a pod out of its workload.
+func (r *Inbox) leave(m *member) {
+	h := m.workload
+	last := h.pods[len(h.pods)-1]
+	h.pods[m.at], last.at = last, m.at
+	h.pods[len(h.pods)-1] = nil
+	h.pods = h.pods[:len(h.pods)-1]
+	r.tidy(h.ref)
 }
 
 // tidy drops an entry that has neither pods nor events.
