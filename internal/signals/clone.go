@@ -69,5 +69,9 @@ func (w *StallWatch) Clone() StallWatch {
 		s := *w.stall
 		c.stall = &s
 	}
+	if w.run != nil {
+		r := *w.run
+		c.run = &r
+	}
 	return c
 }

@@ -45,18 +45,18 @@ const (
 )
 
 // StallWatch looks for a stall in the samples of one container. The zero value is ready. There is one for each running
-// container: it takes some 200 bytes, and a stall as much again.
+// container: it takes some 100 bytes, and a stall 250 more.
 type StallWatch struct {
 	last stallSample
 	// known is the highest rate of major faults, a second, away from the limit.
 	known float64
 	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or
-	// that a raise did not help.
-	run   run
+	// that a raise did not help. Nil where that leads to nothing: while all is well and nothing stalls.
+	run   *run
 	stall *memory.Stall // the last one
 	phase phase
 	// raised is when the higher limit was first seen.
-	raised time.Time
+	raised memory.Instant
 }
 
 type phase uint8
@@ -97,23 +97,31 @@ type StallBounds struct {
 // samples and the same once more are passed over.
 func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
-	if !s.at.After(before.at) {
+	if s.at <= before.at {
 		return false
 	}
 	w.last = s
 	seen := !before.at.IsZero()
-	another := seen && (!before.started.IsZero() && s.started.After(before.started) || s.faults < before.faults)
+	another := seen && (!before.started.IsZero() && s.started > before.started || s.faults < before.faults)
 	changed := w.noteLimit(s, bounds.Limit, another)
 	starting := !s.started.IsZero() && before.at.Sub(s.started) < stallStart
 	if !seen || another || starting || s.at.Sub(before.at) > stallGap {
-		w.run = run{}
+		w.run = nil
 		return changed
 	}
 	i := interval{before, s, bounds}
 	if !i.full() && w.phase == calm {
 		w.known = max(w.known, i.rate())
 	}
-	w.run.add(w.about(i), i)
+	what := w.about(i)
+	if w.phase == calm && what != itStalls {
+		w.run = nil
+		return changed
+	}
+	if w.run == nil {
+		w.run = &run{}
+	}
+	w.run.add(what, i)
 	return w.conclude(i, sample.Container) || changed
 }
 
@@ -125,10 +133,10 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 			w.known = 0
 		}
 	case limit > w.stall.Limit && limit != w.stall.RaisedTo:
-		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.at, run{}, limit
+		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.at, nil, limit
 		return true
 	case w.phase == stalled && another:
-		return w.end(s.at)
+		return w.end(s.at.Time())
 	case w.phase == relieving && (another || w.raised.IsZero()): // a process that the raise restarted counts, too
 		w.raised = s.at
 	}
@@ -159,30 +167,31 @@ func (w *StallWatch) below(i interval) bool {
 
 // conclude changes the phase when a run is long enough.
 func (w *StallWatch) conclude(i interval, c memory.ContainerRef) (changed bool) {
-	r := &w.run
+	r := w.run
 	switch {
 	case r.says == itStalls && w.phase != stalled && r.atLeast(stallTime, stallIntervals):
 		w.begin(i, c)
 		return true
 	case r.says == itIsWell && w.phase != calm && r.atLeast(stallOver, stallOverIntervals):
 		w.stall.FaultsAfter = r.rate()
-		return w.end(r.since)
+		return w.end(r.since.Time())
 	case r.says == notRelieved && r.atLeast(stallTime, stallIntervals) && i.to.at.Sub(w.raised) >= stallVerify:
 		w.stall.FaultsAfter, w.stall.NotRelieved = r.rate(), true
-		return w.end(i.to.at)
+		return w.end(i.to.at.Time())
 	}
 	return false
 }
 
 func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
 	w.stall = &memory.Stall{
-		Container: c, Limit: i.bounds.Limit, Since: w.run.since, Known: i.to.at, Anon: i.to.rss, Usage: i.to.usage,
+		Container: c, Limit: i.bounds.Limit, Since: w.run.since.Time(), Known: i.to.at.Time(), Anon: i.to.rss,
+		Usage:  i.to.usage,
 		Faults: w.run.rate(), PressurePercent: int32(100 * w.run.waited / w.run.lasted), //nolint:gosec // a percentage
 	}
 	w.phase = stalled
 }
 
 func (w *StallWatch) end(at time.Time) bool {
-	w.stall.Ended, w.phase, w.run = at, calm, run{}
+	w.stall.Ended, w.phase, w.run = at, calm, nil
 	return true
 }

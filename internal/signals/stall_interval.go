@@ -11,7 +11,7 @@ import (
 
 // stallSample is what of a sample matters here.
 type stallSample struct {
-	at, started time.Time
+	at, started memory.Instant
 	rss, usage  memory.Bytes
 	waited      time.Duration
 	faults      int64
@@ -20,7 +20,7 @@ type stallSample struct {
 
 func stallSampleOf(s memory.Sample) stallSample {
 	out := stallSample{
-		at: s.Time, started: s.Started, usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults,
+		at: memory.InstantOf(s.Time), started: memory.InstantOf(s.Started), usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults,
 	}
 	if s.HasRSS {
 		out.rss = s.RSS
@@ -31,8 +31,8 @@ func stallSampleOf(s memory.Sample) stallSample {
 // run is a series of intervals that say the same.
 type run struct {
 	says   says
-	since  time.Time // the beginning of the first
-	n      int
+	n      int32
+	since  memory.Instant // the beginning of the first
 	faults int64
 	waited time.Duration
 	lasted time.Duration
@@ -100,7 +100,7 @@ func (r *run) add(what says, i interval) {
 	r.waited += i.waited()
 }
 
-func (r *run) atLeast(d time.Duration, n int) bool { return r.lasted >= d && r.n >= n }
+func (r *run) atLeast(d time.Duration, n int32) bool { return r.lasted >= d && r.n >= n }
 
 // rate of major faults a second over the run.
 func (r *run) rate() int32 {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -30,9 +29,9 @@ func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(nil, events.Samples)
 	st.measure(events.Samples, now)
 	st.source = cmp.Or(events.Source, st.source)
-	pressing = pressing || slices.ContainsFunc(
-		events.Samples, func(s memory.Sample) bool { return st.instances[s.Container].nearLimit() },
-	)
+	for i := range events.Samples {
+		pressing = pressing || st.instances[events.Samples[i].Container].nearLimit()
+	}
 	events.Samples = nil
 	return pressing
 }

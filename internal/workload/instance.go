@@ -19,29 +19,28 @@ func (i *instance) nearLimit() bool {
 // instance is one running container.
 type instance struct {
 	restarts int32
-	started  time.Time
-	peak     memory.Bytes
+	// capKnown: heapCap was read. stallsKnown: what the ledger knows of a stall that goes on was taken over.
+	capKnown, stallsKnown bool
+	started               memory.Instant
+	peak                  memory.Bytes
 	// limit is in force; high is where the kernel would begin to slow it down ([signals.Observation.High]). 0: nowhere.
 	limit, high memory.Bytes
-	seen        time.Time
+	seen        memory.Instant
 	// alive is when it was last seen to run, by memfit's clock.
-	alive time.Time
+	alive memory.Instant
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
-	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none. capKnown:
-	// it was read.
-	lows     history.Lows
-	heapCap  memory.Bytes
-	capKnown bool
-	// stalls looks for times in which it stood still at its limit. stallsKnown: what the ledger knows of one that goes on
-	// was taken over.
-	stalls      signals.StallWatch
-	stallsKnown bool
+	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none.
+	lows    history.Lows
+	heapCap memory.Bytes
+	// stalls looks for times in which it stood still at its limit.
+	stalls signals.StallWatch
 }
 
 // settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances
 // that ended.
 func (st *State) settle(observations []signals.Observation, now time.Time) {
+	at := memory.InstantOf(now)
 	for i := range observations {
 		o := &observations[i]
 		in, found := st.instances[o.Container]
@@ -49,13 +48,13 @@ func (st *State) settle(observations []signals.Observation, now time.Time) {
 			in = &instance{restarts: o.Restarts}
 			st.instances[o.Container] = in
 		}
-		in.limit, in.high, in.seen = o.Limit, o.High, now
+		in.limit, in.high, in.seen = o.Limit, o.High, at
 		if o.Restarts > in.restarts {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
 			st.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
 		if !o.Running.IsZero() {
-			in.alive = now
+			in.alive = at
 		}
 	}
 }
@@ -71,21 +70,23 @@ func endOf(o *signals.Observation, now time.Time) time.Time {
 
 // measure takes in samples.
 func (st *State) measure(samples []memory.Sample, now time.Time) {
-	for _, s := range samples {
+	at := memory.InstantOf(now)
+	for i := range samples {
+		s := &samples[i]
 		in, found := st.instances[s.Container]
 		if !found {
 			in = &instance{}
 			st.instances[s.Container] = in
 		}
-		in.seen = now
-		if s.Started.After(in.started) {
+		in.seen = at
+		if started := memory.InstantOf(s.Started); started > in.started {
 			// a new process; its predecessor's end arrives through the pod
-			in.started, in.peak, in.recent, in.lows = s.Started, 0, readings{}, history.Lows{}
+			in.started, in.peak, in.recent, in.lows = started, 0, readings{}, history.Lows{}
 		}
 		in.peak = max(in.peak, s.RSS)
 		in.recent.add(s)
-		in.lows.Add(s, in.started)
-		st.History(s.Container.Container).Add(s, in.limit)
+		in.lows.Add(*s, in.started.Time())
+		st.History(s.Container.Container).Add(*s, in.limit)
 	}
 	st.note(samples)
 }

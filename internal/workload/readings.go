@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 const (
 	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are
-	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 300
+	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 250
 	// bytes per running container.
 	readingsKept = 32
 	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
@@ -24,21 +25,23 @@ const (
 
 // readings are what one running instance used.
 type readings struct {
-	at      [readingsKept]uint32 // Unix seconds
+	from    uint32               // Unix seconds
+	after   [readingsKept]uint16 // seconds after that
 	kib     [readingsKept]uint32
-	n       uint8
 	spacing uint32 // seconds
-	// latest are the last few, each of them.
-	latest         [latestKept]memory.Bytes
+	n       uint8
+	// seen is how many of latest there are, which are the last few, each of them.
 	seen           uint8
-	last           time.Time
 	workingSetOnly bool
+	latest         [latestKept]memory.Bytes
+	last           memory.Instant
 	usage          memory.Bytes // all of it, page cache included, at last; 0: unknown
 }
 
 // add takes one sample; the same once more, or a late one, is passed over.
-func (r *readings) add(s memory.Sample) {
-	if !s.Time.After(r.last) {
+func (r *readings) add(s *memory.Sample) {
+	now := memory.InstantOf(s.Time)
+	if now <= r.last {
 		return
 	}
 	use := s.Anonymous()
@@ -46,32 +49,43 @@ func (r *readings) add(s memory.Sample) {
 		use = s.WorkingSet
 	}
 	copy(r.latest[1:], r.latest[:])
-	r.latest[0], r.last, r.workingSetOnly, r.usage = use, s.Time, !s.HasRSS, s.Usage
+	r.latest[0], r.last, r.workingSetOnly, r.usage = use, now, !s.HasRSS, s.Usage
 	r.seen = min(r.seen+1, latestKept)
 
 	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106
-	if r.n > 0 && at-r.at[r.n-1] < r.spacing {
+	if r.n > 0 && at-r.at(int(r.n)-1) < r.spacing {
 		return
 	}
 	if r.n == readingsKept {
 		r.thin()
 	}
-	r.at[r.n], r.kib[r.n] = at, uint32(use/memory.KiB) //nolint:gosec // 4 TiB
+	if r.n > 0 && at-r.from > math.MaxUint16 {
+		r.n, r.spacing = 0, 0 // nobody has read for most of a day: what was before is no series with what is now
+	}
+	if r.n == 0 {
+		r.from = at
+	}
+	r.after[r.n], r.kib[r.n] = uint16(at-r.from), uint32(use/memory.KiB) //nolint:gosec // checked; and 4 TiB
 	r.n++
 }
 
+// at is when reading number i was taken, in Unix seconds.
+func (r *readings) at(i int) uint32 { return r.from + uint32(r.after[i]) }
+
 // thin drops every other reading, or the older half when they reach back far enough.
 func (r *readings) thin() {
-	r.n = readingsKept / 2
-	if time.Duration(r.spacing)*time.Second >= widestSpacing {
-		copy(r.at[:], r.at[r.n:])
-		copy(r.kib[:], r.kib[r.n:])
-		return
+	const half = readingsKept / 2
+	kept := func(i int) int { return 2*i + 1 }
+	if reach := r.at(readingsKept-1) - r.at(1); time.Duration(r.spacing)*time.Second >= widestSpacing {
+		kept = func(i int) int { return half + i }
+	} else {
+		r.spacing = max(reach/(half-1)-1, 1)
 	}
-	for i := range int(r.n) {
-		r.at[i], r.kib[i] = r.at[2*i+1], r.kib[2*i+1]
+	from := r.at(kept(0))
+	for i := range half {
+		r.after[i], r.kib[i] = uint16(r.at(kept(i))-from), r.kib[kept(i)] //nolint:gosec // less than it was
 	}
-	r.spacing = max((r.at[r.n-1]-r.at[0])/uint32(r.n-1)-1, 1)
+	r.from, r.n = from, half
 }
 
 // now is the last reading; 0: none.
@@ -116,7 +130,7 @@ func (r *readings) instance(c memory.ContainerRef, started time.Time) signals.In
 	for i := range int(r.n) {
 		in.Points = append(
 			in.Points,
-			signals.Point{Time: time.Unix(int64(r.at[i]), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
+			signals.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
 		)
 	}
 	return in

@@ -49,7 +49,7 @@ func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, s
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 		if in, found := st.instances[ref]; found && in.recent.most() > most {
-			most, seen = in.recent.most(), in.recent.last
+			most, seen = in.recent.most(), in.recent.last.Time()
 		}
 	}
 	return most, seen
@@ -78,7 +78,7 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 			!in.recent.rises() {
 			continue
 		}
-		i := in.recent.instance(ref, in.started)
+		i := in.recent.instance(ref, in.started.Time())
 		if in.recent.now() >= limit.Percent(nearLimitPercent) && len(i.Points) > 0 {
 			i.Started = i.Points[0].Time.Add(-time.Hour) // no warm-up
 		}

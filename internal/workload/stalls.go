@@ -30,7 +30,8 @@ func (st *State) watchStalls(observations []signals.Observation, samples []memor
 			in.limit, in.high = observations[i].Limit, observations[i].High
 		}
 	}
-	for _, s := range samples {
+	for i := range samples {
+		s := &samples[i]
 		st.countsFaults = st.countsFaults || s.HasMajorFaults
 		in, known := st.instances[s.Container]
 		if !known {
@@ -42,7 +43,7 @@ func (st *State) watchStalls(observations []signals.Observation, samples []memor
 				in.stalls.Resume(open)
 			}
 		}
-		found = in.stalls.Add(s, signals.StallBounds{Limit: in.limit, High: in.high}) || found
+		found = in.stalls.Add(*s, signals.StallBounds{Limit: in.limit, High: in.high}) || found
 	}
 	return found
 }

@@ -132,7 +132,7 @@ func (st *State) History(container string) *history.Container {
 func (st *State) forgetGone(live map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(live, now)
 	maps.DeleteFunc(st.instances, func(c memory.ContainerRef, in *instance) bool {
-		return !live[c.UID] && now.Sub(in.seen) > instanceKept
+		return !live[c.UID] && now.Sub(in.seen.Time()) > instanceKept
 	})
 }
 

@@ -34,7 +34,7 @@ func complete(s *Snapshot, st *State, observations []signals.Observation) {
 		if in, found := st.instances[o.Container]; found {
 			o.HeapCap = in.heapCap
 			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
-				o.Alive = in.alive
+				o.Alive = in.alive.Time()
 			}
 		}
 		if declared := s.Profile.Container(
