@@ -61,12 +61,13 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return err
 		}
 	}
-	return control(mgr, resolver, events, feed, o)
+	return control(mgr, resolver, straight, events, feed, o)
 }
 
 // control adds what runs on the leader.
 func control(
-	mgr ctrl.Manager, resolver *policy.Resolver, events *inbox.Inbox, feed *workloadctl.PodSource, o options,
+	mgr ctrl.Manager, resolver *policy.Resolver, straight *policy.InformerReader, events *inbox.Inbox,
+	feed *workloadctl.PodSource, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
@@ -90,8 +91,9 @@ func control(
 		Clock: clock.RealClock{},
 	}
 	workloads := &workloadctl.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Resolver: resolver, Inbox: events, PodSource: feed,
-		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pods: straight, Resolver: resolver, Inbox: events,
+		PodSource: feed,
+		Recorder:  mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
 		CheckpointEvery: o.checkpointInterval,
 		StepInterval:    samplesPerStep * o.usageInterval,
 		Unmeasured:      o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,

@@ -61,6 +61,10 @@ type Reconciler struct {
 	client.Client
 	// Live reads from the API server, for records that are read once per start.
 	Live client.Reader
+	// Pods are those of the cache, which nobody may change. Nil: Client is asked, which copies them.
+	Pods interface {
+		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
+	}
 	// Resolver knows profiles and owners.
 	Resolver *policy.Resolver
 	// Inbox has what happened since the last step.
@@ -198,7 +202,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
-	e.restUntil = now.Add(min(r.StepInterval, f.Rest))
+	e.restUntil = now.Add(min(r.rest(), f.Rest))
 	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
 }
 

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,20 +39,33 @@ type entry struct {
 }
 
 // states are the entries by workload. A workload is only ever in one worker's hands.
-type states struct{ sync.Map }
+type states struct {
+	all sync.Map
+	n   atomic.Int64
+}
 
 func (s *states) get(w memory.WorkloadRef) (*entry, bool) {
-	v, found := s.Load(w)
+	v, found := s.all.Load(w)
 	if !found {
 		return nil, false
 	}
 	return v.(*entry), true
 }
 
-func (s *states) put(w memory.WorkloadRef, e *entry) { s.Store(w, e) }
+func (s *states) put(w memory.WorkloadRef, e *entry) {
+	if _, had := s.all.Swap(w, e); !had {
+		s.n.Add(1)
+	}
+}
 
-func (s *states) drop(w memory.WorkloadRef) { s.Delete(w) }
+func (s *states) drop(w memory.WorkloadRef) {
+	if _, had := s.all.LoadAndDelete(w); had {
+		s.n.Add(-1)
+	}
+}
+
+func (s *states) len() int { return int(s.n.Load()) }
 
 func (s *states) each(f func(memory.WorkloadRef, *entry) bool) {
-	s.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*entry)) })
+	s.all.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*entry)) })
 }

@@ -26,15 +26,12 @@ func (r *Reconciler) gather(
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Unmeasured}
 	policies, of := map[types.UID]workload.PodPolicy{}, map[types.UID]types.UID{}
 	for _, key := range keys {
-		pod := &corev1.Pod{}
-		if err := r.Get(ctx, key, pod); err != nil {
-			if client.IgnoreNotFound(err) == nil {
-				continue // its last state came with the deletion
-			}
+		pod, err := r.pod(ctx, key)
+		if err != nil {
 			return nil, fmt.Errorf("reading pod %s: %w", key, err)
 		}
-		if pod.Namespace == "" {
-			continue
+		if pod == nil || pod.Namespace == "" {
+			continue // its last state came with the deletion
 		}
 		resolved, err := r.Resolver.Resolve(ctx, pod)
 		if err != nil {
@@ -69,6 +66,18 @@ func (r *Reconciler) gather(
 		s.Snapshots = r.Snapshots.Of(ctx, s.Pods)
 	}
 	return s, nil
+}
+
+// pod reads a pod, which nobody here changes; nil: it is gone.
+func (r *Reconciler) pod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	if r.Pods != nil {
+		return r.Pods.Pod(ctx, key)
+	}
+	pod := &corev1.Pod{}
+	if err := r.Get(ctx, key, pod); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return pod, nil
 }
 
 // gatherFacts asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 )
@@ -59,6 +61,43 @@ var _ = Describe("A look", func() {
 		read(100 * memory.MiB)
 		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 		Expect(known().History("app").Samples()).To(Equal(samples + 4))
+	})
+
+	It("waits when counters of kills stand where they were, and not when one rises", func() {
+		count := func(n int64) {
+			GinkgoHelper()
+			w.reconciler.Inbox.Counted("node-1", []signals.Counter{{
+				Container: memory.ContainerRef{Namespace: w.namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
+				Count:     n, Time: w.clock.Now(),
+			}})
+		}
+		count(0)
+		read(100 * memory.MiB)
+		Expect(known().SteppedAt()).To(Equal(looked))
+		w.passes(interval)
+		count(0)
+		Expect(w.reconcile(w.alone("web"))).To(Succeed())
+		Expect(known().SteppedAt()).To(Equal(looked), "counters alone")
+		count(1)
+		read(100 * memory.MiB)
+		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
+	})
+
+	It("waits longer where there are more workloads than can be looked at in a minute, and five minutes at most", func() {
+		const minute = 60 * stepsPerSecond
+		for workloads, want := range map[int]time.Duration{
+			1: time.Minute, minute: time.Minute, 2 * minute: 2 * time.Minute, 100 * minute: longestQuiet,
+		} {
+			r := Reconciler{StepInterval: time.Minute}
+			for i := range workloads {
+				r.states.put(memory.WorkloadRef{Name: strconv.Itoa(i)}, &entry{})
+				r.states.put(memory.WorkloadRef{Name: strconv.Itoa(i)}, &entry{}) // the same again
+			}
+			Expect(r.rest()).To(Equal(want), "%d workloads", workloads)
+			r.states.drop(memory.WorkloadRef{Name: "0"})
+			r.states.drop(memory.WorkloadRef{Name: "0"})
+			Expect(r.states.len()).To(Equal(workloads - 1))
+		}
 	})
 
 	It("does not wait when the pod changes, or somebody asks for it", func() {

@@ -222,7 +222,11 @@ func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types
 	if !found {
 		return workload.PendingEvents{}, nil
 	}
-	h.handed.Append(&h.newer)
+	if h.handed.Empty() && len(h.handed.Departed) == 0 && h.handed.Profile == nil && !h.handed.Requested {
+		h.handed = h.newer
+	} else {
+		h.handed.Append(&h.newer)
+	}
 	h.newer = workload.PendingEvents{}
 	keys := make([]types.NamespacedName, 0, len(h.pods))
 	for _, m := range h.pods {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,13 +19,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// InformerReader is a reader of a cache that goes straight to the informer for what each new pod of a cluster asks:
-// metadata of owners and namespaces, and recommendations. The cache itself looks up scheme, kind and informer at every
-// read and copies by reflection. What it returns is the cache's own: only read it.
+// InformerReader is a reader of a cache that goes straight to the informer for what each new pod of a cluster asks,
+// which is metadata of owners and namespaces, and recommendations, and for pods. The cache itself looks up scheme, kind
+// and informer at every read and copies by reflection. What it returns is the cache's own: only read it.
 type InformerReader struct {
 	client.Reader
-	metadata        map[metav1.TypeMeta]*store
-	recommendations *store
+	metadata              map[metav1.TypeMeta]*store
+	recommendations, pods *store
 }
 
 // NewInformerReader reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the
@@ -39,8 +40,25 @@ func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, err
 			return nil, err
 		}
 	}
-	s.recommendations, err = storeOf(ctx, c, &v1alpha1.MemoryRecommendation{})
+	if s.recommendations, err = storeOf(ctx, c, &v1alpha1.MemoryRecommendation{}); err != nil {
+		return nil, err
+	}
+	s.pods, err = storeOf(ctx, c, &corev1.Pod{})
 	return s, err
+}
+
+// Pod is the cache's own pod, which nobody may change; nil: it has none of that name. A reader of the cache would copy
+// a kibibyte of each pod of a workload for every look at it.
+func (s *InformerReader) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	if found, ok := s.pods.find(key); ok {
+		pod, _ := found.(*corev1.Pod)
+		return pod, nil
+	}
+	pod := &corev1.Pod{}
+	if err := s.Reader.Get(ctx, key, pod); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return pod, nil
 }
 
 // Get reads from a store, or from the cache while that is not filled yet.

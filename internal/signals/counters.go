@@ -53,6 +53,16 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
+// News says whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was.
+func (l *Ledger) News(r Counter) bool {
+	c := l.cursor(r.Container)
+	if r.Count <= 0 && (c == nil || c.count == 0) {
+		return false
+	}
+	id := instanceOf(r.ContainerID)
+	return c == nil || !c.counter || id == 0 || id != c.counterID || int64(c.count) != r.Count
+}
+
 // count returns by how much the counter rose, and remembers the reading.
 func (l *Ledger) count(r Counter) int64 {
 	c := l.cursor(r.Container)

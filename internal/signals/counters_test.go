@@ -4,10 +4,15 @@
 package signals
 
 import (
+	"math/rand/v2"
+	"reflect"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -123,5 +128,41 @@ func TestCounters(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoNewsChangesNothing: a reading that is said to be no news could as well not have come.
+func TestNoNewsChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	var quiet, loud int
+	for range 300 {
+		var l Ledger
+		at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+		for range 40 {
+			at = at.Add(time.Minute)
+			reading := Counter{
+				Container: memory.ContainerRef{
+					Namespace: "shop", Pod: "web-1", UID: types.UID(strconv.Itoa(r.IntN(2))), Container: "app",
+				},
+				ContainerID: []string{"", "containerd://a", "containerd://b"}[r.IntN(3)], Count: int64(r.IntN(3)), Time: at,
+			}
+			if l.News(reading) {
+				loud++
+				l.UpdateCounters([]Counter{reading}, nil, at)
+				continue
+			}
+			quiet++
+			with := l.Clone()
+			if kills := with.UpdateCounters([]Counter{reading}, nil, at); len(kills) > 0 {
+				t.Fatalf("%+v is no news, and %d kills were counted for it", reading, len(kills))
+			}
+			l.begin(at) // the passing of time is none of the reading's
+			if !reflect.DeepEqual(&with, &l) {
+				t.Fatalf("%+v is no news, and the ledger changed from\n%+v to\n%+v", reading, &l, &with)
+			}
+		}
+	}
+	if quiet < 1000 || loud < 1000 {
+		t.Errorf("%d readings were no news and %d were: the test tries too little", quiet, loud)
 	}
 }

@@ -17,9 +17,17 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 		return true
 	}
 	return slices.ContainsFunc(events.Observations, func(o signals.Observation) bool {
-		in, known := st.instances[o.Container]
-		return len(o.Ended) > 0 && (!known || o.Restarts > in.restarts || o.Running.IsZero())
+		in := st.instance(&o.Container)
+		return len(o.Ended) > 0 && (in == nil || o.Restarts > in.restarts || o.Running.IsZero())
 	})
+}
+
+// DropOldCounters drops counters of kills that stand where they were, and says whether there were any. One is read of
+// every container every minute, and nearly none has news.
+func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
+	had := len(events.Counters)
+	events.Counters = slices.DeleteFunc(events.Counters, func(c signals.Counter) bool { return !st.ledger.News(c) })
+	return len(events.Counters) < had
 }
 
 // Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample
@@ -30,7 +38,7 @@ func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	st.measure(events.Samples, now)
 	st.source = cmp.Or(events.Source, st.source)
 	for i := range events.Samples {
-		pressing = pressing || st.instances[events.Samples[i].Container].nearLimit()
+		pressing = pressing || st.instance(&events.Samples[i].Container).nearLimit()
 	}
 	events.Samples = nil
 	return pressing

@@ -78,7 +78,7 @@ func (st *State) takePast(p *Past) {
 }
 
 func (st *State) limitOf(c memory.ContainerRef) memory.Bytes {
-	if in, found := st.instances[c]; found {
+	if in := st.instance(&c); in != nil {
 		return in.limit
 	}
 	return 0

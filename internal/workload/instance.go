@@ -6,6 +6,9 @@ package workload
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/signals"
@@ -14,6 +17,22 @@ import (
 // nearLimit: the instance uses most of its limit, and more and more of it.
 func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
+}
+
+// instanceKey is what tells one running container from all others: a pod's name and namespace follow from its UID.
+type instanceKey struct {
+	uid       types.UID
+	container string
+}
+
+func keyOf(c *memory.ContainerRef) instanceKey { return instanceKey{c.UID, c.Container} }
+
+// instance is what is known of a running container; nil: nothing.
+func (st *State) instance(c *memory.ContainerRef) *instance { return st.instances[keyOf(c)] }
+
+// instanceIn is the same for a container of a pod.
+func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
+	return st.instances[instanceKey{pod.UID, container}]
 }
 
 // instance is one running container.
@@ -43,10 +62,10 @@ func (st *State) settle(observations []signals.Observation, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range observations {
 		o := &observations[i]
-		in, found := st.instances[o.Container]
-		if !found {
+		in := st.instance(&o.Container)
+		if in == nil {
 			in = &instance{restarts: o.Restarts}
-			st.instances[o.Container] = in
+			st.instances[keyOf(&o.Container)] = in
 		}
 		in.limit, in.high, in.seen = o.Limit, o.High, at
 		if o.Restarts > in.restarts {
@@ -73,10 +92,10 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {
 		s := &samples[i]
-		in, found := st.instances[s.Container]
-		if !found {
+		in := st.instance(&s.Container)
+		if in == nil {
 			in = &instance{}
-			st.instances[s.Container] = in
+			st.instances[keyOf(&s.Container)] = in
 		}
 		in.seen = at
 		if started := memory.InstantOf(s.Started); started > in.started {
@@ -93,7 +112,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 
 // peak is the highest RSS seen in the instance of a container that runs or has just ended.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
-	if in, found := st.instances[c]; found {
+	if in := st.instance(&c); in != nil {
 		return in.peak
 	}
 	return 0

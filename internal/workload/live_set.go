@@ -30,9 +30,9 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 			for i := range containers {
-				ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: containers[i].Name}
-				if in, found := st.instances[ref]; found && !in.capKnown {
-					in.heapCap, in.capKnown = inject.HeapCap(pod, ref.Container), true
+				name := containers[i].Name
+				if in := st.instanceIn(pod, name); in != nil && !in.capKnown {
+					in.heapCap, in.capKnown = inject.HeapCap(pod, name), true
 				}
 			}
 		}
@@ -49,12 +49,12 @@ func (st *State) alive(now time.Time) map[string]alive {
 		all[name] = alive{set: set}
 	}
 	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
-	for ref, in := range st.instances {
+	for key, in := range st.instances {
 		low, whole := in.lows.Low()
 		if low == 0 || !in.capKnown {
 			continue
 		}
-		switch name := ref.Container; {
+		switch name := key.container; {
 		case in.heapCap > 0:
 			a := all[name]
 			if a.heapCap == 0 || in.heapCap < a.heapCap {

@@ -69,10 +69,12 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	}
 }
 
-// Clone shares no list: whoever gets it may drop what is not of his workload.
+// Clone shares no list but that of samples, to which both may append, but which neither may change: it is the longest by
+// far. Whoever gets the others may drop what is not of his workload.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
-	c.Observations, c.Samples, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Samples), slices.Clone(e.Counters)
+	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
+	c.Samples = slices.Clip(e.Samples)
 	c.Departed = maps.Clone(e.Departed)
 	return c
 }
@@ -108,7 +110,7 @@ func (e *PendingEvents) AddObservation(o *signals.Observation) {
 func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	e.Samples = append(e.Samples, samples...)
 	if over := len(e.Samples) - MaxSamples; over > 0 {
-		e.Samples = append(e.Samples[:0], e.Samples[over+MaxSamples/4:]...)
+		e.Samples = slices.Clone(e.Samples[over+MaxSamples/4:])
 	}
 }
 
@@ -122,7 +124,10 @@ func (e *PendingEvents) AddCounters(counters ...signals.Counter) {
 
 func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(a, b) }
 
-// OnlySamples says whether nothing came but samples.
-func (e *PendingEvents) OnlySamples() bool {
-	return !e.Requested && len(e.Samples) > 0 && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
+// OnlySamples says whether nothing came but samples. Nothing at all is not only samples: the step is due.
+func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }
+
+// Quiet says whether nothing came but, at most, samples.
+func (e *PendingEvents) Quiet() bool {
+	return !e.Requested && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

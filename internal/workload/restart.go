@@ -81,8 +81,8 @@ func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]sig
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range Managed(s.Profile, pod) {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
-		in, found := st.instances[ref]
-		if _, judged := shapes[c.Name]; !found || !judged || in.recent.seen == 0 {
+		in := st.instance(&ref)
+		if _, judged := shapes[c.Name]; in == nil || !judged || in.recent.seen == 0 {
 			continue
 		}
 		limit := c.current.Limit

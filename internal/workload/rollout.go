@@ -93,7 +93,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 {
 			running.Effective = limit
 		}
-		if in, found := st.instances[ref]; found {
+		if in := st.instance(&ref); in != nil {
 			running.RSS, running.Usage = in.recent.now(), in.recent.usage
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)

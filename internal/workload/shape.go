@@ -34,8 +34,7 @@ const (
 func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
 	var all []signals.Replica
 	for _, pod := range pods {
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := st.instances[ref]; found && !in.recent.workingSetOnly && in.recent.low() > 0 {
+		if in := st.instanceIn(pod, container); in != nil && !in.recent.workingSetOnly && in.recent.low() > 0 {
 			all = append(all, signals.Replica{Pod: pod.Name, RSS: in.recent.low()})
 		}
 	}
@@ -47,8 +46,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replic
 // nobody has read.
 func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := st.instances[ref]; found && in.recent.most() > most {
+		if in := st.instanceIn(pod, container); in != nil && in.recent.most() > most {
 			most, seen = in.recent.most(), in.recent.last.Time()
 		}
 	}
@@ -60,8 +58,7 @@ func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, s
 func (st *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 	var most memory.Bytes
 	for _, pod := range pods {
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		if in, found := st.instances[ref]; found {
+		if in := st.instanceIn(pod, container); in != nil {
 			most = max(most, in.recent.low())
 		}
 	}
@@ -73,8 +70,8 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	var all []signals.Instance
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		in, found := st.instances[ref]
-		if !found || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
+		in := st.instance(&ref)
+		if in == nil || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
 			!in.recent.rises() {
 			continue
 		}

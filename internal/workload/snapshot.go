@@ -63,7 +63,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		s.Events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] },
 	)
 	s.Events.Samples = slices.DeleteFunc(
-		s.Events.Samples, func(sample memory.Sample) bool { return others[sample.Container.UID] },
+		slices.Clone(s.Events.Samples), func(sample memory.Sample) bool { return others[sample.Container.UID] },
 	)
 	s.Events.Counters = slices.DeleteFunc(
 		s.Events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] },

@@ -26,15 +26,15 @@ type stallChanges struct{ began, ended []memory.Stall }
 // comes before the ledger is written, so that a stall is safe before anybody acts on it.
 func (st *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
-		if in, known := st.instances[observations[i].Container]; known {
+		if in := st.instance(&observations[i].Container); in != nil {
 			in.limit, in.high = observations[i].Limit, observations[i].High
 		}
 	}
 	for i := range samples {
 		s := &samples[i]
 		st.countsFaults = st.countsFaults || s.HasMajorFaults
-		in, known := st.instances[s.Container]
-		if !known {
+		in := st.instance(&s.Container)
+		if in == nil {
 			continue // the first sample of a container, of which the limit is not known
 		}
 		if !in.stallsKnown {

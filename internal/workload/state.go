@@ -15,7 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
@@ -34,7 +33,7 @@ type State struct {
 	containers map[string]*history.Container
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
 	// restart of memfit, a kill's peak is what was seen since.
-	instances map[memory.ContainerRef]*instance
+	instances map[instanceKey]*instance
 	// profile governed the workload at the last step, and template was its newest pod.
 	profile  *profile.Named
 	template *corev1.Pod
@@ -78,7 +77,7 @@ type told struct {
 // NewState knows nothing.
 func NewState() *State {
 	return &State{
-		containers: map[string]*history.Container{}, instances: map[memory.ContainerRef]*instance{},
+		containers: map[string]*history.Container{}, instances: map[instanceKey]*instance{},
 		standing: map[string]v1alpha1.Size{},
 	}
 }
@@ -106,13 +105,13 @@ func (st *State) clone() *State {
 		of := *h
 		c.containers[name] = &of
 	}
-	c.instances = make(map[memory.ContainerRef]*instance, len(st.instances))
+	c.instances = make(map[instanceKey]*instance, len(st.instances))
 	all := make([]instance, 0, len(st.instances)) // in one piece: an allocation each would be most of the time
-	for ref, in := range st.instances {
+	for key, in := range st.instances {
 		all = append(all, *in)
 		of := &all[len(all)-1]
 		of.stalls = in.stalls.Clone()
-		c.instances[ref] = of
+		c.instances[key] = of
 	}
 	c.since = slices.Clone(st.since)
 	return &c
@@ -131,8 +130,8 @@ func (st *State) History(container string) *history.Container {
 // forgetGone drops what belongs to pods that are gone.
 func (st *State) forgetGone(live map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(live, now)
-	maps.DeleteFunc(st.instances, func(c memory.ContainerRef, in *instance) bool {
-		return !live[c.UID] && now.Sub(in.seen.Time()) > instanceKept
+	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
+		return !live[key.uid] && now.Sub(in.seen.Time()) > instanceKept
 	})
 }
 

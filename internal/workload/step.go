@@ -31,7 +31,7 @@ func complete(s *Snapshot, st *State, observations []signals.Observation) {
 	for i := range observations {
 		o := &observations[i]
 		o.Measured = st.measuredSince
-		if in, found := st.instances[o.Container]; found {
+		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
 				o.Alive = in.alive.Time()

@@ -67,6 +67,11 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
+// Pod answers as policy.InformerReader does.
+func (m *maps) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	return m.pods[key], nil
+}
+
 func (m *maps) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if profiles, ok := list.(*v1alpha1.ClusterMemoryProfileList); ok {
 		profiles.Items = m.profiles

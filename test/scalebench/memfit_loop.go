@@ -29,8 +29,11 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// usageInterval is the default of memfit's --usage-interval.
-const usageInterval = 15 * time.Second
+// The defaults of memfit's --usage-interval and --kill-counters-interval.
+const (
+	usageInterval        = 15 * time.Second
+	killCountersInterval = time.Minute
+)
 
 // loopSchedule: 312 samples a replica.
 var loopSchedule = schedule{days: time.Hour, recent: 15 * time.Second, span: 30 * time.Minute}
@@ -48,6 +51,7 @@ type operator struct {
 	reconcile *workloadctl.Reconciler
 	workloads []*workload
 	samples   []memory.Sample
+	counters  []signals.Counter
 }
 
 // workload is a Deployment with pods of one container each.
@@ -84,7 +88,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		return nil, err
 	}
 	o.reconcile = &workloadctl.Reconciler{
-		Client: o.maps, Live: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
+		Client: o.maps, Live: o.maps, Pods: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
 		Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
 		Clock:   o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
 		Problems: &policy.Problems{},
@@ -273,8 +277,9 @@ func (o *operator) kill(w *workload, at time.Time) {
 	o.inbox.Observe(w.ref, signals.Observe(pod))
 }
 
-// memfitLoop is a minute of the operator: four readings of every container taken in, every workload looked at, what is
-// worth it written. It is the mean of eleven, in which every checkpoint is written once.
+// memfitLoop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
+// workload offered for a look at each of them, what is worth it written. It is the mean of eleven, in which every
+// checkpoint is written once.
 func memfitLoop(ctx context.Context, containers, replicas int, profiles string) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
@@ -305,6 +310,18 @@ func memfitLoop(ctx context.Context, containers, replicas int, profiles string) 
 	}, err
 }
 
+// count delivers the kernel's counters of kills of every pod of a workload, which say that no child was killed.
+func (o *operator) count(w *workload, at time.Time) {
+	o.counters = o.counters[:0]
+	for _, pod := range w.pods {
+		o.counters = append(o.counters, signals.Counter{
+			Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
+			ContainerID: pod.Status.ContainerStatuses[0].ContainerID, Time: at,
+		})
+	}
+	o.inbox.Counted("node-1", o.counters)
+}
+
 // run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was
 // read.
 func (o *operator) run(ctx context.Context, over time.Duration) error {
@@ -312,6 +329,9 @@ func (o *operator) run(ctx context.Context, over time.Duration) error {
 		o.clock.SetTime(at)
 		for _, w := range o.workloads {
 			o.measure(w, at)
+			if at.Equal(at.Truncate(killCountersInterval)) {
+				o.count(w, at)
+			}
 		}
 		if err := o.look(ctx); err != nil {
 			return err
