@@ -16,6 +16,11 @@ const (
 	killHold = time.Hour
 	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor.
 	quickRepeat = time.Hour
+	// slowDeath and longerPercent: what lived for longer than this, and for half as long again as under the lower limit,
+	// takes its memory bit by bit. It is no crash loop, which doubling is for: usage shows what it needs, and should it
+	// leak, every step is lost.
+	slowDeath     = 30 * time.Second
+	longerPercent = 150
 	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
@@ -182,7 +187,7 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat {
+		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
 			percent = max(percent, e.model.RepeatPercent)
 		}
 	}
@@ -191,6 +196,11 @@ func (e *evaluation) grow(i int) memory.Bytes {
 		grown = min(seen, died.Percent(e.model.RememberedPercent)) // it has been there before
 	}
 	return grown
+}
+
+// livedLonger: the higher limit bought k time, so that it does not die of what it needs at once.
+func livedLonger(k, before memory.OOMKill) bool {
+	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
 
 // diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is

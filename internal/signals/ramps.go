@@ -32,8 +32,12 @@ const (
 	// rampSpread is the least factor between the lowest and the highest limit compared. Less says nothing, for the
 	// same reason.
 	rampSpread = 1.5
-	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor.
+	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor. On
+	// a node that has too little CPU, a process leaks now faster, now slower: from rampMany limits on, which differ by far
+	// more than that, the rates of rampMany may lie rampWide apart.
 	rampJitter = 2.0
+	rampMany   = 3
+	rampWide   = 4.0
 )
 
 // Ramps are consecutive instances that climbed at one rate until they were killed. The zero value: there are none.
@@ -78,13 +82,28 @@ func FindRamps(kills []memory.OOMKill, now time.Time) Ramps {
 func straight(lives []ascent) bool {
 	first, last := lives[0], lives[len(lives)-1]
 	spread := float64(last.limit) / float64(first.limit)
-	exponent := math.Log(last.age.Seconds()/first.age.Seconds()) / math.Log(spread)
+	exponent, jitter := exponentOf(lives), rampJitter
+	if len(lives) >= rampMany {
+		jitter = rampWide
+	}
 	slowest, fastest := first.rate(), first.rate()
 	for _, l := range lives {
 		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
 	}
 	return spread >= rampSpread && last.age >= rampLeast && exponent >= rampSlow && exponent <= rampFast &&
-		fastest <= rampJitter*slowest
+		fastest <= jitter*slowest
+}
+
+// exponentOf is by how much the age at death goes with the limit: the median over all pairs of limits (Theil-Sen), so
+// that one life which took far longer, or less, than it should does not decide.
+func exponentOf(lives []ascent) float64 {
+	var all []float64
+	for i, a := range lives {
+		for _, b := range lives[i+1:] {
+			all = append(all, math.Log(b.age.Seconds()/a.age.Seconds())/math.Log(float64(b.limit)/float64(a.limit)))
+		}
+	}
+	return median(all)
 }
 
 func found(lives []ascent) Ramps {
@@ -113,7 +132,7 @@ type ascent struct {
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
 
 // ramps are the usual ages at death by limit, lowest first; none when the instances under one limit have nothing in
-// common, or do not live longer the higher the limit is.
+// common.
 func ramps(kills []memory.OOMKill) []ascent {
 	ages := map[memory.Bytes][]float64{}
 	newest := map[memory.Bytes]time.Time{}
@@ -131,11 +150,6 @@ func ramps(kills []memory.OOMKill) []ascent {
 		all = append(all, ascent{limit, time.Duration(median(seconds) * float64(time.Second)), len(seconds), newest[limit]})
 	}
 	slices.SortFunc(all, func(a, b ascent) int { return cmp.Compare(a.limit, b.limit) })
-	for i := 1; i < len(all); i++ {
-		if all[i].age <= all[i-1].age {
-			return nil
-		}
-	}
 	return all
 }
 

@@ -59,6 +59,10 @@ func TestRampsOfALeak(t *testing.T) {
 			func(life int, age float64) float64 { return 6 * jitter[life%len(jitter)] * age }, []float64{64, 256, 256, 666},
 			true,
 		},
+		// A node that is busy at times: the second life takes 2.5 times as long as it should.
+		"one life on a busy node": {
+			func(life int, age float64) float64 { return []float64{6, 2.4, 6}[life] * age }, []float64{64, 256, 512}, true,
+		},
 		"in steps of 4 MiB": {
 			func(_ int, age float64) float64 { return 4 * math.Floor(6*age/4) }, []float64{64, 256}, true,
 		},

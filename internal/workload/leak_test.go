@@ -1,0 +1,98 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
+)
+
+// busyNode is a node with too little CPU: what runs there starts late, and every life is slower by another factor.
+type busyNode struct {
+	*rand.Rand
+
+	late float64 // seconds, at most
+	slow float64 // the share of its speed that a process loses, at most
+}
+
+// run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it worked,
+// and that gets what is recommended at each kill. It is measured every 15 s. died are the limits that it died at, limit is
+// the one at the end, which is the highest, and leaks how the leak was told, if it was.
+func (n busyNode) run(use func(seconds float64) float64) (died map[memory.Bytes]bool, limit memory.Bytes, leaks string) {
+	app := memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"}
+	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+	end := now.Add(20 * time.Minute)
+	h, kills := history.New(), []memory.OOMKill{}
+	died, limit = map[memory.Bytes]bool{}, 64*memory.MiB
+	for now.Before(end) {
+		started, late, speed, measured := now, n.Float64()*n.late, 1-n.Float64()*n.slow, n.Float64()*15
+		var peak memory.Bytes
+		rss := memory.Bytes(0)
+		for age := 0.0; rss < limit && now.Before(end); age += 0.25 {
+			now = started.Add(time.Duration(age * float64(time.Second)))
+			rss = memory.Bytes((4 + use(max(0, age-late)*speed)) * float64(memory.MiB))
+			if age < measured || rss >= limit {
+				continue
+			}
+			measured += 15
+			peak = max(peak, rss)
+			h.Add(memory.Sample{
+				Container: app, Started: started, Time: now, RSS: rss, HasRSS: true, WorkingSet: rss, Usage: rss,
+			}, limit)
+		}
+		if rss < limit {
+			break // it lives
+		}
+		kills = append(kills, memory.OOMKill{
+			Container: app, Kind: memory.OOMMainProcess, Time: now.Truncate(time.Second), Limit: limit, Proven: true,
+			Peak: peak, Uptime: now.Truncate(time.Second).Sub(started.Truncate(time.Second)), Confidence: memory.High,
+		})
+		died[limit] = true
+		leaks = signals.FindRamps(kills, now).String()
+		limit = max(limit, recommend.Evaluate(recommend.Input{
+			History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
+			Leak: leaks,
+		}).Size.Limit)
+		now = now.Add(time.Duration(min(2*len(kills), 10)) * time.Second) // the kubelet backs off
+	}
+	return died, limit, leaks
+}
+
+// TestAFastLeakIsBoundedOnABusyNode: what a leak is given must not depend on how steadily its node lets it leak. Where
+// rates differed more than twofold, it was fed until the node was half full.
+func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
+	const most = 600 * memory.MiB // as in test/adverse
+	for _, perSecond := range []float64{1, 3, 6} {
+		for _, n := range []busyNode{{late: 0, slow: 0}, {late: 5, slow: 0.3}, {late: 5, slow: 0.5}} {
+			t.Run(fmt.Sprintf("%g MiB a second, up to %gs late and %g %% slower", perSecond, n.late, 100*n.slow),
+				func(t *testing.T) {
+					for seed := range uint64(50) {
+						n.Rand = rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same dice in every run
+						died, given, leaks := n.run(func(seconds float64) float64 { return seconds * perSecond })
+						if given > most || leaks == "" && len(died) > 2 { // two lives may be too unlike to tell
+							t.Errorf("seed %d: given %s, at most %s may be; told as %q", seed, given, most, leaks)
+						}
+					}
+				})
+		}
+	}
+}
+
+// TestANeedAtStartIsFoundOnABusyNode: what takes 300Mi within seconds of its start gets it there, too, and is no leak.
+func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
+	for seed := range uint64(50) {
+		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 2)), late: 5, slow: 0.5} //nolint:gosec // the same dice in every run
+		_, given, leaks := n.run(func(seconds float64) float64 { return min(300, 100*seconds) })
+		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
+			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)
+		}
+	}
+}
