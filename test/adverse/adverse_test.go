@@ -93,8 +93,7 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 			t.Fatalf("looking at namespace %s: %v", namespace, err)
 		}
 		since := time.Since(began)
-		if r.wellAfter > 0 && !w.staysIll && since > r.wellAfter+after || since > w.within &&
-			(r.wellAfter == 0 || w.staysIll) {
+		if r.seenEnough(w, since) {
 			break
 		}
 		// New pods get the size, and nobody but their owner makes new ones: as one would, he restarts what keeps dying.

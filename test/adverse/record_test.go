@@ -48,6 +48,11 @@ type record struct {
 	// refused are pods that could not be created, in the API server's words.
 	refused string
 
+	// measured are the times at which the kubelet measured the pod of use since the workload was well. settling: a resize
+	// is asked for and not in force.
+	measured map[time.Time]bool
+	settling bool
+
 	pods     map[types.UID]bool
 	restarts map[types.UID]int32
 	since    time.Time // the last restart, or the last time somebody was not ready
@@ -56,8 +61,32 @@ type record struct {
 func newRecord(now time.Time) *record {
 	return &record{
 		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{},
-		restarts: map[types.UID]int32{}, since: now,
+		restarts: map[types.UID]int32{}, since: now, measured: map[time.Time]bool{},
 	}
+}
+
+// seenEnough says whether it is time to judge. What is waited for is what happened on the node: seconds alone say
+// little of one that is slow, where the kubelet measures and resizes late.
+func (r *record) seenEnough(w *workload, since time.Duration) bool {
+	if since > 2*w.within+after {
+		return true
+	}
+	if w.staysIll || r.wellAfter == 0 {
+		return since > w.within && (!w.staysIll || r.died() >= w.deaths)
+	}
+	measured := r.use == 0 || len(r.measured) >= measurements // a run that has ended is not measured
+	return since > r.wellAfter+after && measured && !r.settling
+}
+
+// measurements are as many as a kubelet makes in the time that a workload which is well is watched.
+const measurements = 5
+
+// died is how often containers were started again.
+func (r *record) died() (n int32) {
+	for _, restarts := range r.restarts {
+		n += restarts
+	}
+	return n
 }
 
 // look takes in the state of the namespace.
@@ -170,13 +199,19 @@ func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
 
 // cover compares requests with what the kubelet measures now, of the pod that is covered worst.
 func (r *record) cover(pods []corev1.Pod) {
-	r.request, r.use = 0, 0
+	r.request, r.use, r.settling = 0, 0, false
 	var worst float64
 	for i := range pods {
 		p := &pods[i]
-		use, known := usage.of(p.UID, "app")
+		r.settling = r.settling || slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return (c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress) && c.Status == corev1.ConditionTrue
+		})
+		use, at, known := usage.of(p.UID, "app")
 		if !known || use == 0 || p.DeletionTimestamp != nil {
 			continue
+		}
+		if r.wellAfter > 0 {
+			r.measured[at] = true
 		}
 		request := memory.FromQuantity(*p.Spec.Containers[0].Resources.Requests.Memory())
 		if share := float64(use) / float64(max(request, 1)); share > worst {
@@ -199,27 +234,34 @@ func (r *record) refusals(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// nodeUsage is what the kubelet measures, read once for all workloads.
-type nodeUsage struct {
-	rss chan map[types.UID]map[string]memory.Bytes
+// measurement is what a container used when the kubelet measured it.
+type measurement struct {
+	rss memory.Bytes
+	at  time.Time
 }
 
-var usage = nodeUsage{rss: make(chan map[types.UID]map[string]memory.Bytes, 1)}
+// measured are the last measurements of all containers, by pod.
+type measured map[types.UID]map[string]measurement
 
-func (u *nodeUsage) of(pod types.UID, container string) (memory.Bytes, bool) {
-	now := <-u.rss
-	u.rss <- now
-	b, found := now[pod][container]
-	return b, found
+// nodeUsage is what the kubelet measures, read once for all workloads.
+type nodeUsage struct{ last chan measured }
+
+var usage = nodeUsage{last: make(chan measured, 1)}
+
+func (u *nodeUsage) of(pod types.UID, container string) (rss memory.Bytes, at time.Time, known bool) {
+	now := <-u.last
+	u.last <- now
+	m, found := now[pod][container]
+	return m.rss, m.at, found
 }
 
 // poll reads all nodes every few seconds until ctx ends.
 func (u *nodeUsage) poll(ctx context.Context) {
-	u.rss <- nil
+	u.last <- nil
 	for ctx.Err() == nil {
 		if read, err := readUsage(ctx); err == nil {
-			<-u.rss
-			u.rss <- read
+			<-u.last
+			u.last <- read
 		}
 		select {
 		case <-ctx.Done():
@@ -228,12 +270,12 @@ func (u *nodeUsage) poll(ctx context.Context) {
 	}
 }
 
-func readUsage(ctx context.Context) (map[types.UID]map[string]memory.Bytes, error) {
+func readUsage(ctx context.Context) (measured, error) {
 	var nodes corev1.NodeList
 	if err := k8s.List(ctx, &nodes); err != nil {
 		return nil, err
 	}
-	all := map[types.UID]map[string]memory.Bytes{}
+	all := measured{}
 	for i := range nodes.Items {
 		raw, err := clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(nodes.Items[i].Name).
 			SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
@@ -245,10 +287,10 @@ func readUsage(ctx context.Context) (map[types.UID]map[string]memory.Bytes, erro
 			return nil, err
 		}
 		for _, p := range summary.Pods {
-			of := map[string]memory.Bytes{}
+			of := map[string]measurement{}
 			for _, c := range p.Containers {
 				if c.Memory != nil && c.Memory.RSSBytes != nil {
-					of[c.Name] = memory.Bytes(*c.Memory.RSSBytes)
+					of[c.Name] = measurement{memory.Bytes(*c.Memory.RSSBytes), c.Memory.Time.Time}
 				}
 			}
 			all[types.UID(p.PodRef.UID)] = of
