@@ -36,6 +36,16 @@ test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reu
 	@hack/steps.sh $(E2E_SETUP)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
 
+# memfit on a node with cgroup v2, on a node of each variant; each has specs of its own. The agent reads memory.high.
+.PHONY: test-e2e-cgroup2
+test-e2e-cgroup2: ## Run what cgroup v2 does otherwise end to end, on a node of each variant (25 min; E2E_SETUP= reuses what is there).
+	@hack/steps.sh $(filter-out load-vpa,$(E2E_SETUP))
+	@for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
+		$(MAKE) --no-print-directory lab-up NODE=cgroup2 NODE_WITH=$${variant#none} || exit; \
+		case $$variant in memory-qos) $(MAKE) --no-print-directory agent-lab || exit;; esac; \
+		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || exit; \
+	done
+
 # Real neighbours for the suite. From the proxy as they are, in images of their own.
 VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg
 

@@ -69,6 +69,38 @@ sleep 150; touch /state/done; exit 3`, n)
 	}
 }
 
+// childrenAreCounted: children that the kernel kills are counted while their container lives, and its ordinary end
+// afterwards, which containerd labels OOMKilled, is no kill.
+func childrenAreCounted(ctx context.Context, namespace string, there func(*appsv1.Deployment)) {
+	GinkgoHelper()
+	const children = 2
+	Expect(k8s.Create(ctx, profile(namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
+	waitUntilKnown(ctx, namespace)
+	Expect(k8s.Create(ctx, workload(namespace, goImage, "64Mi", nil, all(losesChildren(children), there)))).To(Succeed())
+
+	told := func(g Gomega) {
+		rec, err := recommendation(ctx, namespace)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(children))
+		g.Expect(rec.Status.RecentOOMKills).To(HaveLen(children))
+		for _, kill := range rec.Status.RecentOOMKills {
+			g.Expect(kill.Kind).To(Equal("ChildProcess"))
+			g.Expect(kill.Limit.String()).To(Equal("64Mi"))
+			g.Expect(kill.Summary).To(ContainSubstring("lost a child process"))
+		}
+	}
+	Eventually(told).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	Expect(died(ctx, namespace)).To(BeZero(), "the container lives on")
+
+	Eventually(
+		func() int32 { return died(ctx, namespace) },
+	).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
+	ended := pods(ctx, namespace)[0].Status.ContainerStatuses[0].LastTerminationState.Terminated
+	Expect(ended.ExitCode).To(BeEquivalentTo(3))
+	Expect(ended.Reason).To(Equal("OOMKilled"), "the label is cumulative")
+	Consistently(told).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
+}
+
 // died is how often containers of the workload were started again, as the kubelet counts.
 func died(ctx context.Context, namespace string) int32 {
 	var all int32
@@ -133,32 +165,7 @@ var _ = Describe("an OOM kill", func() {
 
 	// Only where children die alone: on cgroup v1, as in the lab, or with the kubelet's singleProcessOOMKill.
 	It("of a child is seen while the container lives, and its ordinary end afterwards is no kill", func(ctx SpecContext) {
-		const children = 2
-		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
-		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, losesChildren(children)))).To(Succeed())
-
-		told := func(g Gomega) {
-			rec, err := recommendation(ctx, *namespace)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(children))
-			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(children))
-			for _, kill := range rec.Status.RecentOOMKills {
-				g.Expect(kill.Kind).To(Equal("ChildProcess"))
-				g.Expect(kill.Limit.String()).To(Equal("64Mi"))
-				g.Expect(kill.Summary).To(ContainSubstring("lost a child process"))
-			}
-		}
-		Eventually(told).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Expect(died(ctx, *namespace)).To(BeZero(), "the container lives on")
-
-		Eventually(
-			func() int32 { return died(ctx, *namespace) },
-		).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
-		ended := pods(ctx, *namespace)[0].Status.ContainerStatuses[0].LastTerminationState.Terminated
-		Expect(ended.ExitCode).To(BeEquivalentTo(3))
-		Expect(ended.Reason).To(Equal("OOMKilled"), "the label is cumulative")
-		Consistently(told).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
+		childrenAreCounted(ctx, *namespace, annotated)
 	}, SpecTimeout(later*3))
 
 	It("is never lost and never counted twice: fifty, while memfit is killed again and again", func(ctx SpecContext) {

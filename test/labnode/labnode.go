@@ -36,7 +36,8 @@ type Kubelet struct {
 	} `json:"memorySwap"`
 }
 
-// Swaps and Throttles: NODE_WITH=swap and NODE_WITH=memory-qos.
+// Plain is the node without variants. Swaps and Throttles: NODE_WITH=swap and NODE_WITH=memory-qos.
+func (k Kubelet) Plain() bool     { return !k.SingleProcessOOMKill && !k.Swaps() && !k.Throttles() }
 func (k Kubelet) Swaps() bool     { return k.MemorySwap.SwapBehavior == "LimitedSwap" }
 func (k Kubelet) Throttles() bool { return k.FeatureGates["MemoryQoS"] }
 
