@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,13 +61,19 @@ func run() error {
 	report := Report{Dir: *out}
 	var lost []string
 	for i, set := range sets {
-		_, set = Halves(set)
+		var tuning Set
+		tuning, set = Halves(set)
 		if len(set.Series) == 0 {
 			continue
 		}
 		outcomes := RunAll(set, os.Stdout)
 		verdict := Judge(set.Name, outcomes)
 		verdict.Print(os.Stdout)
+		if i < drawn && len(tuning.Series) > 0 {
+			for _, p := range Pair(RunAll(tuning, io.Discard), outcomes) {
+				p.Print(os.Stdout, set.Name)
+			}
+		}
 		lost = append(lost, before.lost(verdict)...)
 		report.Add(outcomes, verdict)
 		if *out == "" || i >= drawn {

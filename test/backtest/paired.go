@@ -1,0 +1,110 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A curve over 64 variants that is drawn on the data it is judged by has an advantage that nobody has who must choose
+// before: with a handful of kills, one of 64 is lucky. So the products are compared a second way. The settings of both
+// are chosen on the tuning half, and what they cost is compared on the reporting half, series by series.
+
+const (
+	// resamples of the series are enough that the bounds do not move in the second digit.
+	resamples = 10_000
+	// tailPercent of the resamples are beyond each bound: the interval holds 90 %.
+	tailPercent = 5
+)
+
+// Paired is how much more memfit costs than VPA at one price, with settings chosen on other series.
+type Paired struct {
+	Price       float64
+	Memfit, VPA string // the settings that cost least on the tuning half
+	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper.
+	Difference, Low, High float64
+}
+
+// Pair compares at each price. Both halves have the outcomes of the same policies.
+func Pair(tuning, reporting []Outcome) (all []Paired) {
+	for _, price := range prices {
+		mine := cheapestOn(tuning, "memfit", price)
+		vpa := cheapestOn(tuning, "vpa", price)
+		p := Paired{Price: price, Memfit: mine, VPA: vpa}
+		a, b := costs(reporting, mine, price), costs(reporting, vpa, price)
+		differences := make([]float64, len(a))
+		for i := range a {
+			differences[i] = a[i] - b[i]
+			p.Difference += differences[i]
+		}
+		p.Low, p.High = interval(differences)
+		all = append(all, p)
+	}
+	return all
+}
+
+// cheapestOn is the policy of a product with the least total cost; of equals, the first by name.
+func cheapestOn(outcomes []Outcome, product string, price float64) string {
+	best, least := "", 0.
+	for _, o := range slices.SortedFunc(slices.Values(outcomes), func(a, b Outcome) int {
+		return cmp.Compare(a.Policy, b.Policy)
+	}) {
+		if !strings.HasPrefix(o.Policy, product) {
+			continue
+		}
+		if cost := o.Trade().cost(price); best == "" || cost < least {
+			best, least = o.Policy, cost
+		}
+	}
+	return best
+}
+
+// costs is what each series cost under a policy.
+func costs(outcomes []Outcome, policy string, price float64) (all []float64) {
+	for _, o := range outcomes {
+		if o.Policy != policy {
+			continue
+		}
+		for _, r := range o.Results {
+			all = append(all, Outcome{Results: []Result{r}}.Trade().cost(price))
+		}
+	}
+	return all
+}
+
+// interval is the 90 % bootstrap interval of a sum: how far it may be from what other series of the same kind would
+// have given. Equal numbers give an equal interval.
+func interval(each []float64) (low, high float64) {
+	if len(each) == 0 {
+		return 0, 0
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	sums := make([]float64, resamples)
+	for i := range sums {
+		for range each {
+			sums[i] += each[r.IntN(len(each))]
+		}
+	}
+	slices.Sort(sums)
+	tail := resamples * tailPercent / 100
+	return sums[tail], sums[resamples-1-tail]
+}
+
+// Print writes the line that scripts read. ahead is yes, no, or open, when the interval holds 0.
+func (p Paired) Print(w io.Writer, set string) {
+	ahead := "open"
+	switch {
+	case p.High < 0:
+		ahead = "yes"
+	case p.Low > 0:
+		ahead = "no"
+	}
+	fmt.Fprintf(w, "set=%s price=%g chosen=%s against=%s difference=%.2f low=%.2f high=%.2f ahead=%s\n",
+		set, p.Price, p.Memfit, p.VPA, p.Difference, p.Low, p.High, ahead)
+}
