@@ -20,7 +20,9 @@ type stallSample struct {
 
 func stallSampleOf(s memory.Sample) stallSample {
 	out := stallSample{
-		at: memory.InstantOf(s.Time), started: memory.InstantOf(s.Started), usage: s.Usage, waited: s.Waited, faults: s.MajorFaults, counted: s.HasMajorFaults,
+		at: memory.InstantOf(s.Time), started: memory.InstantOf(s.Started),
+		usage: s.Usage, waited: s.Waited,
+		faults: s.MajorFaults, counted: s.HasMajorFaults,
 	}
 	if s.HasRSS {
 		out.rss = s.RSS

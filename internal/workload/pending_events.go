@@ -69,8 +69,8 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	}
 }
 
-// Clone shares no list but that of samples, to which both may append, but which neither may change: it is the longest by
-// far. Whoever gets the others may drop what is not of his workload.
+// Clone shares no list but that of samples, the longest by far, to which both may append and which neither may change.
+// Whoever gets the others may drop what is not of his workload.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
 	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
