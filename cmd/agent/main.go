@@ -70,7 +70,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if o.tier != "watch" && o.tier != "see" {
 		return fmt.Errorf("--tier=%s: watch and see are the tiers", o.tier)
 	}
-	tree, err := cgroup.Open(os.DirFS(o.cgroups))
+	tree, err := cgroup.Open(folder(o.cgroups))
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", o.cgroups, err)
 	}
@@ -116,7 +116,7 @@ func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 	defer runtime.UnlockOSThread()
 	ticker := time.NewTicker(scan.TickEvery)
 	defer ticker.Stop()
-	accounted, used := time.Now(), processorTime()
+	accounted, used := time.Now(), scan.ThreadTime()
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,20 +125,10 @@ func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 			loop.Tick(ctx, now)
 			lastTick.Store(time.Now().UnixNano())
 			if elapsed := now.Sub(accounted); elapsed >= accountEvery {
-				total := processorTime()
+				total := scan.ThreadTime()
 				loop.Spent(total-used, elapsed)
 				accounted, used = now, total
 			}
 		}
 	}
-}
-
-// processorTime is what this thread has used so far.
-func processorTime() time.Duration {
-	const thread = 1 // RUSAGE_THREAD of Linux
-	var u syscall.Rusage
-	if err := syscall.Getrusage(thread, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -109,8 +109,8 @@ type Governor struct {
 }
 
 const (
-	// corePercent is the share of one core that reading may take.
-	corePercent = 1
+	// corePercent is the share of one core that reading may take. As much is for looking into processes.
+	corePercent = 0.5
 	// stretchMost: a container with much room is still read every 16 s.
 	stretchMost = 8
 	// nearStretchMost: of a container near its limit there are two readings a second, however many there are.

@@ -355,7 +355,7 @@ func TestGovernor(t *testing.T) {
 		t.Error("a new governor stretches")
 	}
 	for range 50 { // four times what is allowed, and it falls with the stretch
-		g.Spent(time.Duration(float64(40*time.Millisecond)/g.Stretch()), time.Second)
+		g.Spent(time.Duration(float64(20*time.Millisecond)/g.Stretch()), time.Second)
 	}
 	if s := g.Stretch(); s < 3.9 || s > 4.1 {
 		t.Errorf("stretches %.2f times, want 4", s)

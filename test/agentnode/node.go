@@ -61,26 +61,38 @@ func (l *logs) Write(p []byte) (int, error) {
 // Start runs an agent, a program of cmd/agent, at tier See. dir is a folder for this node alone.
 func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 	n := &Node{dir: dir, pods: pods}
-	var told []corev1.Pod
 	for i := range pods {
-		told = append(told, n.told(i))
 		if err := n.count(i); err != nil {
 			return nil, err
 		}
 	}
+	return n, n.start(ctx, agent)
+}
+
+// StartReal is Start for pods whose containers have cgroups of the kernel's, in which their processes run already.
+func StartReal(ctx context.Context, agent string, c *Cgroups, pods ...Pod) (*Node, error) {
+	n := &Node{dir: c.Root, pods: pods}
+	return n, n.start(ctx, agent)
+}
+
+func (n *Node) start(ctx context.Context, agent string) error {
+	var told []corev1.Pod
+	for i := range n.pods {
+		told = append(told, n.told(i))
+	}
 	var err error
 	if n.server, err = serve(told); err != nil {
-		return nil, err
+		return err
 	}
 	n.agent = exec.CommandContext(
-		ctx, agent, "--tier=see", "--node-name="+Name, "--cgroup-root="+dir, "--bind-address=127.0.0.1:0",
+		ctx, agent, "--tier=see", "--node-name="+Name, "--cgroup-root="+n.dir, "--bind-address=127.0.0.1:0",
 		"--api-server="+n.server.url,
 	)
 	n.agent.Stderr, n.agent.Stdout = &n.logs, &n.logs
 	if err := n.agent.Start(); err != nil {
-		return nil, fmt.Errorf("starting the agent: %w", err)
+		return fmt.Errorf("starting the agent: %w", err)
 	}
-	return n, nil
+	return nil
 }
 
 // Stop ends the agent and the API server.
@@ -123,6 +135,11 @@ func (n *Node) Set(i int, usage memory.Bytes, kills int) error {
 
 func uidOf(i int) types.UID { return types.UID(fmt.Sprintf("254a8dbd-72d3-46e9-bb4e-%012d", i)) }
 
+// dirOf is where the kubelet puts the cgroup of a pod's container.
+func dirOf(i int) string {
+	return filepath.Join("kubepods", "burstable", "pod"+string(uidOf(i)), fmt.Sprintf("%064x", i+1))
+}
+
 // told is a pod as the API server has it.
 func (n *Node) told(i int) corev1.Pod {
 	return corev1.Pod{
@@ -138,8 +155,8 @@ func (n *Node) told(i int) corev1.Pod {
 // count writes the files of a container's cgroup and of its pod's.
 func (n *Node) count(i int) error {
 	p := &n.pods[i]
-	pod := filepath.Join(n.dir, "memory", "kubepods", "burstable", "pod"+string(uidOf(i)))
-	at := filepath.Join(pod, fmt.Sprintf("%064x", i+1))
+	at := filepath.Join(n.dir, "memory", dirOf(i))
+	pod := filepath.Dir(at)
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}

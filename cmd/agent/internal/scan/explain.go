@@ -14,10 +14,11 @@ import (
 const (
 	// explainSame is how often a container is looked into that uses what it used at the last look, explainQuiet where that
 	// is another amount, and explainNear while it is near its limit: what fills it then is what fills it when it is
-	// killed. The Explainer rests between looks, whoever asks.
+	// killed. Some are near it for good, and use the same: explainStays. The Explainer rests between looks, whoever asks.
 	explainSame  = time.Hour
 	explainQuiet = 10 * time.Minute
 	explainNear  = 5 * time.Second
+	explainStays = time.Minute
 	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
 	explainAfter = 10 * time.Second
 )
@@ -53,7 +54,7 @@ func (l *Loop) explain(now time.Time) {
 	drawn := l.drawn(c)
 	look := Look{
 		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, Limit: c.limit(), Drawn: drawn,
-		Urgent: c.recorder.Urgency(now) == flightrecorder.Near || drawn && c.unmapped(),
+		Urgent: c.urgency == flightrecorder.Near || drawn && c.unmapped(),
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
@@ -104,21 +105,34 @@ const nearFirst = 1e6
 
 // waited is how long a container has not been looked into, in units of how often it should be.
 func (c *container) waited(now time.Time) float64 {
-	near := c.recorder.Urgency(now) == flightrecorder.Near
+	since := now.Sub(c.explained)
 	switch {
-	case near && now.Sub(c.explained) >= explainNear:
-		return nearFirst + float64(now.Sub(c.explained))/float64(explainNear)
-	case near:
-		return 0
+	case c.urgency == flightrecorder.Near:
+		every := explainNear
+		if c.usesAsBefore(stayShare) {
+			every = explainStays
+		}
+		if since < every {
+			return 0
+		}
+		return nearFirst + float64(since)/float64(every)
 	case c.explained.IsZero():
 		return float64(now.Sub(c.found)) / float64(explainAfter)
+	case c.usesAsBefore(sameShare):
+		return float64(since) / float64(explainSame)
 	}
-	every := explainQuiet
-	if usage := c.recorder.Usage(); max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/sameShare {
-		every = explainSame
-	}
-	return float64(now.Sub(c.explained)) / float64(every)
+	return float64(since) / float64(explainQuiet)
 }
 
-// sameShare: usage that differs by less than that part is the same, as it is for what is written.
-const sameShare = 8
+const (
+	// sameShare: usage that differs by less than that part is the same, as it is for what is written.
+	sameShare = 8
+	// stayShare: the same near the limit, where an eighth is all that is left.
+	stayShare = 64
+)
+
+// usesAsBefore: its usage is within a part of what it was when it was last looked into.
+func (c *container) usesAsBefore(share memory.Bytes) bool {
+	usage := c.recorder.Usage()
+	return !c.explained.IsZero() && max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/share
+}

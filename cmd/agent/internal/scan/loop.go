@@ -88,6 +88,7 @@ type container struct {
 	pod           types.UID // "" while the API server has not told whose it is
 	name          string
 	due           time.Time
+	urgency       flightrecorder.Urgency // as of the last reading
 	processesRead time.Time
 	gone          time.Time // when its cgroup was seen to be gone; zero while it is there
 	trigger       bool      // something should be told as soon as it is known whose it is

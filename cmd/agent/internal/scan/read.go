@@ -33,7 +33,8 @@ func (l *Loop) read(c *container, now time.Time) {
 	if sample.Processes != nil {
 		c.processesRead = now
 	}
-	c.due = now.Add(l.governor.Interval(c.recorder.Urgency(now)))
+	c.urgency = c.recorder.Urgency(now)
+	c.due = now.Add(l.governor.Interval(c.urgency))
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
