@@ -92,6 +92,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200); self.send_header('Content-Length', '0'); self.end_headers()
 http.server.HTTPServer(('', 8080), Handler).serve_forever()`
 
+// aboveHigh holds 2 % more than memory.high is for a request of 16Mi and a limit of 128Mi, 116.8Mi, and reads a file
+// over and over. With less, reclaiming the file is enough, and nothing stalls (test/recordings/stalls).
+const aboveHigh = `import os, time
+with open('/state/f', 'wb') as f:
+    for _ in range(40): f.write(os.urandom(1 << 20))
+    os.fsync(f.fileno())
+x = bytearray(118 << 20)
+for i in range(0, len(x), 4096): x[i] = 1
+while True:
+    with open('/state/f', 'rb') as f:
+        while f.read(1 << 20): pass
+    time.sleep(0.1)`
+
 // tell has the server of a pod do something.
 func tell(ctx context.Context, pod *corev1.Pod, what string) {
 	GinkgoHelper()
@@ -215,10 +228,8 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		there := onCgroup2(ctx, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// memory.high is 116.8Mi, less than what is held and read.
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, all(
-			readsFromDisk("web", "-hold", "112Mi", "-read-file", "40Mi", "-pause", "100ms"), there, requests("16Mi"),
-		)))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "128Mi", []string{"python3", "-c", aboveHigh},
+			all(there, withState, requests("16Mi"))))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
 		Expect(stall.Summary).To(And(ContainSubstring("nothing could go on for"), ContainSubstring("memory.high")))
 		eventuallyRelieved(ctx, *namespace)

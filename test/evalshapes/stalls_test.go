@@ -18,15 +18,15 @@ import (
 // sample or two of a kubelet whose node is busy.
 const knownWithin = 4 * time.Minute
 
-// stallSamples are the samples of one recorded container, with its limit.
-func stallSamples(t *testing.T, name string) ([]memory.Sample, memory.Bytes) {
+// stallSamples are the samples of one recorded container, with what held it.
+func stallSamples(t *testing.T, name string) ([]memory.Sample, signals.StallBounds) {
 	t.Helper()
 	rows, err := tableFile(filepath.Join("../recordings/stalls", name+".csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var samples []memory.Sample
-	var limit memory.Bytes
+	var bounds signals.StallBounds
 	for i, row := range rows {
 		n := map[string]int64{}
 		for column, text := range row {
@@ -34,7 +34,9 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, memory.Bytes) {
 				t.Fatalf("%s, row %d: %v", name, i+2, err)
 			}
 		}
-		limit = memory.Bytes(n["limit_mib"]) * memory.MiB
+		bounds = signals.StallBounds{
+			Limit: memory.Bytes(n["limit_mib"]) * memory.MiB, High: memory.Bytes(n["high_kib"]) * memory.KiB,
+		}
 		samples = append(samples, memory.Sample{
 			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
 			Time:      midnight.Add(time.Duration(n["second"]) * time.Second),
@@ -45,7 +47,7 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, memory.Bytes) {
 			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
 		})
 	}
-	return samples, limit
+	return samples, bounds
 }
 
 func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
@@ -56,9 +58,9 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c["name"], func(t *testing.T) {
 			var w signals.StallWatch
-			samples, limit := stallSamples(t, c["name"])
+			samples, bounds := stallSamples(t, c["name"])
 			for _, s := range samples {
-				w.Add(s, signals.StallBounds{Limit: limit})
+				w.Add(s, bounds)
 			}
 			got, found := w.Stall()
 			switch c["stalls"] {
