@@ -380,8 +380,9 @@ type MemorySnapshotStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName"`
 
-	// observedTime is when the numbers were read. In quiet times they are written at most six times an hour, and only
-	// when they have changed by an eighth; a kill or a stall is written at once.
+	// observedTime is when the numbers were read. In quiet times they are written six times an hour at most, up to
+	// three of these soon after each other, and only when they have changed by an eighth; a kill or a stall is written at
+	// once.
 	ObservedTime metav1.Time `json:"observedTime"`
 
 	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:

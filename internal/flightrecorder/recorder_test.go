@@ -384,7 +384,7 @@ func TestWrites(t *testing.T) {
 		least, most      int
 	}{
 		"nothing happens":        {false, false, 8, 9},
-		"numbers change all day": {false, true, 6 * 24, 6*24 + 1},
+		"numbers change all day": {false, true, 6 * 24, 6*24 + quietMost},
 		"it is killed all day":   {true, true, 24 * 60, 24*60 + burstMost},
 	} {
 		var w Writes
@@ -403,7 +403,12 @@ func TestWrites(t *testing.T) {
 			t.Errorf("%s: %d writes in a day, want %d to %d", name, writes, tc.least, tc.most)
 		}
 	}
-	w := NewWrites(start, 0.5)
+	w := Writes{}
+	w.Wrote(start, false)
+	if w.Due(start.Add(quietFloor-1), false, true) || !w.Due(start.Add(quietFloor), false, true) {
+		t.Error("numbers that jumped are not told after half a minute, or before")
+	}
+	w = NewWrites(start, 0.5)
 	if w.Due(start.Add(firstAfter), false, true) || !w.Due(start, true, true) ||
 		!w.Due(start.Add(time.Minute), false, false) {
 		t.Error("the first write is not after a minute, or at once where something happened")

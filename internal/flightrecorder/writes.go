@@ -12,12 +12,19 @@ type Writes struct {
 	follow bool      // the last write was triggered: what became of it may follow soon, once
 	burst  float64   // triggered writes that may follow each other, of burstMost
 	filled time.Time // when burst was brought up to date
+
+	quiet       float64   // writes of changed numbers that may follow each other, of quietMost
+	quietFilled time.Time // when quiet was brought up to date
 }
 
 const (
 	// quietEvery makes six writes an hour and pod the most where nothing happens. A node of 110 pods writes at most 0.2
 	// objects a second then, and a thousand such nodes as many as a small controller does.
+	// Up to quietMost of them may follow each other at quietFloor: numbers that jump and then stay, as a burst leaves
+	// them, are what a person comes to look at a minute later; ten minutes are too long.
 	quietEvery = 10 * time.Minute
+	quietMost  = 3
+	quietFloor = 30 * time.Second
 	// unchangedEvery is when numbers that are still the same are written anyway, so that their time is not a riddle.
 	unchangedEvery = 3 * time.Hour
 	// floor is the least time between two writes of one pod, whatever happens.
@@ -51,7 +58,7 @@ func (w *Writes) Due(now time.Time, trigger, changed bool) bool {
 	case trigger:
 		return w.refilled(now) >= 1
 	case changed:
-		return since >= quietEvery || w.follow && since >= followUp
+		return since >= quietFloor && w.quietRefilled(now) >= 1 || w.follow && since >= followUp
 	}
 	return since >= unchangedEvery
 }
@@ -63,7 +70,17 @@ func (w *Writes) Wrote(now time.Time, trigger bool) {
 	if trigger {
 		w.burst = max(w.burst-1, 0)
 	}
+	if !trigger {
+		w.quiet, w.quietFilled = max(w.quietRefilled(now)-1, 0), now
+	}
 	w.last, w.follow = now, trigger
+}
+
+func (w *Writes) quietRefilled(now time.Time) float64 {
+	if w.quietFilled.IsZero() {
+		return quietMost
+	}
+	return min(w.quiet+float64(now.Sub(w.quietFilled))/float64(quietEvery), quietMost)
 }
 
 func (w *Writes) refilled(now time.Time) float64 {

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// explainSame is how often a container is looked into that uses what it used at the last look, explainQuiet where that
-	// is another amount, and explainNear while it is near its limit: what fills it then is what fills it when it is
-	// killed. Some are near it for good, and use the same: explainStays. The Explainer rests between looks, whoever asks.
+	// explainSame is how often a container is looked into that uses what it used at the last look, explainMoved where
+	// that is another amount, because who comes a minute after a burst wants to see what it left, and explainNear while
+	// it is near its limit: what fills it then is what fills it when it is killed. Some are near it for good, and use the
+	// same: explainStays. The Explainer rests between looks, whoever asks.
 	explainSame  = time.Hour
-	explainQuiet = 10 * time.Minute
+	explainMoved = 20 * time.Second
 	explainNear  = 5 * time.Second
 	explainStays = time.Minute
 	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
@@ -121,7 +122,7 @@ func (c *container) waited(now time.Time) float64 {
 	case c.usesAsBefore(sameShare):
 		return float64(since) / float64(explainSame)
 	}
-	return float64(since) / float64(explainQuiet)
+	return float64(since) / float64(explainMoved)
 }
 
 const (

@@ -354,3 +354,45 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
+
+// finder is an Explainer that finds what the container uses.
+type finder struct {
+	node  *node
+	found chan Finding
+	count int
+}
+
+func (e *finder) Start(look Look) bool {
+	e.count++
+	usage := e.node.loop.containers[look.Container].recorder.Usage()
+	e.found <- Finding{Container: look.Container, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()}}
+	return true
+}
+
+func (e *finder) Found() <-chan Finding { return e.found }
+
+// TestWhatJumpedIsLookedInto: who comes a minute after a burst finds what it left, and a container that stays as it
+// is is left alone.
+func TestWhatJumpedIsLookedInto(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1)}
+	n.loop.Explain = e
+	uid, id := uidOf(1), idOf(1)
+	n.set(uid, id, 30*memory.MiB, 0, 11)
+	n.tell(uid, id, "")
+	n.pass(5 * time.Minute)
+	if e.count > 1 {
+		t.Errorf("looked %d times into a container whose memory stays", e.count)
+	}
+	n.set(uid, id, 60*memory.MiB, 0, 11)
+	n.pass(time.Minute)
+	if c := n.last(); c.Memory == nil || c.Memory.Resident.Value() != int64(60*memory.MiB) ||
+		c.Usage.Value() != c.Memory.Resident.Value() {
+		t.Errorf("a minute after it jumped to 60Mi is written %+v", c)
+	}
+	looked := e.count
+	n.pass(9 * time.Minute)
+	if e.count > looked+1 {
+		t.Errorf("looked %d times more into what stays where it jumped to", e.count-looked)
+	}
+}

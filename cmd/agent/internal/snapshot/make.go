@@ -140,9 +140,18 @@ func Worthwhile(old, now *v1alpha1.MemorySnapshotStatus) bool {
 	}
 	return !slices.EqualFunc(old.Containers, now.Containers, func(a, b v1alpha1.ContainerSnapshot) bool {
 		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) && same(a.High, b.High) &&
-			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) && (a.Memory == nil) == (b.Memory == nil) &&
+			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) &&
+			near(resident(a.Memory), resident(b.Memory)) &&
 			(a.Runtime == nil) == (b.Runtime == nil) && (a.Map == nil) == (b.Map == nil)
 	})
+}
+
+// resident is how much was resident when a container was looked into; nil: it was not.
+func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
+	if m == nil {
+		return nil
+	}
+	return &m.Resident
 }
 
 func same(a, b *resource.Quantity) bool {

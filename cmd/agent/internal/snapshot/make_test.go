@@ -55,6 +55,14 @@ func TestWorthwhile(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}
+	seen := func(mib int64) *v1alpha1.MemorySnapshotStatus {
+		return changed(func(s *v1alpha1.MemorySnapshotStatus) {
+			s.Containers[0].Memory = &v1alpha1.MemoryParts{Resident: *amount(memory.Bytes(mib) * memory.MiB)}
+		})
+	}
+	if Worthwhile(seen(100), seen(110)) || !Worthwhile(seen(100), seen(200)) {
+		t.Error("a look that found a tenth more is worth a write, or one that found twice as much is not")
+	}
 	if !Worthwhile(nil, status(0)) {
 		t.Error("the first is not worth a write")
 	}
