@@ -287,11 +287,17 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 		return nil, err
 	}
 	after, err := p.RSS()
-	return []Comparison{
+	all := []Comparison{
 		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Detail(golang.HeapInUse)), Truth: bytes(said[0])},
 		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(said[3])},
 		{Measure: Trim, What: "FreeOSMemory", Estimate: u.Returnable, Truth: before.Minus(after)},
-	}, err
+	}
+	if live := bytes(said[5]); live > 0 {
+		all = append(all, Comparison{
+			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Detail(golang.Live)), Truth: live,
+		})
+	}
+	return all, err
 }
 
 // checkPython compares with what pymalloc counts. Asking takes some objects, so that it is asked twice.

@@ -12,9 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them.
+// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them. live is heapMarked, what the
+// last collection found alive; 0: it is not known.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
+	live                                                uint64
 }
 
 // Errors that tell why there is no estimate.
@@ -25,7 +27,10 @@ var (
 
 const (
 	counterWords = 6
-	spanSize     = 8 << 10 // spans of the heap are multiples of a page of Go
+	// Words before the counters, in Go 1.20 to 1.26: heapMarked, what the last collection found alive, and heapLive, the
+	// same with what was allocated since.
+	markedBefore, liveBefore = 15, 21
+	spanSize                 = 8 << 10 // spans of the heap are multiples of a page of Go
 	// maxVariables is how much of the variables is searched: those of kube-apiserver are 3 MiB.
 	maxVariables = 16 << 20
 )
@@ -78,7 +83,7 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 	if err != nil {
 		return nil, err
 	}
-	const before = 8 * (counterWords - 1)
+	const before = 8 * (liveBefore + counterWords - 1)
 	var found []counters
 	var buf [before + procmem.PageSize]byte
 	defer clear(buf[:])
@@ -92,7 +97,7 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 				held = 0
 				continue
 			}
-			found = appendFitting(found, buf[:held+procmem.PageSize], heap)
+			found = appendFitting(found, buf[:held+procmem.PageSize], held, heap)
 			copy(buf[:], buf[held+procmem.PageSize-before:held+procmem.PageSize])
 			held = before
 		}
@@ -100,16 +105,30 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 	return found, nil
 }
 
-func appendFitting(found []counters, b []byte, heap uint64) []counters {
-	le := binary.LittleEndian
-	for i := 0; i+8*counterWords <= len(b); i += 8 {
-		w := b[i:]
+// appendFitting looks for counters that end behind the first seen bytes, which were looked through before.
+func appendFitting(found []counters, b []byte, seen int, heap uint64) []counters {
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+	for i := max(seen-8*(counterWords-1), 0); i+8*counterWords <= len(b); i += 8 {
 		c := counters{
-			le.Uint64(w), le.Uint64(w[8:]), le.Uint64(w[16:]), le.Uint64(w[24:]), le.Uint64(w[32:]), le.Uint64(w[40:]),
+			inUse: word(i), released: word(i + 8), free: word(i + 16), totalAlloc: word(i + 24), totalFree: word(i + 32),
+			ready: word(i + 40),
 		}
-		if c.fit(heap) && len(found) < 2 {
-			found = append(found, c)
+		if !c.fit(heap) || len(found) >= 2 {
+			continue
 		}
+		if i >= 8*liveBefore {
+			c.live = c.alive(word(i-8*markedBefore), word(i-8*liveBefore))
+		}
+		found = append(found, c)
 	}
 	return found
+}
+
+// alive is what the last collection marked, if these words can be that and what is alive by now: the latter is never
+// less, and no more than what is in use, but for what was allocated between the two reads.
+func (c *counters) alive(marked, live uint64) uint64 {
+	if marked == 0 || marked > live || live > c.inUse+c.inUse/8 || live > c.totalAlloc {
+		return 0
+	}
+	return marked
 }

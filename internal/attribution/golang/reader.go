@@ -19,6 +19,7 @@ const (
 	HeapIdle     = "heapIdle"     // neither
 	Objects      = "objects"      // allocated and not swept, as of the last collection
 	MappedReady  = "mappedReady"  // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
+	Live         = "live"         // what the last collection found alive; absent: not known (Go 1.19), or there was none
 )
 
 // Reader reads the heap of a Go program.
@@ -61,7 +62,7 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 	objects := c.totalAlloc - c.totalFree
 	free := min(c.free, resident-min(resident, objects))
 	//nolint:gosec // the counters fit the size of the heap
-	return attribution.Usage{
+	u := attribution.Usage{
 		Committed:    memory.Bytes(c.inUse + c.free),
 		InUse:        memory.Bytes(objects),
 		FreeResident: memory.Bytes(free),
@@ -74,6 +75,10 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 			{Name: MappedReady, Value: int64(c.ready)},
 		},
 	}
+	if c.live > 0 {
+		u.Details = append(u.Details, attribution.Detail{Name: Live, Value: int64(c.live)}) //nolint:gosec // as above
+	}
+	return u
 }
 
 const (

@@ -68,6 +68,34 @@ func TestCounters(t *testing.T) {
 	}
 }
 
+// TestLive: what the last collection found alive stands before the counters, also where a page begins between them, and
+// is told only where it can be that.
+func TestLive(t *testing.T) {
+	for name, tc := range map[string]struct {
+		at, marked, live uint64
+		want             int64
+	}{
+		"in one page":             {rwData + 0x100, 3 << 20, 4 << 20, 3 << 20},
+		"across two pages":        {rwData + 0x1000 + 48, 3 << 20, 4 << 20, 3 << 20},
+		"no collection yet":       {rwData + 0x100, 0, 4 << 20, 0},
+		"more than is alive":      {rwData + 0x100, 5 << 20, 4 << 20, 0},
+		"more alive than in use":  {rwData + 0x100, 3 << 20, 10 << 20, 0},
+		"where variables begin":   {rwData, 0, 0, 0},
+		"another layout, garbage": {rwData + 0x100, 1 << 60, 1 << 62, 0},
+	} {
+		p := goProgram()
+		p.Put(tc.at, theCounters...)
+		if tc.at > rwData {
+			p.Put(tc.at-8*markedBefore, tc.marked)
+			p.Put(tc.at-8*liveBefore, tc.live)
+		}
+		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+		if err != nil || u.Detail(Live) != tc.want {
+			t.Errorf("%s: live %d, %v, want %d", name, u.Detail(Live), err, tc.want)
+		}
+	}
+}
+
 func TestNothingIsGuessed(t *testing.T) {
 	p := goProgram()
 	if _, _, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrNone) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 var kept [][]byte
@@ -26,8 +27,17 @@ func main() {
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		fmt.Println(m.HeapInuse, m.HeapIdle-m.HeapReleased, m.HeapReleased, m.HeapAlloc, len(kept))
+		fmt.Println(m.HeapInuse, m.HeapIdle-m.HeapReleased, m.HeapReleased, m.HeapAlloc, len(kept), live())
 	}
+}
+
+// live is what the last collection found alive; 0 before Go 1.21, which does not tell.
+func live() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
 }
 
 func fill() {
