@@ -44,6 +44,8 @@ type Measure string
 const (
 	Regions Measure = "regions" // the sum of regions against the RSS
 	Trim    Measure = "trim"    // what a lever is said to give back against what it gave back
+	Map     Measure = "map"     // where free memory is said to lie, against how much of it there is
+	Lever   Measure = "lever"   // what a lever gave back, against the bounds that were predicted
 	Heap    Measure = "heap"    // what is in use of a heap against what its runtime says
 )
 
@@ -171,7 +173,9 @@ func (p *Process) signal(s syscall.Signal) error {
 type Look struct {
 	attribution.Result
 	Snapshot *attribution.Snapshot
-	Took     time.Duration
+	// Located is how much of what is resident lies where readers say that it is free.
+	Located memory.Bytes
+	Took    time.Duration
 }
 
 // Look attributes the memory of the process as the agent does.
@@ -187,8 +191,14 @@ func (p *Process) Look(ctx context.Context) (Look, error) {
 		return Look{}, err
 	}
 	defer snapshot.Close()
+	snapshot.Locate = true
 	result, err := attribution.Attribute(ctx, snapshot, asked)
-	return Look{Result: result, Snapshot: snapshot, Took: time.Since(began)}, err
+	if err != nil {
+		return Look{}, err
+	}
+	look := Look{Result: result, Snapshot: snapshot, Took: time.Since(began)}
+	look.Located, err = located(snapshot, result.Free)
+	return look, err
 }
 
 // Usage is what one reader found, or nil.

@@ -42,6 +42,12 @@ func init() {
 			Check:   checkTrim,
 		})
 	}
+	for name, args := range map[string][]string{
+		"c-mixed-two-arenas": {"4", "16", "100000", "50", "300"}, "c-small-two-arenas": {"8", "16", "1024", "20", "100"},
+		"c-fragmented-two-arenas": {"6", "16", "4000", "200", "200"},
+	} {
+		cases = append(cases, Case{Name: name, Command: compiled("malloc", mallocProgram, nil, args), Check: checkArenas})
+	}
 	cases = append(cases, Case{
 		Name:    "c-churn",
 		Command: compiled("malloc", mallocProgram, nil, []string{"8", "16", "10000", "50", "100", "churn"}),

