@@ -1,0 +1,250 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"text/template"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Cluster is reached through kubectl, so that whatever is done here a person can do as well.
+type Cluster struct {
+	Kubectl   string
+	Namespace string
+}
+
+func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"-n", c.Namespace}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), nil
+}
+
+// plugin runs a verb of kubectl memfit. kubectl wants flags after the name of a plugin.
+func (c *Cluster) plugin(ctx context.Context, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "kubectl-memfit", append(args, "-n", c.Namespace)...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+var manifests = template.Must(template.New("story").Parse(`
+{{- range $name, $spec := .Story.Profiles}}
+apiVersion: memfit.dev/v1alpha1
+kind: MemoryProfile
+metadata: {name: {{$name}}}
+spec:
+{{$spec}}
+---
+{{- end}}
+{{- range .Story.Arms}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{.Name}}
+  labels: {app: {{.Name}}}
+  {{- with .Profile}}
+  annotations: {memfit.dev/profile: {{.}}}
+  {{- end}}
+spec:
+  replicas: {{if .Replicas}}{{.Replicas}}{{else}}1{{end}}
+  selector: {matchLabels: {app: {{.Name}}}}
+  strategy: {type: Recreate}
+  template:
+    metadata: {labels: {app: {{.Name}}}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      automountServiceAccountToken: false
+      containers:
+      - name: app
+        image: {{$.Story.Image}}
+        imagePullPolicy: IfNotPresent
+        {{- with $.Command}}
+        command: {{.}}
+        {{- end}}
+        env:
+        {{- range $k, $v := .Env}}
+        - {name: {{$k}}, value: "{{$v}}"}
+        {{- end}}
+        readinessProbe: {httpGet: {path: /stats, port: 8080}, periodSeconds: 2, timeoutSeconds: 20}
+        resources:
+          requests: {cpu: 10m, memory: 16Mi}
+          limits:
+            {{- if .LimitMi}}
+            memory: {{.LimitMi}}Mi
+            {{- end}}
+            {{- with .CPU}}
+            cpu: {{.}}
+            {{- end}}
+        volumeMounts: [{name: app, mountPath: /app}]
+      volumes:
+      - name: app
+        configMap: {name: program, optional: true}
+---
+{{- end}}
+`))
+
+func render(s Story) (string, error) {
+	command := ""
+	if s.Command != nil {
+		text, err := json.Marshal(s.Command)
+		if err != nil {
+			return "", err
+		}
+		command = string(text)
+	}
+	var out bytes.Buffer
+	err := manifests.Execute(&out, struct {
+		Story   Story
+		Command string
+	}{s, command})
+	return out.String(), err
+}
+
+// pod is what this program reads of a pod.
+type pod struct {
+	Metadata struct{ Name string }
+	Status   struct {
+		Phase             string
+		ContainerStatuses []struct {
+			Ready        bool
+			RestartCount int
+			State        struct{ Terminated *terminated }
+			LastState    struct{ Terminated *terminated }
+		}
+	}
+}
+
+type terminated struct {
+	Reason   string
+	ExitCode int
+}
+
+func (p *pod) ready() bool {
+	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready
+}
+
+func (p *pod) restarts() int {
+	if len(p.Status.ContainerStatuses) == 0 {
+		return 0
+	}
+	return p.Status.ContainerStatuses[0].RestartCount
+}
+
+// ended is how its container ended; "": it did not.
+func (p *pod) ended() string {
+	if len(p.Status.ContainerStatuses) == 0 {
+		return ""
+	}
+	s := p.Status.ContainerStatuses[0]
+	for _, t := range []*terminated{s.State.Terminated, s.LastState.Terminated} {
+		if t != nil {
+			return fmt.Sprintf("%s, exit %d", t.Reason, t.ExitCode)
+		}
+	}
+	return ""
+}
+
+func (c *Cluster) pods(ctx context.Context, arm string) ([]pod, error) {
+	text, err := c.run(ctx, "", "get", "pods", "-l", "app="+arm, "--sort-by=.metadata.name", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []pod }
+	return list.Items, json.Unmarshal([]byte(text), &list)
+}
+
+// ask sends a request to the program in a pod, through the API server, and returns the numbers of its answer.
+func (c *Cluster) ask(ctx context.Context, pod, path string) (map[string]float64, error) {
+	text, err := c.run(ctx, "", "get", "--raw", "/api/v1/namespaces/"+c.Namespace+"/pods/"+pod+":8080/proxy/"+path)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	if err := json.Unmarshal([]byte(text), &values); err != nil {
+		return nil, fmt.Errorf("%s of %s answers %q: %w", path, pod, text, err)
+	}
+	return values, nil
+}
+
+// snapshot is what memfit's agent wrote about a pod's only container, and when that was looked into.
+func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Time, error) {
+	text, err := c.run(ctx, "", "get", "memorysnapshots", pod, "-o", "json")
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return readSnapshot([]byte(text))
+}
+
+var errNoLook = errors.New("memfit's agent has not looked into the container")
+
+func readSnapshot(text []byte) (*Container, time.Time, error) {
+	var s struct {
+		Status struct {
+			Containers []struct {
+				Limit   *resource.Quantity
+				Peak    *resource.Quantity
+				Runtime *struct{ Type, Version, Libc string }
+				Memory  *struct {
+					Time                  time.Time
+					Resident, Unexplained resource.Quantity
+					Helps                 string
+					Parts                 []struct {
+						Name           string
+						Resident, Free resource.Quantity
+					}
+					Gains []struct {
+						Action, Method string
+						Gain           resource.Quantity
+						AtMost         *resource.Quantity
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading the snapshot: %w", err)
+	}
+	if len(s.Status.Containers) != 1 || s.Status.Containers[0].Memory == nil {
+		return nil, time.Time{}, errNoLook
+	}
+	from := s.Status.Containers[0]
+	c := &Container{
+		Resident: from.Memory.Resident.AsApproximateFloat64(), Unexplained: from.Memory.Unexplained.AsApproximateFloat64(),
+		Helps: from.Memory.Helps,
+	}
+	if from.Limit != nil {
+		c.Limit = from.Limit.AsApproximateFloat64()
+	}
+	if from.Peak != nil {
+		c.Peak = from.Peak.AsApproximateFloat64()
+	}
+	if r := from.Runtime; r != nil {
+		c.Runs = strings.TrimSpace(r.Type + " " + r.Version + " " + r.Libc)
+	}
+	for _, p := range from.Memory.Parts {
+		c.Parts = append(c.Parts, Part{p.Name, p.Resident.AsApproximateFloat64(), p.Free.AsApproximateFloat64()})
+	}
+	for _, g := range from.Memory.Gains {
+		gain := Gain{g.Action, g.Method, g.Gain.AsApproximateFloat64(), g.Gain.AsApproximateFloat64()}
+		if g.AtMost != nil {
+			gain.Most = g.AtMost.AsApproximateFloat64()
+		}
+		c.Gains = append(c.Gains, gain)
+	}
+	return c, from.Memory.Time, nil
+}

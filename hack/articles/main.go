@@ -1,0 +1,122 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stories in the order of the page.
+func stories() []Story { return []Story{goStory(), nodeStory(), jvmStory(), rubyStory(), udpStory()} }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	name := flag.String("story", "", "tell these alone, separated by commas")
+	docs := flag.String("docs", "../../docs", "folder for articles.md and articles/*.svg")
+	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
+	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
+	flag.Parse()
+	how := func(ctx context.Context, s Story) (*Run, error) {
+		return tell(ctx, "kubectl", "programs", s, os.Stdout)
+	}
+	if *here {
+		how = func(ctx context.Context, s Story) (*Run, error) { return tellBare(ctx, s, os.Stdout) }
+	}
+	ok, err := tellAll(ctx, *name, *docs, *html, *here, how)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// tellAll tells the stories, or the one of that name, and writes the reports. It says whether all came out.
+func tellAll(
+	ctx context.Context, name, docs, html string, bare bool, how func(context.Context, Story) (*Run, error),
+) (bool, error) {
+	pictures := filepath.Join(docs, "articles")
+	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
+		return false, err
+	}
+	p, ok := page{Machine: machine(ctx), Bare: bare}, true
+	for _, s := range stories() {
+		if name != "" && !slices.Contains(strings.Split(name, ","), s.Name) {
+			continue
+		}
+		run, failed := how(ctx, s)
+		r, err := report(run, failed, pictures)
+		if err != nil {
+			return false, err
+		}
+		p.Stories, ok = append(p.Stories, r), ok && r.OK()
+		summarize(os.Stdout, r)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(p.Stories) == 0 {
+		return false, fmt.Errorf("there is no story %q", name)
+	}
+	return ok, errors.Join(
+		write(filepath.Join(docs, "articles.md"), func(w io.Writer) error { return writeMarkdown(w, p) }),
+		write(html, func(w io.Writer) error { return writeHTML(w, p) }),
+	)
+}
+
+func write(path string, how func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(how(f), f.Close())
+}
+
+// summarize says on a terminal what came of a story.
+func summarize(w io.Writer, r *Report) {
+	fmt.Fprintf(w, "\n%s (%s): came out: %t, in %s\n", r.Title, r.Name, r.OK(), r.Took)
+	if r.Err != "" {
+		fmt.Fprintf(w, "  it did not happen: %s\n", r.Err)
+	}
+	for _, row := range r.Table {
+		fmt.Fprintf(w, "  %s\n", strings.Join(row, "  |  "))
+	}
+	for _, o := range r.Outcomes {
+		state := "agrees"
+		switch {
+		case o.Err != nil:
+			state = "NOT MEASURED: " + o.Err.Error()
+		case !o.OK:
+			state = "DIFFERS"
+		}
+		fmt.Fprintf(w, "  %-9s %s: %.2f, expected %.2f ± %.2f (%s; article: %s)\n", state, o.What, o.Value, o.Want, o.Within,
+			o.From, o.Article)
+	}
+	fmt.Fprintf(w, "  Would the author have known what to do? %s\n", r.Verdict)
+	for _, a := range r.Answers {
+		fmt.Fprintf(w, "    %s: %s\n", a.What, a.Line)
+	}
+	fmt.Fprintln(w)
+}
+
+// machine is where and when it was measured.
+func machine(ctx context.Context) string {
+	kernel, _ := exec.CommandContext(ctx, "uname", "-sr").Output()
+	version, _ := exec.CommandContext(ctx, "git", "describe", "--tags", "--always").Output()
+	return fmt.Sprintf("%s, %s, %d cores, memfit %s", time.Now().UTC().Format(time.DateOnly),
+		strings.TrimSpace(string(kernel)), runtime.NumCPU(), strings.TrimSpace(string(version)))
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The program of the story "Where did 400 MiB go?": a service that holds a live set (its sessions) and, in bursts,
+// fetches gzipped pages of messages. Each page passes through the socket, zlib and JSON.parse; parsed pages stay in a
+// small cache for a while, so they die old: V8 lets its old generation grow, and glibc keeps what zlib has freed. The
+// upstream runs in this process, on loopback, so that the load needs nothing else and is the same every time.
+//
+//   GET /burst?pages=150   fetches so many pages
+//   GET /collect           has V8 collect all garbage, as the article does through the inspector
+//   GET /stats             what V8 and the kernel say of the memory; sizes are bytes
+'use strict';
+const fs = require('fs');
+const http = require('http');
+const v8 = require('v8');
+const vm = require('vm');
+const zlib = require('zlib');
+
+const MiB = 1024 * 1024;
+const env = (name, fallback) => Number(process.env[name] || fallback);
+const SESSIONS_MIB = env('SESSIONS_MIB', 60); // live set
+const CONCURRENCY = env('CONCURRENCY', 16);
+const CACHED_PAGES = env('CACHED_PAGES', 70); // parsed pages kept alive, until others take their place
+
+const rss = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
+const stats = () => {
+  const m = process.memoryUsage();
+  return {
+    sessions: sessions.length, rss: rss(), heapTotal: m.heapTotal, heapUsed: m.heapUsed, external: m.external,
+    arrayBuffers: m.arrayBuffers, heapLimit: v8.getHeapStatistics().heap_size_limit,
+  };
+};
+
+// One page: 3000 short messages, 300 KiB of JSON, and 2 MiB once they are the service's own objects.
+const rows = Array.from({ length: 3000 }, (_, i) => ({
+  id: i, from: `user-${i % 37}`, at: 1763985600 + i, tags: ['inbox', `room-${i % 11}`], body: `message ${i}`,
+}));
+const page = zlib.gzipSync(JSON.stringify(rows));
+const message = (row) => ({ ...row, seenBy: new Map([[row.from, row.at]]), words: row.body.split(' '), reply: null });
+
+const sessions = [];
+while (process.memoryUsage().heapUsed < SESSIONS_MIB * MiB) {
+  for (let n = 0; n < 1000; n += 1) sessions.push({ n, subject: `${sessions.length}`, rooms: [n, n + 1, n + 2] });
+}
+
+const upstream = http.createServer((_, res) => {
+  res.setHeader('content-encoding', 'gzip');
+  res.end(page);
+});
+upstream.keepAliveTimeout = 600_000; // the default, 5 s, may end a connection as it is used again
+
+const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENCY });
+const fetchPage = () => new Promise((resolve, reject) => {
+  http.get({ port: upstream.address().port, agent }, (res) => {
+    const chunks = [];
+    const unzip = res.pipe(zlib.createGunzip());
+    unzip.on('data', (c) => chunks.push(c));
+    unzip.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString()).map(message)));
+    unzip.on('error', reject);
+  }).on('error', reject);
+});
+
+// fetch gets so many pages, at of them at a time, of which the last few stay in a cache until it is dropped at the end.
+async function fetch(pages, at, cached) {
+  const cache = [];
+  let next = 0;
+  let peak = 0;
+  await Promise.all(Array.from({ length: at }, async () => {
+    while (next < pages) {
+      next += 1;
+      cache.push(await fetchPage());
+      if (cache.length > cached) cache.shift();
+      peak = Math.max(peak, rss());
+    }
+  }));
+  return { peak };
+}
+
+const steps = {
+  '/stats': async () => ({}),
+  '/burst': async (query) => fetch(Number(query.get('pages') || 150), CONCURRENCY, CACHED_PAGES),
+  '/collect': async () => {
+    v8.setFlagsFromString('--expose-gc');
+    vm.runInNewContext('gc')();
+    await new Promise((r) => setTimeout(r, 2000)); // pages are given back beside
+    return {};
+  },
+};
+
+http.createServer(async (req, res) => {
+  const url = new URL(req.url, 'http://localhost');
+  const step = steps[url.pathname];
+  if (!step) return res.writeHead(404).end();
+  try {
+    const more = await step(url.searchParams);
+    return res.end(JSON.stringify({ ...stats(), ...more }));
+  } catch (err) {
+    return res.writeHead(500).end(String(err));
+  }
+}).listen(env('PORT', 8080));
+upstream.listen(0, '127.0.0.1');
+process.on('SIGTERM', () => process.exit(0));

@@ -1,0 +1,147 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sales is the program of the story "Go and GOMEMLIMIT": a small HTTP service with a live set (its users) whose
+// requests make garbage. It is given a memory limit, with and without telling the Go runtime of it.
+//
+//	GET /load?requests=1000&at=10   answers as many requests of its own, so many at a time, and says what they took
+//	GET /stats                      what the runtime says of its memory
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// user is a row of the service: pointers make it as dear to the collector as real ones are.
+type user struct {
+	ID, Name, Email string
+	Roles           []string
+	Next            *user `json:"-"`
+}
+
+var users []*user
+
+func main() {
+	mib := flag("LIVE_MIB", 48)
+	for i := 0; i < mib*4300; i++ { // about 4300 rows are a MiB
+		users = append(users, &user{
+			ID: fmt.Sprintf("45b5fbd3-755f-4379-%012d", i), Name: "User Gopher " + strconv.Itoa(i),
+			Email: strconv.Itoa(i) + "@example.com", Roles: []string{"USER", "R" + strconv.Itoa(i%7)}, Next: last(users),
+		})
+	}
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	go func() { <-end; os.Exit(0) }() // a pod's first process ignores SIGTERM unless it asks for it
+
+	http.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { answer(w, read()) })
+	http.HandleFunc("GET /load", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.FormValue("requests"))
+		at, _ := strconv.Atoi(r.FormValue("at"))
+		answer(w, load(max(n, 1), max(at, 1)))
+	})
+	fmt.Fprintln(os.Stderr, http.ListenAndServe(":"+strconv.Itoa(flag("PORT", 8080)), nil))
+	os.Exit(1)
+}
+
+func flag(name string, fallback int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return fallback
+}
+
+func last(of []*user) *user {
+	if len(of) == 0 {
+		return nil
+	}
+	return of[len(of)-1]
+}
+
+func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+
+// request is what one request does: it reads rows as a database driver does, each with strings of its own, and answers
+// with a page of them, checked.
+func request(n int) uint32 {
+	page := make([]map[string]any, 0, 250)
+	for i := range 250 {
+		u := users[(n*131+i*977)%len(users)]
+		row := map[string]any{"id": strings.Clone(u.ID), "name": strings.Clone(u.Name), "email": strings.ToUpper(u.Email)}
+		page = append(page, row)
+	}
+	text := bytes.NewBuffer(make([]byte, 0, 512<<10)) // the usual buffer of a response, most of it never needed
+	if json.NewEncoder(text).Encode(page) != nil {
+		return 0
+	}
+	return crc32.ChecksumIEEE(text.Bytes())
+}
+
+// load answers n requests, at of them at a time.
+func load(n, at int) map[string]float64 {
+	before, began := read(), time.Now()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range at {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				request(int(i))
+			}
+		})
+	}
+	group.Wait()
+	after := read()
+	after["seconds"] = time.Since(began).Seconds()
+	for _, counter := range []string{"cpuSeconds", "gcCPUSeconds", "gcCycles"} {
+		after[counter] -= before[counter]
+	}
+	after["requests"] = float64(n)
+	return after
+}
+
+// read is what the runtime and the kernel say; sizes are bytes.
+func read() map[string]float64 {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	var use syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+	limit := float64(debug.SetMemoryLimit(-1))
+	if limit >= math.MaxInt64 {
+		limit = 0 // none
+	}
+	return map[string]float64{
+		"heapAlloc": float64(samples[0].Value.Uint64()), "sys": float64(samples[1].Value.Uint64()),
+		"heapLive": float64(samples[2].Value.Uint64()), "gcCycles": float64(samples[3].Value.Uint64()),
+		"gcCPUSeconds": samples[4].Value.Float64(), "goMemLimit": limit, "procs": float64(runtime.GOMAXPROCS(0)),
+		"cpuSeconds": seconds(use.Utime) + seconds(use.Stime), "peakRSS": float64(use.Maxrss) * 1024, "rss": resident(),
+	}
+}
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+func resident() float64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseFloat(fields[1], 64)
+	return pages * float64(os.Getpagesize())
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	htmltemplate "html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// Report is what is written of a story, as text and as HTML.
+type Report struct {
+	Name, Title, Met, Said string
+	Looked                 string // where, in words
+	When, Took             string
+	Err                    string // why the story did not happen
+	Table                  [][]string
+	Outcomes               []Outcome
+	Answers                []Answer
+	Verdict                string
+	Parts                  []Parts
+	Commands               []Command
+	Pictures               []File
+}
+
+// Parts is what memfit's agent found in an arm after a step.
+type Parts struct {
+	Arm, Step string
+	*Container
+}
+
+// Command is something a person would type, and what it printed.
+type Command struct{ Line, Out string }
+
+// File is a picture: its name below the folder of pictures, its title and what is in it.
+type File struct {
+	Name, Title string
+	SVG         htmltemplate.HTML
+}
+
+// OK says whether the story came out.
+func (r *Report) OK() bool {
+	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK })
+}
+
+// report puts a run into words, and draws its pictures into a folder.
+func report(run *Run, failed error, pictures string) (*Report, error) {
+	s := run.Story
+	out := &Report{
+		Name: s.Name, Title: s.Title, Met: s.Met, Said: s.Said, Took: run.Took.Round(time.Second).String(),
+		When: run.Began.UTC().Format(time.DateOnly), Looked: s.Look.Arm + ", after " + s.Look.Step,
+		Table: table(run), Outcomes: Judge(run), Commands: commands(run),
+	}
+	if failed != nil {
+		out.Err = failed.Error()
+	}
+	out.Answers, out.Verdict = answers(run)
+	for _, x := range run.Readings {
+		if x.Look != nil {
+			out.Parts = append(out.Parts, Parts{x.Arm, x.Step, x.Look})
+		}
+	}
+	for _, p := range s.Pictures {
+		path := filepath.Join(pictures, p.Name+".svg")
+		if err := p.draw(run, path); err != nil {
+			return out, fmt.Errorf("drawing %s: %w", path, err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return out, err
+		}
+		out.Pictures = append(out.Pictures, File{p.Name + ".svg", p.Title, htmltemplate.HTML(text)}) //nolint:gosec // gonum's
+	}
+	return out, nil
+}
+
+// answers looks for what the author needed in what memfit said.
+func answers(run *Run) ([]Answer, string) {
+	text := ""
+	for _, c := range commands(run) {
+		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
+			text += c.Out + "\n"
+		}
+	}
+	var out []Answer
+	found := 0
+	for _, n := range run.Story.Needed {
+		a := Answer{Need: n}
+		pattern := regexp.MustCompile(n.Pattern)
+		for line := range strings.Lines(text) {
+			if pattern.MatchString(line) {
+				a.Line = strings.TrimSpace(line)
+				found++
+				break
+			}
+		}
+		out = append(out, a)
+	}
+	switch {
+	case len(run.Said) == 0:
+		return out, "Not asked: it was run without a cluster."
+	case found == 0:
+		return out, "No: none of what was needed is said."
+	case found < len(out):
+		return out, fmt.Sprintf("Not quite: %d of %d things are said.", found, len(out))
+	}
+	return out, "Yes: all that was needed is said."
+}
+
+func commands(run *Run) []Command {
+	var out []Command
+	for line, text := range run.Said {
+		out = append(out, Command{line, strings.TrimRight(text, "\n ")})
+	}
+	slices.SortFunc(out, func(a, b Command) int { return strings.Compare(a.Line, b.Line) })
+	return out
+}
+
+// table shows what each arm said: after one step in columns of the story's own, or its RSS after each.
+func table(run *Run) [][]string {
+	s := run.Story
+	head := []string{"arm", "what it is"}
+	columns := s.Table.Columns
+	if len(columns) == 0 {
+		head = append(head, "at start")
+		for _, step := range s.Steps {
+			head = append(head, "after "+step.Name)
+		}
+	}
+	for _, c := range columns {
+		head = append(head, c.Title)
+	}
+	rows := [][]string{head}
+	for _, arm := range s.Arms {
+		row := []string{arm.Name, arm.Says}
+		if len(columns) == 0 {
+			for _, step := range append([]Step{{Name: "start"}}, s.Steps...) {
+				row = append(row, show(run, arm.Name, step.Name, func(r *Reading) string { return mib(r.Values["rss"]) }))
+			}
+		}
+		for _, c := range columns {
+			row = append(row, show(run, arm.Name, s.Table.Step, c.Show))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func show(run *Run, arm, step string, how func(*Reading) string) string {
+	x, err := run.At(arm, step)
+	if err != nil {
+		if died, dead := run.died(arm); dead {
+			return died
+		}
+		return "-"
+	}
+	if x.Dead != "" {
+		return x.Dead
+	}
+	return how(x)
+}
+
+//go:embed report.md.tmpl
+var markdownText string
+
+//go:embed report.html.tmpl
+var htmlText string
+
+var functions = map[string]any{
+	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
+	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
+	"mib":  mib,
+	"yes": func(ok bool) string {
+		if ok {
+			return "yes"
+		}
+		return "**no**"
+	},
+	"code": func(text string) string { return strings.ReplaceAll(text, "```", "'''") },
+}
+
+// page is what both reports are made of.
+type page struct {
+	Machine string
+	Bare    bool // without a cluster
+	Stories []*Report
+}
+
+func writeMarkdown(w io.Writer, p page) error {
+	return template.Must(template.New("md").Funcs(functions).Parse(markdownText)).Execute(w, p)
+}
+
+func writeHTML(w io.Writer, p page) error {
+	return htmltemplate.Must(htmltemplate.New("html").Funcs(functions).Parse(htmlText)).Execute(w, p)
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample is a story of two arms, of which one is killed, with a trim that was predicted.
+func sample() *Run {
+	trimmed := ratio(point{"a", "trim", "rss"}, point{"a", "work", "rss"})
+	s := Story{
+		Name: "sample", Title: "A sample", Met: "Somebody met it.", Program: "messages.js", Image: "memfit.test/node:20",
+		Command: []string{"node", "/app/messages.js"},
+		Arms: []Arm{
+			{Name: "a", Says: "as it is"}, {Name: "b", Says: "with a limit", LimitMi: 64, CPU: "250m", MayDie: true},
+		},
+		Steps:  []Step{{Name: "work"}, {Name: "trim"}},
+		Look:   Place{"a", "work"},
+		Needed: []Need{{"what it is", "glibc arenas"}, {"what to do", "restart everything"}},
+		Expect: []Expectation{
+			{"as in the article", "50 of 100 MiB", 0.5, 0.1, trimmed, ""},
+			{"not as in the article", "90 of 100 MiB", 0.9, 0.1, trimmed, ""},
+			{"of one that was killed", "-", 1, 1, ratio(point{"b", "trim", "rss"}, point{"a", "work", "rss"}), ""},
+			{"predicted", "-", 1, 0.05, predicted("a", "work", "trim", "trim"), "no article predicts"},
+			{"arenas", "-", 0.6, 0.01, partShare("a", "work", "glibc arenas"), ""},
+			{"free", "-", 0.8, 0.04, freeShare("a", "work", "glibc arenas"), ""},
+		},
+		Pictures: []Picture{rssPicture("sample", "RSS", []string{"work", "trim"}, "a", "b")},
+	}
+	look := &Container{
+		Resident: 100 * mebi, Parts: []Part{{"glibc arenas", 60 * mebi, 50 * mebi}}, Runs: "NodeJS 20",
+		Gains: []Gain{{"malloc_trim", "counted", 49 * mebi, 49 * mebi}},
+	}
+	return &Run{Story: s, Took: time.Minute, Said: map[string]string{
+		"kubectl memfit why pod/a-1": "Container app\n  60Mi glibc arenas, of which 50Mi hold nothing",
+		"kubectl describe pod a-1":   "restart everything",
+	}, Readings: []Reading{
+		{Arm: "a", Step: "work", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
+		{Arm: "b", Step: "work", Dead: "OOMKilled, exit 137"},
+		{Arm: "a", Step: "trim", Values: map[string]float64{"rss": 50 * mebi}},
+	}}
+}
+
+func TestJudge(t *testing.T) {
+	for i, want := range []bool{true, false, false, true, true, true} {
+		if o := Judge(sample())[i]; o.OK != want {
+			t.Errorf("%s: %.2f (%s), %v: %t, want %t", o.What, o.Value, o.From, o.Err, o.OK, want)
+		}
+	}
+}
+
+// TestPredictedWithinBounds: what memfit gives bounds of is right between them, and how far off otherwise.
+func TestPredictedWithinBounds(t *testing.T) {
+	r := sample()
+	for _, tc := range []struct{ least, most, want float64 }{
+		{10, 90, 1}, {50, 50, 1}, {100, 200, 0.5}, {5, 25, 2},
+	} {
+		r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = tc.least*mebi, tc.most*mebi
+		if m, err := predicted("a", "work", "trim", "trim")(r); err != nil || m.Value != tc.want {
+			t.Errorf("%g to %g MiB predicted, 50 given back: %+v, %v, want %g", tc.least, tc.most, m, err, tc.want)
+		}
+	}
+	if _, err := predicted("a", "work", "trim", "collect")(r); err == nil {
+		t.Error("a prediction that was not made is measured")
+	}
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	r, err := report(sample(), nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.OK() {
+		t.Error("a story with an expectation that differs came out")
+	}
+	if r.Verdict != "Not quite: 1 of 2 things are said." || r.Answers[1].Line != "" {
+		t.Errorf("what only the pod's description says counts as memfit's: %q, %+v", r.Verdict, r.Answers)
+	}
+	if svg, err := os.ReadFile(filepath.Join(dir, "sample.svg")); err != nil || !strings.Contains(string(svg), "<svg") {
+		t.Errorf("no picture: %v", err)
+	}
+	var md, html strings.Builder
+	p := page{Machine: "a machine", Stories: []*Report{r}}
+	if err := errors.Join(writeMarkdown(&md, p), writeHTML(&html, p)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| a | as it is |", "OOMKilled, exit 137",
+		"| as in the article | 50 of 100 MiB | 0.50 ± 0.10 | 0.50 | 50 MiB of 100 MiB | yes |",
+		"| **no** |", "![RSS](articles/sample.svg)", "what to do: **not said**", "no article predicts",
+	} {
+		if !strings.Contains(md.String(), want) {
+			t.Errorf("articles.md lacks %q:\n%s", want, md.String())
+		}
+	}
+	if !strings.Contains(html.String(), "<svg") || strings.Contains(html.String(), "<script") {
+		t.Error("the HTML report has no picture, or a script")
+	}
+	r, err = report(sample(), errors.New("no pods"), dir)
+	if err != nil || r.OK() || !strings.Contains(r.Err, "no pods") {
+		t.Errorf("a story that did not happen: %+v, %v", r, err)
+	}
+}
+
+func TestReadSnapshot(t *testing.T) {
+	c, at, err := readSnapshot([]byte(`{"status":{"containers":[{"container":"app","limit":"512Mi","peak":"300Mi",
+		"runtime":{"type":"Ruby","version":"3.1.2","libc":"glibc 2.36"},
+		"memory":{"time":"2026-11-23T08:00:00Z","resident":"200Mi","unexplained":"1Mi","helps":"a trim",
+		"parts":[{"name":"glibc arenas","resident":"150Mi","free":"100Mi"}],
+		"gains":[{"action":"malloc_trim","gain":"90Mi"},{"action":"a collection","gain":"0","atMost":"8Mi"}]}}]}}`))
+	if err != nil || at.Hour() != 8 || c.Resident != 200*mebi || c.Peak != 300*mebi || c.Runs != "Ruby 3.1.2 glibc 2.36" {
+		t.Fatalf("%+v at %s, %v", c, at, err)
+	}
+	if c.Gains[0].Most != 90*mebi || c.Gains[1].Least != 0 || c.Gains[1].Most != 8*mebi || c.Parts[0].Free != 100*mebi {
+		t.Errorf("%+v", c)
+	}
+	if _, _, err := readSnapshot([]byte(`{"status":{"containers":[{"container":"app"}]}}`)); !errors.Is(err, errNoLook) {
+		t.Errorf("a container that was not looked into: %v", err)
+	}
+}
+
+// TestStories: each story is complete, its manifests name what it has, and its program is there and short.
+func TestStories(t *testing.T) {
+	for _, s := range stories() {
+		text, err := render(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, arm := range s.Arms {
+			if !strings.Contains(text, "\n  name: "+arm.Name+"\n") {
+				t.Errorf("%s: no Deployment %s", s.Name, arm.Name)
+			}
+			if _, known := s.Profiles[arm.Profile]; arm.Profile != "" && !known {
+				t.Errorf("%s: %s wants profile %q", s.Name, arm.Name, arm.Profile)
+			}
+		}
+		if s.Met == "" || len(s.Expect) == 0 || len(s.Needed) == 0 || len(s.Pictures) == 0 {
+			t.Errorf("%s is not complete", s.Name)
+		}
+		empty := &Run{Story: s}
+		for _, o := range Judge(empty) {
+			if o.OK && o.Want != 0 {
+				t.Errorf("%s: %q comes out of nothing", s.Name, o.What)
+			}
+		}
+		path := filepath.Join("programs", s.Program)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			path = filepath.Join(path, "main.go")
+		}
+		program, err := os.ReadFile(path)
+		if lines := strings.Count(string(program), "\n"); err != nil || lines >= 150 {
+			t.Errorf("%s: %d lines, %v", path, lines, err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+func rubyStory() Story {
+	const usual, two, memfit = "default", "arenas", "memfit"
+	const work, again, trim, arenas = "work", "again", "trim", "glibc arenas"
+	return Story{
+		Name: "ruby", Title: "What inflates memory in Ruby?", Program: "proxy.rb", Image: "memfit.test/ruby:3.1",
+		Command: []string{"ruby", "/app/proxy.rb"},
+		Met: "A multi-threaded proxy takes 1.3 GB, and hardly any is Ruby's own heap. Everybody says fragmentation, " +
+			"and MALLOC_ARENA_MAX=2. A picture of the system's heaps says otherwise: most of their pages are entirely free. " +
+			"malloc_trim in each full collection brings memory down about as far as two arenas do.",
+		Profiles: map[string]string{"ruby": "  runtime: {type: Ruby, version: \"3.1\"}\n" +
+			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
+		Arms: []Arm{
+			{Name: usual, Says: "limit 512Mi, no settings", LimitMi: 512},
+			{Name: two, Says: "MALLOC_ARENA_MAX=2", LimitMi: 512, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
+			{Name: memfit, Says: "limit 512Mi, with memfit", LimitMi: 512, Profile: "ruby"},
+		},
+		Steps: []Step{
+			{Name: work, Path: "work?rounds=60"},
+			{Name: again, Path: "work?rounds=60", Settle: 5e9, Inspect: true},
+			{Name: trim, Path: "trim", Inspect: true},
+		},
+		Look: Place{usual, again},
+		Needed: []Need{
+			{"that Ruby's own heap is small", `(?i)ruby heap`},
+			{"that most of the system's heaps is free", `(?i)glibc arenas.*(free|nothing)`},
+			{"how much a trim would give back", `(?i)malloc_trim.*(Mi|MiB)`},
+			{"what can be set without patching Ruby", `MALLOC_ARENA_MAX|arenaMax`},
+		},
+		Expect: []Expectation{
+			{"Ruby's own heap, of all", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},
+			{"Free memory, of the system's heaps", "most of it (a picture)", 0.75, 0.25, freeShare(usual, again, arenas), ""},
+			{"Two arenas, of the default", "much less (a picture)", 0.65, 0.25,
+				ratio(point{two, again, "rss"}, point{usual, again, "rss"}), ""},
+			{"After the trim, of two arenas", "about as much", 0.4, 0.25,
+				ratio(point{usual, trim, "rss"}, point{two, again, "rss"}),
+				"the article trims in a collection, in the middle of work; here the threads rest, and a trim finds more"},
+			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, again, trim, "trim"),
+				"no article predicts"},
+			{"With memfit, of two arenas", "-", 1, 0.15, ratio(point{memfit, again, "rss"}, point{two, again, "rss"}),
+				"memfit sets MALLOC_ARENA_MAX=2 for Ruby"},
+		},
+		Pictures: []Picture{rssPicture("ruby", "RSS of a multi-threaded Ruby server", []string{work, again, trim},
+			usual, two, memfit)},
+	}
+}

@@ -1,0 +1,328 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+const mebi = 1 << 20
+
+// Story is one article, told again. Its values say what is run and what has to come out; [tell] does it.
+type Story struct {
+	Name    string // of the command line, the namespace and the pictures
+	Title   string // the article's
+	Met     string // what its author met, in a few sentences
+	Program string // file or folder below programs/
+	Image   string
+	Command []string // with the programs below /app; nil: the image's own
+	// Profiles are the specs of MemoryProfiles, as YAML, by name.
+	Profiles map[string]string
+	Arms     []Arm
+	Steps    []Step
+	// Look is where the author would have looked at `kubectl describe` and `kubectl memfit why`.
+	Look     Place
+	Needed   []Need
+	Expect   []Expectation
+	Pictures []Picture
+	Table    Table
+	// Said is what this project makes of it, beside what was measured: what memfit lacked, what it learned.
+	Said string
+}
+
+// Arm is the program under one set of conditions. All arms of a story run at the same time, so that what else the
+// machine does meets all of them.
+type Arm struct {
+	Name     string // of the Deployment
+	Says     string
+	Env      map[string]string
+	LimitMi  int    // 0: none
+	CPU      string // limit; "": none
+	Profile  string // of Story.Profiles; "": without memfit
+	Replicas int    // 0: one
+	MayDie   bool   // a kill is a result; otherwise the story fails
+}
+
+// Step is a request to each arm's program, which answers with a JSON object of numbers.
+type Step struct {
+	Name   string
+	Path   string
+	Arms   []string // nil: all
+	Settle time.Duration
+	// Inspect waits until memfit's agent has looked into the containers after the step, and keeps what it found.
+	Inspect bool
+}
+
+// Place is a moment of a story.
+type Place struct{ Arm, Step string }
+
+// Need is something that the author had to know, and a regular expression that finds it in what memfit said.
+type Need struct{ What, Pattern string }
+
+// Expectation is one ratio, or another number, of an article beside the one that was measured.
+type Expectation struct {
+	What    string
+	Article string  // the article's numbers
+	Want    float64 // the article's ratio, or where Differs says why, another
+	Within  float64 // at most so far from it
+	Measure func(*Run) (Measured, error)
+	Differs string // why another number than the article's is right here; "": the article's own
+}
+
+// Table is what of a run is shown as numbers: what each arm said after one step, or, without columns, the RSS of each
+// arm after each step.
+type Table struct {
+	Step    string
+	Columns []Column
+}
+
+// Column shows something of a reading.
+type Column struct {
+	Title string
+	Show  func(*Reading) string
+}
+
+// Picture is a chart of bars: a group for each label, and in it a bar for each series.
+type Picture struct {
+	Name, Title, Unit string
+	Groups            []string
+	Series            []Series
+}
+
+// Series has a number for each group; NaN: none.
+type Series struct {
+	Name   string
+	Values func(*Run) []float64
+}
+
+// Measured is a number with those that it was computed from.
+type Measured struct {
+	Value float64
+	From  string
+}
+
+// Reading is what one arm said after one step.
+type Reading struct {
+	Arm, Step string
+	Pod       string
+	Values    map[string]float64
+	Dead      string     // how it ended, instead of an answer
+	Look      *Container // what memfit's agent found afterwards
+}
+
+// Container is what this program reads of a container in a MemorySnapshot. Amounts are bytes.
+type Container struct {
+	Limit, Peak, Resident, Unexplained float64 // Peak: the highest usage that the agent read
+	Runs                               string
+	Parts                              []Part
+	Gains                              []Gain
+	Helps                              string
+}
+
+// Part is a named part of what is resident.
+type Part struct {
+	Name           string
+	Resident, Free float64
+}
+
+// Gain is what an action is said to give back: from Least to Most.
+type Gain struct {
+	Action, Method string
+	Least, Most    float64
+}
+
+// Run is what came of a story.
+type Run struct {
+	Story    Story
+	Readings []Reading
+	Said     map[string]string // what commands printed, by the command
+	Began    time.Time
+	Took     time.Duration
+}
+
+// At is what an arm said after a step.
+func (r *Run) At(arm, step string) (*Reading, error) {
+	i := slices.IndexFunc(r.Readings, func(x Reading) bool { return x.Arm == arm && x.Step == step })
+	if i < 0 {
+		return nil, fmt.Errorf("nothing was read of %s after %s", arm, step)
+	}
+	return &r.Readings[i], nil
+}
+
+// Value is one of its numbers.
+func (r *Run) Value(arm, step, key string) (float64, error) {
+	x, err := r.At(arm, step)
+	if err != nil {
+		return 0, err
+	}
+	if x.Dead != "" {
+		return 0, fmt.Errorf("%s did not live through %s: %s", arm, step, x.Dead)
+	}
+	v, ok := x.Values[key]
+	if !ok {
+		return 0, fmt.Errorf("%s does not say %s after %s", arm, key, step)
+	}
+	return v, nil
+}
+
+// point is a number of a run.
+type point struct{ arm, step, key string }
+
+// ratio of two numbers, both amounts of memory.
+func ratio(of, to point) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		a, err := r.Value(of.arm, of.step, of.key)
+		if err != nil {
+			return Measured{}, err
+		}
+		b, err := r.Value(to.arm, to.step, to.key)
+		if err != nil || b == 0 {
+			return Measured{}, fmt.Errorf("%s of %s after %s: %g, %w", to.key, to.arm, to.step, b, err)
+		}
+		return Measured{a / b, fmt.Sprintf("%s of %s", mib(a), mib(b))}, nil
+	}
+}
+
+// part of what memfit found resident, at a place.
+func (r *Run) part(arm, step, name string) (Part, error) {
+	x, err := r.At(arm, step)
+	if err != nil {
+		return Part{}, err
+	}
+	if x.Look == nil {
+		return Part{}, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
+	}
+	for _, p := range x.Look.Parts {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Part{}, fmt.Errorf("memfit found no %s in %s after %s", name, arm, step)
+}
+
+// partRatio compares a part of what is resident after two steps.
+func partRatio(arm, before, after, name string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		a, err := r.part(arm, before, name)
+		if err != nil {
+			return Measured{}, err
+		}
+		b, err := r.part(arm, after, name)
+		if err != nil || a.Resident == 0 {
+			return Measured{}, fmt.Errorf("%s: %g, %w", name, a.Resident, err)
+		}
+		return Measured{b.Resident / a.Resident, fmt.Sprintf("%s of %s", mib(b.Resident), mib(a.Resident))}, nil
+	}
+}
+
+// partShare is a part's share of all that is resident, by memfit.
+func partShare(arm, step, name string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		p, err := r.part(arm, step, name)
+		if err != nil {
+			return Measured{}, err
+		}
+		x, err := r.At(arm, step)
+		if err != nil {
+			return Measured{}, err
+		}
+		return Measured{
+			p.Resident / x.Look.Resident, fmt.Sprintf("%s of %s", mib(p.Resident), mib(x.Look.Resident)),
+		}, nil
+	}
+}
+
+// freeShare is how much of a part holds nothing, by memfit.
+func freeShare(arm, step, name string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		p, err := r.part(arm, step, name)
+		if err != nil || p.Resident == 0 {
+			return Measured{}, fmt.Errorf("%s: %g, %w", name, p.Resident, err)
+		}
+		return Measured{p.Free / p.Resident, fmt.Sprintf("%s of %s are free", mib(p.Free), mib(p.Resident))}, nil
+	}
+}
+
+// gain is what memfit says that an action gives back, at a place.
+func (r *Run) gain(arm, step, action string) (Gain, error) {
+	x, err := r.At(arm, step)
+	if err != nil {
+		return Gain{}, err
+	}
+	if x.Look == nil {
+		return Gain{}, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
+	}
+	for _, g := range x.Look.Gains {
+		if strings.Contains(strings.ToLower(g.Action), action) {
+			return g, nil
+		}
+	}
+	return Gain{}, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
+}
+
+// predicted is what was given back between two steps, of what memfit said that the action would give back: 1 is
+// exactly. Where memfit gives bounds, anything between them is 1.
+func predicted(arm, before, after, action string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		g, err := r.gain(arm, before, action)
+		if err != nil {
+			return Measured{}, err
+		}
+		a, err := r.Value(arm, before, "rss")
+		if err != nil {
+			return Measured{}, err
+		}
+		b, err := r.Value(arm, after, "rss")
+		if err != nil {
+			return Measured{}, err
+		}
+		gave := a - b
+		says := mib(g.Least)
+		if g.Most > g.Least {
+			says += " to " + mib(g.Most)
+		}
+		m := Measured{1, fmt.Sprintf("predicted %s, given back %s", says, mib(gave))}
+		switch {
+		case gave < g.Least:
+			m.Value = gave / g.Least
+		case gave > g.Most && g.Most > 0:
+			m.Value = gave / g.Most
+		case gave > g.Most:
+			return m, fmt.Errorf("%s", m.From)
+		}
+		return m, nil
+	}
+}
+
+func mib(bytes float64) string { return fmt.Sprintf("%.0f MiB", bytes/mebi) }
+
+// Outcome is an expectation beside what was measured.
+type Outcome struct {
+	Expectation
+	Measured
+	Err error
+	OK  bool
+}
+
+// Judge compares a run with what was expected of it.
+func Judge(r *Run) []Outcome {
+	out := make([]Outcome, 0, len(r.Story.Expect))
+	for _, e := range r.Story.Expect {
+		o := Outcome{Expectation: e}
+		o.Measured, o.Err = e.Measure(r)
+		o.OK = o.Err == nil && !math.IsNaN(o.Value) && math.Abs(o.Value-e.Want) <= e.Within
+		out = append(out, o)
+	}
+	return out
+}
+
+// Answer is a need, and the line that answers it; "": none does.
+type Answer struct {
+	Need
+	Line string
+}

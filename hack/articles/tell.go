@@ -1,0 +1,288 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	readyMost = 6 * time.Minute // a busy machine starts eight programs at once
+	// lookMost is how long memfit's agent may take to look into a container and to write that down: at most six snapshots
+	// of a pod an hour are written in quiet times, the first when the pod is 90 s old (docs/agent.md).
+	lookMost = 5 * time.Minute
+	// lookEnough is after how long an older look counts where what is resident has hardly changed since: the agent has no
+	// reason to look again then.
+	lookEnough = 75 * time.Second
+	// stepMost is how long the slowest step may take on a machine that does other things.
+	stepMost = 8 * time.Minute
+)
+
+// teller tells one story on a cluster.
+type teller struct {
+	*Cluster
+	story    Story
+	programs string // folder
+	say      io.Writer
+
+	mu  sync.Mutex
+	run *Run
+}
+
+// tell applies a story, does its steps, and returns what was read. It leaves nothing behind.
+func tell(ctx context.Context, kubectl, programs string, s Story, say io.Writer) (*Run, error) {
+	t := &teller{
+		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name}, story: s, programs: programs, say: say,
+		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
+	}
+	defer func() {
+		t.run.Took = time.Since(t.run.Began)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
+		defer cancel()
+		if _, err := t.Cluster.run(end, "", "delete", "namespace", t.Namespace, "--ignore-not-found"); err != nil {
+			t.tell("leaves something behind: %v", err)
+		}
+	}()
+	if err := t.apply(ctx); err != nil {
+		return t.run, err
+	}
+	pods, err := t.started(ctx)
+	if err != nil {
+		return t.run, err
+	}
+	for _, step := range s.Steps {
+		if err := t.step(ctx, step, pods); err != nil {
+			return t.run, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		if s.Look.Step == step.Name {
+			t.look(ctx, pods[s.Look.Arm])
+		}
+	}
+	return t.run, nil
+}
+
+func (t *teller) tell(format string, args ...any) {
+	fmt.Fprintf(t.say, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), t.story.Name, fmt.Sprintf(format, args...))
+}
+
+func (t *teller) apply(ctx context.Context) error {
+	if _, err := t.Cluster.run(ctx, "", "delete", "namespace", t.Namespace, "--ignore-not-found"); err != nil {
+		return err
+	}
+	if _, err := t.Cluster.run(ctx, "", "create", "namespace", t.Namespace); err != nil {
+		return err
+	}
+	path := filepath.Join(t.programs, t.story.Program)
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if !info.IsDir() { // a folder is a Go program, which is its image
+		if _, err := t.Cluster.run(ctx, "", "create", "configmap", "program", "--from-file="+path); err != nil {
+			return err
+		}
+	}
+	text, err := render(t.story)
+	if err != nil {
+		return err
+	}
+	_, err = t.Cluster.run(ctx, text, "apply", "-f", "-")
+	return err
+}
+
+// started waits for the first pod of each arm. A program that cannot even start is a result where it may die.
+func (t *teller) started(ctx context.Context) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyMost)
+	defer cancel()
+	names := map[string]string{}
+	for _, arm := range t.story.Arms {
+		err := await(ctx, func() (bool, error) {
+			pods, err := t.pods(ctx, arm.Name)
+			if err != nil || len(pods) < max(arm.Replicas, 1) {
+				return false, err
+			}
+			if arm.MayDie && pods[0].restarts() > 0 {
+				names[arm.Name] = pods[0].Metadata.Name
+				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: pods[0].Metadata.Name, Dead: pods[0].ended()})
+				return true, nil
+			}
+			if slices.ContainsFunc(pods, func(p pod) bool { return !p.ready() }) {
+				return false, nil
+			}
+			names[arm.Name] = pods[0].Metadata.Name
+			values, err := t.ask(ctx, pods[0].Metadata.Name, "stats")
+			if err == nil {
+				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: pods[0].Metadata.Name, Values: values})
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the pods of %s do not get ready: %w", arm.Name, err)
+		}
+	}
+	t.tell("%d pods run after %s", len(names), time.Since(t.run.Began).Round(time.Second))
+	return names, nil
+}
+
+func (t *teller) keep(r Reading) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.run.Readings = append(t.run.Readings, r)
+}
+
+// dead says how an arm ended in an earlier step.
+func (t *teller) dead(arm string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.run.Readings {
+		if r.Arm == arm && r.Dead != "" {
+			return r.Dead
+		}
+	}
+	return ""
+}
+
+// step does one step in all its arms at the same time.
+func (t *teller) step(ctx context.Context, step Step, pods map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, stepMost+lookMost+step.Settle)
+	defer cancel()
+	began := time.Now()
+	errs := make([]error, len(t.story.Arms))
+	var group sync.WaitGroup
+	for i, arm := range t.story.Arms {
+		if step.Arms != nil && !slices.Contains(step.Arms, arm.Name) {
+			continue
+		}
+		group.Go(func() { errs[i] = t.one(ctx, step, arm, pods[arm.Name]) })
+	}
+	group.Wait()
+	t.tell("%s took %s", step.Name, time.Since(began).Round(time.Second))
+	return errors.Join(errs...)
+}
+
+func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error {
+	r := Reading{Arm: arm.Name, Step: step.Name, Pod: pod}
+	if was := t.dead(arm.Name); was != "" {
+		return nil // it was told; the container that was started again is another one
+	}
+	values, err := t.ask(ctx, pod, step.Path)
+	if err == nil && step.Settle > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(step.Settle):
+		}
+		var after map[string]float64
+		if after, err = t.ask(ctx, pod, "stats"); err == nil {
+			values["rss"] = after["rss"]
+		}
+	}
+	if err != nil {
+		ended := t.end(ctx, arm.Name, pod)
+		if ended == "" || !arm.MayDie {
+			return fmt.Errorf("%s: %w; its container: %q", arm.Name, err, ended)
+		}
+		r.Dead = ended
+		t.keep(r)
+		return nil
+	}
+	r.Values = values
+	if step.Inspect {
+		if r.Look, err = t.inspected(ctx, pod, values["rss"]); err != nil {
+			return fmt.Errorf("%s: %w", arm.Name, err)
+		}
+	}
+	t.keep(r)
+	return nil
+}
+
+// end waits for the kubelet to say how the container of a pod ended.
+func (t *teller) end(ctx context.Context, arm, name string) (ended string) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_ = await(ctx, func() (bool, error) {
+		pods, err := t.pods(ctx, arm)
+		for i := range pods {
+			if pods[i].Metadata.Name == name {
+				ended = pods[i].ended()
+			}
+		}
+		return ended != "", err
+	})
+	return ended
+}
+
+// inspected waits for a look that is later than now; where the container has hardly changed since the last one, that
+// one will do after a while.
+func (t *teller) inspected(ctx context.Context, pod string, rss float64) (*Container, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookMost)
+	defer cancel()
+	began := time.Now()
+	var found *Container
+	err := await(ctx, func() (bool, error) {
+		c, at, err := t.snapshot(ctx, pod)
+		if err != nil {
+			return false, err
+		}
+		found = c
+		fresh := at.After(began)
+		same := max(c.Resident, rss)-min(c.Resident, rss) <= max(c.Resident, rss)/8
+		return fresh || same && time.Since(began) > lookEnough, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memfit's agent did not look into %s: %w", pod, err)
+	}
+	return found, nil
+}
+
+// look keeps what a person would see now. A command that fails is kept with its error: that is what they would see.
+func (t *teller) look(ctx context.Context, pod string) {
+	arm := t.story.Look.Arm
+	for _, args := range [][]string{
+		{"describe", "pod", pod}, {"describe", "memoryrecommendation", "deployment-" + arm}, {"events"},
+	} {
+		out, err := t.Cluster.run(ctx, "", args...)
+		if err != nil {
+			out += err.Error()
+		}
+		t.run.Said["kubectl "+join(args)] = out
+	}
+	for _, args := range [][]string{
+		{"why", "pod/" + pod}, {"explain", "deployment/" + arm}, {"top", "--sort", "use"}, {"map", "pod/" + pod},
+	} {
+		out, err := t.plugin(ctx, args...)
+		if err != nil {
+			out += err.Error()
+		}
+		t.run.Said["kubectl memfit "+join(args)] = out
+	}
+}
+
+func join(args []string) string { return strings.Join(args, " ") }
+
+// await asks every two seconds until it is done or the time is up, and then says what it heard last.
+func await(ctx context.Context, done func() (bool, error)) error {
+	var last error
+	for {
+		ok, err := done()
+		if ok {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), last)
+		case <-time.After(2 * time.Second):
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+func udpStory() Story {
+	const usual, keeps, memfit = "default", "keeps", "memfit"
+	const load, again, collect = "load", "again", "collect"
+	keep := map[string]string{"KEEP": "1"}
+	return Story{
+		Name: "udp", Title: "Why we patched node.js", Program: "datagrams.js", Image: "memfit.test/node:20",
+		Command: []string{"node", "/app/datagrams.js"},
+		Met: "A statsd on Node.js 0.6 takes a gigabyte: each datagram gets a buffer of its own, and what is freed leaves " +
+			"holes. " +
+			"RSS goes from 57 to 100 MiB under load and stays at 59 and more after it, although garbage is collected every " +
+			"two seconds. With buffers taken from slabs, which Node.js has had since 0.6.8, it stays at 15 to 18 MiB.",
+		Profiles: map[string]string{"nodejs": "  runtime: {type: NodeJS, version: \"20\"}\n" +
+			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
+		Arms: []Arm{
+			{Name: usual, Says: "limit 512Mi: a Node.js that has the patch", LimitMi: 512},
+			{Name: keeps, Says: "keeps a slice of each datagram for the interval: small buffers live long again", LimitMi: 512,
+				Env: keep},
+			{Name: memfit, Says: "the same with memfit", LimitMi: 512, Env: keep, Profile: "nodejs"},
+		},
+		Steps: []Step{
+			{Name: load, Path: "load?packets=150000"},
+			{Name: again, Path: "load?packets=150000", Settle: 5e9, Inspect: true},
+			{Name: collect, Path: "collect", Inspect: true, Arms: []string{keeps, memfit}},
+		},
+		Look: Place{memfit, collect},
+		Needed: []Need{
+			{"that memory does not come down after the load", `(?i)come[s]? down|StepRetention|retain`},
+			{"whether it is V8's heap or native memory", `(?i)V8 heap`},
+			{"which version runs", `20\.\d+\.\d+`},
+			{"what would give it back, and how much", `(?i)(would give back|malloc_trim)`},
+		},
+		Expect: []Expectation{
+			{"With the patch: after the load, of before", "17.6 of 14.6 MiB", 1.2, 0.2,
+				ratio(point{usual, again, "rss"}, point{usual, "start", "rss"}), ""},
+			{"Without slabs: peak under load, of before", "100 of 57 MiB (in the middle of the log)", 3, 1.5,
+				ratio(point{keeps, again, "peak"}, point{keeps, "start", "rss"}),
+				"the article shows no fresh process; its process ends at a gigabyte, seventeen times as much"},
+			{"Without slabs: after load and collection, of the peak", "58.7 of 100.3 MiB", 0.59, 0.2,
+				ratio(point{keeps, collect, "rss"}, point{keeps, again, "peak"}), ""},
+			{"V8's heap, of what stays", "-", 0.2, 0.2, partShare(keeps, collect, "V8 heap"),
+				"the article does not look inside"},
+		},
+		Pictures: []Picture{rssPicture("udp", "RSS of a server of datagrams", []string{"start", again, collect},
+			usual, keeps, memfit)},
+		Said: fmt.Sprintf("%s is Node.js 20, which has the patch, as all since 2012. %s makes small buffers live as "+
+			"long as the article's did, by keeping a slice of each, so that the same holes open.", usual, keeps),
+	}
+}

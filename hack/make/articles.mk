@@ -1,0 +1,36 @@
+# Copyright 2026 The memfit authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# The five articles that memfit was made from, told again on a real node.
+
+##@ Demo
+
+# The story to tell: go, node, jvm, ruby or udp; empty: all.
+STORY ?=
+# BARE=1 runs the programs on this machine in memory cgroups (version 1, root), without a cluster: needs node, java and ruby.
+BARE  ?=
+
+# The Go program of a story is an image of its own; those of the others are files that the lab's images run.
+.PHONY: articles-image
+articles-image: ## Build dist/sales.tar, the Go program of hack/articles, and load it into the cluster that demo and e2e use.
+	@CGO_ENABLED=0 GOOS=linux go -C hack/articles build -mod=mod -trimpath -o $(CURDIR)/dist/image/sales ./programs/sales
+	@$(LAB) image --binary $(CURDIR)/dist/image/sales --entrypoint /sales --name memfit.test/sales:dev -o $(CURDIR)/dist/sales.tar
+	@$(LAB) load $(CURDIR)/dist/sales.tar
+
+.PHONY: plugin
+plugin:
+	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/kubectl-memfit
+
+.PHONY: articles
+articles: ## Tell the five articles again, without memfit and with it, on a real node; writes docs/articles.md and dist/articles.html (STORY=go: one).
+ifneq ($(BARE),)
+	@hack/steps.sh plugin
+	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -bare -story '$(STORY)' $(ARTICLES_FLAGS)
+else
+	@LAB_IMAGES=node,jdk,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
+	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -story '$(STORY)' $(ARTICLES_FLAGS)
+endif
+
+.PHONY: test-articles
+test-articles: ## Test the stories of make articles and their report.
+	@go -C hack/articles test -mod=mod ./...
