@@ -202,7 +202,11 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
-	e.restUntil = now.Add(min(r.rest(), f.Rest))
+	rest := min(r.rest(), f.Rest)
+	if due := e.savedAt.Add(r.CheckpointEvery).Sub(now); due > 0 {
+		rest = min(rest, due) // a crash loses no more than was promised
+	}
+	e.restUntil = now.Add(rest)
 	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
 }
 
