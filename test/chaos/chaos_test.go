@@ -104,13 +104,12 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (f *fault) run(t *testing.T, r *row) {
 	w := newWorld(t, f)
 	t.Cleanup(func() {
-		if t.Failed() || len(r.failures) > 0 {
+		if t.Failed() || len(r.failures) > 0 || os.Getenv("CHAOS_KEEP") != "" {
 			w.keep(t, f.name)
 		}
 	})
 	time.Sleep(3 * time.Second) // some kills before anything happens
 	f.inject(t, w)
-	ended := time.Now()
 	w.load.paused.Store(true)
 	for _, one := range w.workloads { // one more kill each, to see that they are counted again
 		within(t, time.Minute, "a container of "+one.name+" to run", func() error {
@@ -120,6 +119,14 @@ func (f *fault) run(t *testing.T, r *row) {
 			return nil
 		})
 	}
+	// What no kubelet has reported nobody can count: a thousand statuses take a busy machine a while.
+	within(t, 5*time.Minute, "kubelets to report what happened", func() error {
+		if !w.nodes.written() {
+			return errors.New("there are statuses to write")
+		}
+		return nil
+	})
+	ended := time.Now()
 	var wrong error
 	for {
 		if wrong = w.well(); wrong == nil {

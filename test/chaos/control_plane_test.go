@@ -193,7 +193,16 @@ func (c *controlPlane) empty(t *testing.T, prefix string) {
 	c.askEtcd(t, "/v3/kv/deleterange", map[string]any{"key": encoded, "range_end": end}, nil)
 	c.compact(t)
 	c.askEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
-	c.askEtcd(t, "/v3/maintenance/alarm", map[string]any{"action": "DEACTIVATE", "alarm": "NOSPACE"}, nil)
+	var raised struct {
+		Alarms []struct {
+			MemberID string `json:"memberID"`
+		} `json:"alarms"`
+	}
+	c.askEtcd(t, "/v3/maintenance/alarm", map[string]any{"action": "GET", "alarm": "NOSPACE"}, &raised)
+	for _, alarm := range raised.Alarms {
+		c.askEtcd(t, "/v3/maintenance/alarm",
+			map[string]any{"action": "DEACTIVATE", "alarm": "NOSPACE", "memberID": alarm.MemberID}, nil)
+	}
 }
 
 func (c *controlPlane) askEtcd(t *testing.T, path string, in, out any) {

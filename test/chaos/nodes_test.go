@@ -69,6 +69,9 @@ type nodes struct {
 	asked map[string]int
 	rng   *rand.Rand
 
+	// settled: the last round found nothing to write.
+	settled bool
+
 	disturbance
 	served chan struct{} // closed when the test is over: what hangs ends
 }
@@ -173,6 +176,7 @@ func (n *nodes) sync(ctx context.Context, pods []corev1.Pod) {
 			n.left(p)
 		}
 	}
+	n.settled = len(work) == 0
 	n.mu.Unlock()
 	var all sync.WaitGroup
 	room := make(chan struct{}, 8)
@@ -400,6 +404,13 @@ func (n *nodes) kills(workload string) int64 {
 		all += count
 	}
 	return all
+}
+
+// written says whether the API server knows all that happened on the nodes.
+func (n *nodes) written() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.settled
 }
 
 // deleting says whether pods that go are taken away by the test.
