@@ -165,7 +165,7 @@ type MemoryParts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks. A part that lies in many small ranges is one region, its ranges one
+// MapRegion is a range of addresses, drawn in blocks. A part that lies in many small ranges is one region, each range
 // behind the other.
 type MapRegion struct {
 	// block is how much one block stands for; the last one may stand for less.

@@ -86,7 +86,8 @@ func (r *reader) draw(cmd *cobra.Command, name, container, output string, pages 
 		return drawn.WriteHTML(out)
 	}
 	if pages && !drawn.Mapped() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it back with %s-):\n"+
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it "+
+			"back with %s-):\n"+
 			"  kubectl annotate pod -n %s %s %s=true\n", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 	}
 	return drawn.WriteText(out, picture.Colors(colours(cmd)), pages)

@@ -169,10 +169,12 @@ func (s *sums) summary(all []Prediction) string {
 	}
 	open := slices.MaxFunc(all, func(a, b Prediction) int { return cmp.Compare(a.Most, b.Most) })
 	if open.Most >= worth {
-		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident for certain; %s may give back up to %s",
+		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident for certain; %s may "+
+			"give back up to %s",
 			best.Least, s.resident, open.Action, open.Most)
 	}
-	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, so that only a "+
+	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, "+
+		"so that only a "+
 		"smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
 }
 

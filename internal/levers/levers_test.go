@@ -200,7 +200,8 @@ func TestSummary(t *testing.T) {
 		"malloc_trim would give back 50Mi of the 110Mi that are resident": {
 			RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()},
 		},
-		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that only a smaller " +
+		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that " +
+			"only a smaller " +
 			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{full}},
 		"nothing gives back more than 0 of the 820Mi that are resident for certain; a full collection may give back up to " +
 			"820Mi": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{usage("v8", 800, 0, 0, 20)}},

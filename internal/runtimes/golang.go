@@ -103,7 +103,8 @@ func goFree(p Process) (Gain, bool) {
 	if !ok {
 		return noLever()
 	}
-	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects nobody knows how "+
+	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects "+
+		"nobody knows how "+
 		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
 }
 
@@ -123,7 +124,8 @@ func goLimitGain(p Process) (Gain, bool) {
 	}
 	limit, held := memory.Bytes(bytes), a.bytes(detailGoReady)
 	if held <= limit {
-		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now", held,
+		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives "+
+			"nothing back now", held,
 			limit)
 	}
 	return between(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s of it "+

@@ -159,7 +159,8 @@ func collectionGain(p Process) (Gain, bool) {
 	}
 	least := a.bytes(detailMinHeap)
 	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
-	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d %% of its "+
+	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at "+
+		"most %d %% of its "+
 		"heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 

@@ -125,8 +125,10 @@ var LeverDetails = map[string][]string{
 
 // howArenas and howThreshold are the same for every runtime.
 const (
-	howArenas    = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then wait for each other"
-	howThreshold = "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then mapped one by " +
+	howArenas = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then " +
+		"wait for each other"
+	howThreshold = "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then " +
+		"mapped one by " +
 		"one, which costs page faults"
 )
 
@@ -141,7 +143,8 @@ func trimGain(p Process) (Gain, bool) {
 	if !ok {
 		return noLever()
 	}
-	return exactly(a.Returnable, "resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
+	return exactly(a.Returnable, "resident pages inside free chunks, and the end of the main arena, counted "+
+		"chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
 }
 
@@ -175,7 +178,8 @@ func arenaGain(p Process) (Gain, bool) {
 		return exactly(0, "the process has %d of its own accord", arenas)
 	}
 	retained, beyond := a.bytes(detailRetained), a.bytes(detailBeyondTwo)
-	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of the two largest",
+	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of "+
+		"the two largest",
 		arenas, retained, beyond)
 }
 
@@ -190,7 +194,8 @@ func thresholdGain(p Process) (Gain, bool) {
 		return inForce(trimThresholdName)
 	}
 	least := a.bytes(detailTopBeyond)
-	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it leaves at each; "+
+	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it "+
+		"leaves at each; "+
 		"the other free pages go only where blocks above 128 KiB were", least)
 }
 
@@ -202,6 +207,7 @@ func freshProcess(p Process, heap string) (Gain, bool) {
 	}
 	free := a.FreeResident.Plus(a.FreePartial)
 	native := p.Amounts[readerGlibc].bytes(detailRetained)
-	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; what is in use comes again",
+	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; what is in "+
+		"use comes again",
 		free, native)
 }

@@ -59,7 +59,8 @@ var _ = row(&Runtime{
 	HeapReader: readerV8,
 	Levers: append([]Lever{
 		{Action: "a full collection", Gain: v8Collection,
-			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which keeps freed pages"},
+			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which " +
+				"keeps freed pages"},
 		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Gain: nodeCapGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Gain: nodeYoungGain,
@@ -182,7 +183,8 @@ func nodeCapGain(p Process) (Gain, bool) {
 	}
 	old := a.bytes(detailOldInUse)
 	if old <= heap {
-		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it bounds bursts, "+
+		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it "+
+			"bounds bursts, "+
 			"and gives nothing back now", old, heap)
 	}
 	return between(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit is %s",

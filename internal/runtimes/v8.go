@@ -90,7 +90,8 @@ func v8Collection(p Process) (Gain, bool) {
 		return noLever()
 	}
 	pool := a.bytes(detailPool)
-	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated nobody knows how "+
+	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
+		"nobody knows how "+
 		"much is garbage before it is collected", pool, a.InUse)
 }
 

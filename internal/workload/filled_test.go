@@ -81,7 +81,8 @@ func TestWouldHelp(t *testing.T) {
 		Resident: q("200Mi"), Helps: "malloc_trim would give back 61Mi\nof the 200Mi that are resident",
 		Gains: []v1alpha1.PredictedGain{
 			{Action: "malloc_trim", Gain: q("61Mi"), Method: "counted", How: "call it"},
-			{Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), AtMost: &most, Method: "4 arenas", How: "ask"},
+			{Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), AtMost: &most, Method: "4 " +
+				"arenas", How: "ask"},
 			{Action: "--max-semi-space-size=16", Gain: q("0"), Method: "it takes 4Mi"},
 			{Action: "a", Gain: q("0")}, {Action: "b", Gain: q("0")}, {Action: "c", Gain: q("0")},
 		},

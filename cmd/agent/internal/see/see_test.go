@@ -29,7 +29,8 @@ import (
 // what is resident, and it runs Go.
 func TestItself(t *testing.T) {
 	e := New("/proc", cgroup.V2, nil, time.Now)
-	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{os.Getpid(), 1 << 22}, Drawn: true}) // the second is no process
+	both := []int{os.Getpid(), 1 << 22} // the second is no process
+	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: both, Drawn: true})
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -87,11 +88,14 @@ func TestSum(t *testing.T) {
 		Helps: "malloc_trim would give back 40Mi of the 200Mi that are resident",
 		Gains: []v1alpha1.PredictedGain{
 			{
-				Action: "malloc_trim", Gain: q("40Mi"), How: "call it after a burst", Method: "resident pages inside free chunks, " +
-					"and the end of the main arena, counted chunk by chunk; 4Mi more are free on pages that also hold something in use",
+				Action: "malloc_trim", Gain: q("40Mi"), How: "call it after a burst", Method: "resident pages " +
+					"inside free chunks, " +
+					"and the end of the main arena, counted chunk by chunk; 4Mi more are free on pages that also " +
+					"hold something in use",
 			},
 			{
-				Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), How: "tuning.arenaMax: 2 in the profile, " +
+				Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), How: "tuning.arenaMax: " +
+					"2 in the profile, " +
 					"for new pods; threads that allocate all the time then wait for each other",
 				Method: "the process has 2 of its own accord",
 			},
