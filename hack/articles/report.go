@@ -185,6 +185,10 @@ var functions = map[string]any{
 		}
 		return "**no**"
 	},
+	"anchor": func(title string) string { // as GitHub makes it of a heading
+		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), "")
+		return strings.ReplaceAll(words, " ", "-")
+	},
 	"code": func(text string) string { return strings.ReplaceAll(text, "```", "'''") },
 }
 

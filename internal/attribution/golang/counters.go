@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them. live is heapMarked, what the
-// last collection found alive; 0: it is not known.
+// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them. live is heapMarked, what
+// the last collection found alive; 0: it is not known.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
 	live                                                uint64
