@@ -89,7 +89,7 @@ func goStory() Story {
 				goSpeed(goTight), "the article's service has 7 of its 13 MiB live, this one a third of that " +
 					"limit more to spare, so that it takes half of the smallest limit for the same want; and Go's collector stops " +
 					"at half of the processor, which is here all that is counted: the article counts time in a throttled container"},
-			{"Smallest safe limit: what memfit's agent saw as the peak without knobs, of what the table needs",
+			{"Smallest safe limit: the peak that was seen without knobs, of the smallest limit that was not fatal",
 				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
 		},
 		Table: Table{Step: "load", Columns: []Column{
