@@ -400,7 +400,8 @@ var rooms = []room{
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject", "internal/levers",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject",
+			"internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
 		},
