@@ -176,7 +176,7 @@ func (w *world) judge(r *row) {
 		}
 	}
 	r.doubled = w.doubled.Load()
-	w.probes.mu.Lock()
+	w.mu.Lock()
 	r.blocked, r.slowest = w.blocked, w.slowest
 	if w.tried == 0 {
 		r.fail("no pod was created: the probe does not work")
@@ -184,7 +184,7 @@ func (w *world) judge(r *row) {
 	if w.blocked > 0 {
 		r.fail("%d of %d pods were kept from being created: %s", w.blocked, w.tried, w.why)
 	}
-	w.probes.mu.Unlock()
+	w.mu.Unlock()
 	w.nodes.mu.Lock()
 	r.beyond = w.nodes.beyond
 	for _, one := range w.workloads {
@@ -343,9 +343,9 @@ func (w *world) said() string {
 }
 
 // tells waits until memfit says something, for faults in which something waits.
-func (w *world) tells(t *testing.T, limit time.Duration, what string) {
+func (w *world) tells(t *testing.T, what string) {
 	t.Helper()
-	within(t, limit, fmt.Sprintf("memfit to say %q", what), func() error {
+	within(t, time.Minute, fmt.Sprintf("memfit to say %q", what), func() error {
 		if !strings.Contains(w.said(), what) {
 			return errors.New("it does not")
 		}

@@ -285,14 +285,14 @@ func get(client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// within repeats check until it returns nil, and says how long that took.
-func within(t *testing.T, limit time.Duration, what string, check func() error) time.Duration {
+// within repeats check until it returns nil.
+func within(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	began := time.Now()
 	for {
 		err := check()
 		if err == nil {
-			return time.Since(began)
+			return
 		}
 		if time.Since(began) > limit {
 			t.Fatalf("waited %s for %s: %v", limit, what, err)

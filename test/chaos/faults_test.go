@@ -164,7 +164,7 @@ var faults = []fault{
 		promise: "says which nodes are silent, and counts kills all the same",
 		inject: func(t *testing.T, w *world) {
 			w.answer(hanging)
-			w.tells(t, time.Minute, "Usage of a node cannot be read")
+			w.tells(t, "Usage of a node cannot be read")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},
@@ -186,7 +186,7 @@ var faults = []fault{
 		promise: "stops reading at 8 MiB (counters: 64 MiB) and says so",
 		inject: func(t *testing.T, w *world) {
 			w.answer(endless)
-			w.tells(t, time.Minute, "the answer is longer than")
+			w.tells(t, "the answer is longer than")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},
@@ -272,7 +272,7 @@ var faults = []fault{
 				w.nodes.strike("crowd")
 				time.Sleep(20 * time.Millisecond)
 			}
-			w.tells(t, time.Minute, "request is too large")
+			w.tells(t, "request is too large")
 			time.Sleep(10 * time.Second)
 			restart()
 		},
@@ -355,7 +355,7 @@ func deleteNamespace(t *testing.T, w *world) {
 		profile.Spec.Sizing.Limit.Max = new((128 * memory.MiB).Quantity())
 		return w.client.Update(t.Context(), &profile)
 	})
-	w.tells(t, time.Minute, v1alpha1.ReasonWatching)
+	w.tells(t, v1alpha1.ReasonWatching)
 	w.nodes.deleting(true)
 	if err := w.client.Delete(t.Context(), build.Namespace(shop)); err != nil {
 		t.Fatal(err)

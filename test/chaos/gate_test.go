@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -27,7 +28,6 @@ import (
 // gate is the API server for one replica of the manager. It can be cut, frozen, and told to hold single requests.
 type gate struct {
 	url    string
-	token  string
 	target *url.URL
 	// transport reaches the API server.
 	transport http.RoundTripper
@@ -184,9 +184,7 @@ func (g *gate) hold(w http.ResponseWriter, r *http.Request, h *held) {
 			panic(http.ErrAbortHandler)
 		}
 		defer resp.Body.Close()
-		for name, values := range resp.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), resp.Header)
 		w.WriteHeader(resp.StatusCode)
 		_, _ = io.Copy(w, resp.Body)
 	}

@@ -129,7 +129,7 @@ func (n *nodes) register(ctx context.Context) error {
 				Addresses:   []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeAddress(i)}},
 				Allocatable: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Gi")},
 				DaemonEndpoints: corev1.NodeDaemonEndpoints{
-					KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(n.port)}, //nolint:gosec // a port
+					KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(n.port)},
 				},
 			},
 		}

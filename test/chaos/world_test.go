@@ -424,7 +424,7 @@ func (w *world) probe(ctx context.Context) {
 				continue
 			}
 		}
-		w.probes.mu.Lock()
+		w.mu.Lock()
 		w.tried++
 		if err != nil && ctx.Err() == nil && !noNamespace(err) {
 			w.blocked++
@@ -432,7 +432,7 @@ func (w *world) probe(ctx context.Context) {
 		} else {
 			w.slowest = max(w.slowest, took)
 		}
-		w.probes.mu.Unlock()
+		w.mu.Unlock()
 	}
 }
 
