@@ -75,8 +75,7 @@ func TestAnIndexReachesARegistry(t *testing.T) {
 	}
 }
 
-// TestAChartIsWhatHelmExpects: the media types and the bytes, as a registry gives them back. test/chart pulls one with
-// Helm itself.
+// TestAChartIsWhatHelmExpects: the media types and the bytes, as a registry gives them back.
 func TestAChartIsWhatHelmExpects(t *testing.T) {
 	dir := t.TempDir()
 	archive, metadata := []byte("a chart"), []byte(`{"apiVersion":"v2","name":"memfit","version":"0.1.0"}`)

@@ -1,0 +1,387 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/cli"
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	releaseName = "memfit"
+	patience    = 5 * time.Minute // images are there; pods start, and the kubelet shows a new Secret within two minutes
+)
+
+var (
+	crdKind = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
+	profileKind = schema.GroupVersionResource{Group: "memfit.dev", Version: "v1alpha1", Resource: "memoryprofiles"}
+	podKind     = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	spaceKind   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	hookKind    = schema.GroupVersionResource{
+		Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations",
+	}
+)
+
+// installed are the values of a cluster without cert-manager, with the images that `make test-chart` has loaded.
+func installed(t *testing.T) map[string]any {
+	t.Helper()
+	text := `
+certificates: {issuer: self-managed}
+image: {repository: ` + image("IMG", "memfit.test/manager:dev") + `, pullPolicy: Never}
+agent: {tier: watch, image: {repository: ` + image("AGENT_IMG", "memfit.test/agent:dev") + `, pullPolicy: Never}}
+`
+	values := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func image(variable, usual string) string {
+	name := os.Getenv(variable)
+	if name == "" {
+		name = usual
+	}
+	at := strings.LastIndex(name, ":")
+	return name[:at] + ", tag: " + name[at+1:]
+}
+
+// cluster is one that Helm and the test look at. Without nodes no pod is waited for, and nothing answers the webhook.
+type cluster struct {
+	*testing.T
+	helm  *action.Configuration
+	api   dynamic.Interface
+	nodes bool
+}
+
+// TestLifecycle: the older release, then this one, back, forward again, gone and installed anew; all the while profiles
+// stay what they are, and wherever a manager runs, new pods get their settings.
+func TestLifecycle(t *testing.T) {
+	values, c := installed(t), connect(t)
+	current := load(t)
+	older := previous(t)
+	c.namespaces()
+
+	install := c.installer()
+	if _, err := install.RunWithContext(t.Context(), older, values); err != nil {
+		t.Fatalf("installing %s: %v", older.Metadata.Version, err)
+	}
+	c.is(1, "deployed")
+	had := c.fields()
+	uid := c.declare()
+	c.injected("with the older release", true)
+
+	upgrade := action.NewUpgrade(c.helm)
+	upgrade.Namespace, upgrade.WaitStrategy, upgrade.Timeout = namespace, c.wait(), patience
+	if _, err := upgrade.RunWithContext(t.Context(), releaseName, current, values); err != nil {
+		t.Fatalf("upgrading to %s: %v", current.Metadata.Version, err)
+	}
+	c.is(2, "deployed")
+	if has := c.fields(); has <= had && os.Getenv("PREVIOUS") == "" {
+		t.Errorf("the CRD of profiles has %d fields after the upgrade, had %d: it was not upgraded", has, had)
+	}
+	c.same(uid, "the upgrade")
+	c.injected("after the upgrade", true)
+
+	rollback := action.NewRollback(c.helm)
+	rollback.Version, rollback.WaitStrategy, rollback.Timeout = 1, c.wait(), patience
+	rollback.ServerSideApply = "auto"
+	if err := rollback.Run(releaseName); err != nil {
+		t.Fatalf("rolling back: %v", err)
+	}
+	c.is(3, "deployed")
+	if has := c.fields(); has != had {
+		t.Errorf("the CRD of profiles has %d fields after the rollback, had %d", has, had)
+	}
+	c.same(uid, "the rollback")
+	c.injected("after the rollback", true)
+
+	if _, err := upgrade.RunWithContext(t.Context(), releaseName, current, values); err != nil {
+		t.Fatalf("upgrading again: %v", err)
+	}
+	c.remove()
+	c.same(uid, "uninstalling")
+	if _, err := c.api.Resource(hookKind).Get(
+		t.Context(), "memfit-mutating-webhook-configuration", metav1.GetOptions{},
+	); !apierrors.IsNotFound(err) {
+		t.Errorf("the webhook is still there after uninstalling: %v", err)
+	}
+	c.injected("after uninstalling", false)
+
+	// The CRDs that were kept are taken over.
+	if !c.nodes { // nor a controller that would end the agent's namespace
+		values["agent"] = map[string]any{"tier": "none"}
+	}
+	if _, err := c.installer().RunWithContext(t.Context(), current, values); err != nil {
+		t.Fatalf("installing anew: %v", err)
+	}
+	c.is(1, "deployed")
+	c.same(uid, "installing anew")
+	c.injected("after installing anew", true)
+	c.remove()
+}
+
+func connect(t *testing.T) *cluster {
+	t.Helper()
+	nodes := true
+	kubeconfig := os.Getenv("KUBECONFIG")
+	if kubeconfig == "" {
+		kubeconfig, nodes = withoutNodes(t), false
+	}
+	settings := cli.New()
+	settings.KubeConfig = kubeconfig
+	settings.SetNamespace(namespace)
+	c := &cluster{T: t, helm: action.NewConfiguration(), nodes: nodes}
+	if err := c.helm.Init(settings.RESTClientGetter(), namespace, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.api, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // whatever happened above
+		ctx := context.Background()
+		if _, err := action.NewStatus(c.helm).Run(releaseName); err == nil {
+			c.remove()
+		}
+		_ = c.api.Resource(spaceKind).Delete(ctx, shop, metav1.DeleteOptions{})
+	})
+	return c
+}
+
+// withoutNodes starts a real API server for those who have no cluster at hand.
+func withoutNodes(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBECONFIG names no cluster, and KUBEBUILDER_ASSETS no API server: run it with make test-chart")
+	}
+	env := envtest.Environment{}
+	if _, err := env.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := user.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const shop = "chart-test"
+
+// namespaces makes the one of the release, as docs/install.md says, and one for a workload.
+func (c *cluster) namespaces() {
+	c.Helper()
+	for name, labels := range map[string]any{
+		namespace: map[string]any{"pod-security.kubernetes.io/enforce": "restricted"}, shop: map[string]any{},
+	} {
+		space := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name, "labels": labels},
+		}}
+		if _, err := c.api.Resource(spaceKind).Create(
+			c.Context(), space, metav1.CreateOptions{},
+		); err != nil && !apierrors.IsAlreadyExists(err) {
+			c.Fatal(err)
+		}
+	}
+}
+
+// wait is how Helm waits for what it has applied.
+func (c *cluster) wait() kube.WaitStrategy {
+	if c.nodes {
+		return kube.StatusWatcherStrategy
+	}
+	return kube.HookOnlyStrategy
+}
+
+func (c *cluster) installer() *action.Install {
+	install := action.NewInstall(c.helm)
+	install.ReleaseName, install.Namespace, install.WaitStrategy, install.Timeout = releaseName, namespace, c.wait(),
+		patience
+	return install
+}
+
+func (c *cluster) remove() {
+	c.Helper()
+	uninstall := action.NewUninstall(c.helm)
+	uninstall.WaitStrategy, uninstall.Timeout = c.wait(), patience
+	if _, err := uninstall.Run(releaseName); err != nil {
+		c.Errorf("uninstalling: %v", err)
+	}
+}
+
+// is compares what Helm says of the release.
+func (c *cluster) is(revision int, status string) {
+	c.Helper()
+	found, err := action.NewStatus(c.helm).Run(releaseName)
+	if err != nil {
+		c.Fatal(err)
+	}
+	accessor, err := release.NewAccessor(found)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if accessor.Version() != revision || accessor.Status() != status {
+		c.Errorf("revision %d is %s, want %d %s", accessor.Version(), accessor.Status(), revision, status)
+	}
+}
+
+// fields counts what the API server knows of a profile.
+func (c *cluster) fields() int {
+	c.Helper()
+	crd, err := c.api.Resource(crdKind).Get(c.Context(), "memoryprofiles.memfit.dev", metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	spec, _, _ := unstructured.NestedMap(
+		versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties",
+	)
+	return len(spec)
+}
+
+// declare writes a profile for the pods of injected, and returns its UID.
+func (c *cluster) declare() string {
+	c.Helper()
+	profile := &unstructured.Unstructured{}
+	const text = `{apiVersion: memfit.dev/v1alpha1, kind: MemoryProfile, metadata: {name: kept}, spec: {
+		selector: {matchLabels: {app: chart-test}}, runtime: {type: Go, version: "1.22"}, sizing: {mode: Recommend}}}`
+	if err := yaml.Unmarshal([]byte(text), &profile.Object); err != nil {
+		c.Fatal(err)
+	}
+	made, err := c.api.Resource(profileKind).Namespace(shop).Create(c.Context(), profile, metav1.CreateOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return string(made.GetUID())
+}
+
+// same: the profile is the one that was made, and says what it said.
+func (c *cluster) same(uid, after string) {
+	c.Helper()
+	got, err := c.api.Resource(profileKind).Namespace(shop).Get(c.Context(), "kept", metav1.GetOptions{})
+	if err != nil {
+		c.Fatalf("the profile after %s: %v", after, err)
+	}
+	kind, _, _ := unstructured.NestedString(got.Object, "spec", "runtime", "type")
+	if string(got.GetUID()) != uid || kind != "Go" {
+		c.Errorf("the profile after %s is %v", after, got.Object)
+	}
+}
+
+// injected: a new pod gets its settings, once the API server trusts the webhook's certificate; or gets none.
+func (c *cluster) injected(when string, want bool) {
+	c.Helper()
+	if !c.nodes {
+		return
+	}
+	pods := c.api.Resource(podKind).Namespace(shop)
+	pod := &unstructured.Unstructured{}
+	const text = `{apiVersion: v1, kind: Pod, metadata: {generateName: web-, labels: {app: chart-test}}, spec: {
+		containers: [{name: web, image: memfit.test/pause:lab, resources: {limits: {memory: 64Mi}}}]}}`
+	if err := yaml.Unmarshal([]byte(text), &pod.Object); err != nil {
+		c.Fatal(err)
+	}
+	got := false
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Second) {
+		made, err := pods.Create(c.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			containers, _, _ := unstructured.NestedSlice(made.Object, "spec", "containers")
+			_, got = containers[0].(map[string]any)["env"]
+		}
+		if err == nil && got == want {
+			return
+		}
+		if time.Now().After(end) {
+			c.Fatalf("%s a new pod has its settings: %t, want %t: %v", when, got, want, err)
+		}
+	}
+}
+
+// previous is the release before this one: the chart that PREVIOUS names, or this one as it would look with a field and
+// a right fewer, which is what most releases add.
+func previous(t *testing.T) *chartv2.Chart {
+	t.Helper()
+	if name := os.Getenv("PREVIOUS"); name != "" {
+		c, err := loader.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := load(t)
+	c.Metadata.Version, c.Metadata.AppVersion = "0.0.1", "0.0.1"
+	cut := errors.New("no template of the CRD of profiles has a field called drift")
+	for _, f := range c.Templates {
+		if strings.HasSuffix(f.Name, "crd/memfit.dev_memoryprofiles.yaml") {
+			f.Data, cut = without(f.Data, "drift")
+		}
+	}
+	if cut != nil {
+		t.Fatal(cut)
+	}
+	return c
+}
+
+// without cuts a field of spec out of a CRD, by its indentation, since the file is a template.
+func without(text []byte, field string) ([]byte, error) {
+	const indent = "              " // of the properties of spec
+	var out []string
+	inside, found := false, false
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if strings.HasPrefix(line, indent) && !strings.HasPrefix(line, indent+" ") {
+			inside = strings.TrimSpace(line) == field+":"
+			found = found || inside
+		} else if !strings.HasPrefix(line, indent) {
+			inside = false
+		}
+		if !inside {
+			out = append(out, line)
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("no field %s", field)
+	}
+	return []byte(strings.Join(out, "\n")), nil
+}
