@@ -23,10 +23,12 @@ type busyNode struct {
 	slow float64 // the share of its speed that a process loses, at most
 }
 
-// run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it worked,
-// and that gets what is recommended at each kill. It is measured every 15 s. died are the limits that it died at, limit is
-// the one at the end, which is the highest, and leaks how the leak was told, if it was.
-func (n busyNode) run(use func(seconds float64) float64) (died map[memory.Bytes]bool, limit memory.Bytes, leaks string) {
+// run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it
+// worked, and that gets what is recommended at each kill. It is measured every 15 s. died are the limits that it died
+// at, limit is the one at the end, which is the highest, and leaks how the leak was told, if it was.
+func (n busyNode) run(
+	use func(seconds float64) float64,
+) (died map[memory.Bytes]bool, limit memory.Bytes, leaks string) {
 	app := memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"}
 	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 	end := now.Add(20 * time.Minute)

@@ -204,7 +204,8 @@ func (r *record) cover(pods []corev1.Pod) {
 	for i := range pods {
 		p := &pods[i]
 		r.settling = r.settling || slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-			return (c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress) && c.Status == corev1.ConditionTrue
+			underWay := c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress
+			return underWay && c.Status == corev1.ConditionTrue
 		})
 		use, at, known := usage.of(p.UID, "app")
 		if !known || use == 0 || p.DeletionTimestamp != nil {

@@ -24,8 +24,8 @@ import (
 
 const pythonImage = "memfit.test/python:3.11"
 
-// onCgroup2 skips a spec unless the cluster has a node with cgroup v2 of the variant that it needs, and returns a change
-// that puts a workload there.
+// onCgroup2 skips a spec unless the cluster has a node with cgroup v2 of the variant that it needs, and returns a
+// change that puts a workload there.
 func onCgroup2(ctx context.Context, variant string, suits func(labnode.Kubelet) bool) func(*appsv1.Deployment) {
 	GinkgoHelper()
 	name, kubelet, err := labnode.Find(ctx, clientset, labnode.Cgroup2)
@@ -114,8 +114,8 @@ func tell(ctx context.Context, pod *corev1.Pod, what string) {
 	}).WithContext(ctx).Should(Succeed(), what)
 }
 
-// These are the seven things that cgroup v2 does otherwise (docs/signals.md), as promises of memfit's. test/cgroup2 holds
-// what they rest on. `make test-e2e-cgroup2` runs them on a node of each variant.
+// These are the seven things that cgroup v2 does otherwise (docs/signals.md), as promises of memfit's. test/cgroup2
+// holds what they rest on. `make test-e2e-cgroup2` runs them on a node of each variant.
 var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 	namespace := inNamespace()
 
