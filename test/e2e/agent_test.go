@@ -1,0 +1,186 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && agent
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// The agent runs beside memfit: make test-agent.
+
+const (
+	agentNamespace = "memfit-agent"
+	rubyImage      = "memfit.test/ruby:3.1"
+	// idleJava is compiled by java itself.
+	idleJava = `echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000L); } }' \
+> /tmp/Idle.java && exec java /tmp/Idle.java`
+)
+
+// killAgents ends the agent without giving it time to write anything.
+func killAgents(ctx context.Context) {
+	GinkgoHelper()
+	var list corev1.PodList
+	Expect(k8s.List(ctx, &list, client.InNamespace(agentNamespace))).To(Succeed())
+	Expect(list.Items).NotTo(BeEmpty())
+	for i := range list.Items {
+		Expect(k8s.Delete(ctx, &list.Items[i], client.GracePeriodSeconds(0))).To(Succeed())
+	}
+}
+
+// notes are what events of the namespace say about pods.
+func notes(ctx context.Context, namespace, reason string) (all []string) {
+	var events corev1.EventList
+	Expect(k8s.List(ctx, &events, client.InNamespace(namespace))).To(Succeed())
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Reason == reason && e.InvolvedObject.Kind == "Pod" {
+			all = append(all, e.Message)
+		}
+	}
+	return all
+}
+
+// snapshotOf is what the agent says of the container of a pod; nil: nothing yet.
+func snapshotOf(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnapshot {
+	var s v1alpha1.MemorySnapshot
+	if err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s); err != nil || len(s.Status.Containers) == 0 {
+		return nil
+	}
+	return &s.Status.Containers[0]
+}
+
+var _ = Describe("the agent", Label("agent"), func() {
+	namespace := inNamespace()
+	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
+
+	It("says why a container died, in the record and in an event, and when it is killed itself", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "160Mi", nil, diesTimes(1)))).To(Succeed())
+		var summary string
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.RecentOOMKills).NotTo(BeEmpty())
+			kill := rec.Status.RecentOOMKills[0]
+			g.Expect(kill.Summary).To(And(ContainSubstring("were in use"), ContainSubstring(`"node"`)))
+			g.Expect(kill.Limit.String()).To(Equal("160Mi"))
+			summary = kill.Summary
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		_, account, _ := strings.Cut(summary, "; ")
+		Eventually(func() []string {
+			return slices.Concat(
+				notes(ctx, *namespace, v1alpha1.EventOOMKilled), notes(ctx, *namespace, v1alpha1.EventOOMKillExplained),
+			)
+		}).WithContext(ctx).Should(ContainElement(ContainSubstring(account)))
+
+		pod := runningPod(ctx, *namespace)
+		before := snapshotOf(ctx, pod)
+		Expect(before).NotTo(BeNil())
+		Expect(before.LastKill).NotTo(BeNil())
+		killAgents(ctx)
+		Eventually(func(g Gomega) { // a new agent writes, and keeps what the one before it saw
+			var s v1alpha1.MemorySnapshot
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s)).To(Succeed())
+			g.Expect(s.Status.Containers[0].OOMKills).To(BeZero())
+			g.Expect(s.Status.Containers[0].LastKill).NotTo(BeNil())
+			g.Expect(s.Status.Containers[0].LastKill.Summary).To(Equal(before.LastKill.Summary))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		rec, err := recommendation(ctx, *namespace)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(rec.Status.OOMKills).To(Equal(int64(1)), "counted again")
+	}, NodeTimeout(2*later))
+
+	It("says that a child was killed", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "96Mi", nil, losesChildren(1)))).To(Succeed())
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.RecentOOMKills).NotTo(BeEmpty())
+			g.Expect(rec.Status.RecentOOMKills[0].Kind).To(Equal("ChildProcess"))
+			g.Expect(rec.Status.RecentOOMKills[0].Summary).To(ContainSubstring("in use"))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Consistently(func(g Gomega) { // the kernel's counter, which the kubelet shows later, tells of the same kill
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.OOMKills).To(Equal(int64(1)))
+		}).WithContext(ctx).WithTimeout(soon / 2).Should(Succeed())
+	}, NodeTimeout(2*later))
+
+	It("lets one profile with Auto serve five runtimes that declare nothing", func(ctx SpecContext) {
+		labels := map[string]string{"e2e-agent": *namespace}
+		auto := &v1alpha1.ClusterMemoryProfile{
+			ObjectMeta: metav1.ObjectMeta{Name: *namespace},
+			Spec: v1alpha1.MemoryProfileSpec{
+				Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, Sizing: recommend.Sizing,
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+			},
+		}
+		Expect(k8s.Create(ctx, auto)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(k8s.Delete(ctx, auto)).To(Succeed()) })
+		mixed := []struct {
+			name, image, script string // what runs stands in a script, of which the pod shows nothing
+			runs                v1alpha1.RuntimeType
+			env                 string
+		}{
+			{"node", nodeImage, "exec node -e 'setInterval(() => {}, 1000)'", v1alpha1.RuntimeNodeJS, "NODE_OPTIONS"},
+			{"java", jdkImage, idleJava, v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS"},
+			{"python", pythonImage, "exec python3 -c 'import time; time.sleep(86400)'", v1alpha1.RuntimePython, ""},
+			{"ruby", rubyImage, "exec ruby -e sleep", v1alpha1.RuntimeRuby, "MALLOC_ARENA_MAX"},
+			{"go", goImage, "", v1alpha1.RuntimeGo, "GOMEMLIMIT"},
+		}
+		for _, m := range mixed {
+			var command []string
+			if m.script != "" {
+				command = []string{"sh", "-c", m.script}
+			}
+			d := workload(*namespace, m.image, "256Mi", command, func(d *appsv1.Deployment) {
+				d.Name, d.Labels = m.name, map[string]string{"app": m.name}
+				d.Spec.Selector.MatchLabels = map[string]string{"app": m.name}
+				d.Spec.Template.Labels = map[string]string{"app": m.name, "e2e-agent": *namespace}
+			})
+			Expect(k8s.Create(ctx, d)).To(Succeed())
+		}
+		for _, m := range mixed {
+			By(m.name)
+			Eventually(func(g Gomega) {
+				var rec v1alpha1.MemoryRecommendation
+				key := client.ObjectKey{Namespace: *namespace, Name: "deployment-" + m.name}
+				g.Expect(k8s.Get(ctx, key, &rec)).To(Succeed())
+				g.Expect(rec.Status.Containers).To(HaveLen(1))
+				g.Expect(rec.Status.Containers[0].FoundRuntime).NotTo(BeNil())
+				g.Expect(rec.Status.Containers[0].FoundRuntime.Type).To(Equal(m.runs))
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+			var list corev1.PodList
+			of := client.MatchingLabels{"app": m.name}
+			Expect(k8s.List(ctx, &list, client.InNamespace(*namespace), of)).To(Succeed())
+			Expect(list.Items).To(HaveLen(1))
+			old := list.Items[0]
+			Expect(old.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("the command does not tell"))
+			Expect(k8s.Delete(ctx, &old)).To(Succeed())
+			Eventually(func(g Gomega) {
+				g.Expect(k8s.List(ctx, &list, client.InNamespace(*namespace), of)).To(Succeed())
+				g.Expect(list.Items).NotTo(BeEmpty())
+				next := &list.Items[0]
+				g.Expect(next.UID).NotTo(Equal(old.UID))
+				g.Expect(next.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("found in running replicas"))
+				if m.env != "" { // Python has nothing to set where no arenaMax is asked for
+					g.Expect(env(next)).To(HaveKey(m.env))
+				}
+			}).WithContext(ctx).Should(Succeed())
+		}
+	}, NodeTimeout(3*later))
+})
