@@ -58,6 +58,13 @@ func oom(instance int32, started, finished float64) *corev1.ContainerStateTermin
 func TestLedgerStories(t *testing.T) {
 	pod := func(cs corev1.ContainerStatus) podMaker { return makePod("web-1", "u1").container("app", "256Mi", cs) }
 	edited := func(m podMaker) podMaker { return m.edit(func(p *corev1.Pod) { p.Generation = 2 }) }
+	restartsOnResize := func(m podMaker) podMaker {
+		return m.edit(func(p *corev1.Pod) {
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+				{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+			}
+		})
+	}
 	seen := map[string]memory.Bytes{"app": 250 * memory.MiB}
 
 	for name, tc := range map[string]struct {
@@ -229,6 +236,17 @@ func TestLedgerStories(t *testing.T) {
 		},
 		"a restart made to resize, then a kill: one, and nobody saw the new limit in force": {
 			looks: []look{
+				{0, []podMaker{restartsOnResize(pod(effective(running(0, 0), "256Mi")))}, seen},
+				{20, []podMaker{
+					restartsOnResize(edited(
+						makePod("web-1", "u1").container("app", "384Mi", effective(after(running(2, 19), oom(1, 10, 18)), "384Mi")),
+					)),
+				}, seen},
+			},
+			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+		},
+		"resized in place without a restart while nobody looked, and killed twice: both": {
+			looks: []look{
 				{0, []podMaker{pod(effective(running(0, 0), "256Mi"))}, seen},
 				{20, []podMaker{
 					edited(
@@ -236,7 +254,9 @@ func TestLedgerStories(t *testing.T) {
 					),
 				}, seen},
 			},
-			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
+			want: []killLine{
+				{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"},
+			},
 		},
 		"a new pod with a new limit is taken at its word": {
 			looks: []look{
