@@ -22,9 +22,9 @@ func (f folder) Open(name string) (fs.File, error) {
 	path := filepath.Join(string(f), name)
 	for {
 		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		switch err { //nolint:errorlint // a number of the kernel's
+		switch err {
 		case nil:
-			return os.NewFile(uintptr(fd), path), nil //nolint:gosec // not negative
+			return os.NewFile(uintptr(fd), path), nil
 		case syscall.EINTR:
 		default:
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}

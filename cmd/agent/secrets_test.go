@@ -171,7 +171,7 @@ func core(t *testing.T, pid int) []byte {
 		}
 		const most = 64 << 20 // of a mapping: a heap is reserved in larger pieces
 		b := make([]byte, min(m.Size(), most))
-		n, _ := io.ReadFull(io.NewSectionReader(mem, int64(m.Start), int64(len(b))), b) //nolint:gosec // user addresses
+		n, _ := io.ReadFull(io.NewSectionReader(mem, int64(m.Start), int64(len(b))), b)
 		all = append(all, b[:n]...)
 	}
 	return all

@@ -50,7 +50,7 @@ func (r *Reconciler) postpone(
 		}
 	}
 	wait := e.restUntil.Sub(now)
-	if wait <= 0 || e.suspect || !events.OnlySamples() && !(old && events.Quiet()) {
+	if wait <= 0 || e.suspect || !events.OnlySamples() && (!old || !events.Quiet()) {
 		return 0
 	}
 	pressing := e.state.Absorb(events, now)

@@ -85,12 +85,13 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 
 // answers looks for what the author needed in what memfit said.
 func answers(run *Run) ([]Answer, string) {
-	text := ""
+	var said strings.Builder
 	for _, c := range commands(run) {
 		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
-			text += c.Out + "\n"
+			fmt.Fprintln(&said, c.Out)
 		}
 	}
+	text := said.String()
 	var out []Answer
 	found := 0
 	for _, n := range run.Story.Needed {

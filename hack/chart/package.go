@@ -84,20 +84,21 @@ func semver(version string) string {
 
 // stamped is the files of the chart, with the version in Chart.yaml.
 func stamped(number string) (map[string][]byte, error) {
+	root, err := os.OpenRoot(chart)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	files := map[string][]byte{}
-	err := filepath.WalkDir(chart, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		inside, err := filepath.Rel(chart, name)
-		if inside == "Chart.yaml" {
+		text, err := root.ReadFile(name)
+		if name == "Chart.yaml" {
 			text = field.ReplaceAll(text, []byte("${1}: "+number))
 		}
-		files[filepath.ToSlash(inside)] = text
+		files[name] = text
 		return err
 	})
 	return files, err

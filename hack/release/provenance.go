@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 )
 
@@ -84,25 +84,26 @@ func provenance(args []string) error {
 // digests are the files of a folder and of those below it, in the order of their names. Layouts of images are left out:
 // an image is known by its own digest.
 func digests(dir string) ([]subject, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	var found []subject
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			if _, err := os.Stat(filepath.Join(name, "oci-layout")); err == nil {
-				return filepath.SkipDir
+			if _, err := root.Stat(path.Join(name, "oci-layout")); err == nil {
+				return fs.SkipDir
 			}
 			return nil
 		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		inside, err := filepath.Rel(dir, name)
+		content, err := root.ReadFile(name)
 		sum := sha256.Sum256(content)
 		found = append(found, subject{
-			Name: filepath.ToSlash(inside), Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])},
+			Name: name, Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])},
 		})
 		return err
 	})

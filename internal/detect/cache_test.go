@@ -40,7 +40,12 @@ func TestFilesAreLookedThroughOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	identity, reads := procmem.FileIdentity{Device: 1, Inode: 2, Size: 3, Modified: 4, Changed: 5}, 0
-	open := func(string) (procmem.File, error) { return counted{bytes.NewReader(program), &identity, &reads}, nil }
+	open := func(path string) (procmem.File, error) {
+		if path == "" {
+			return nil, os.ErrNotExist
+		}
+		return counted{bytes.NewReader(program), &identity, &reads}, nil
+	}
 	var c Cache
 	want := Gather(Process{Program: "/srv/app"}, open)
 	if reads == 0 || Detect(want).Title != "Go" {

@@ -54,7 +54,7 @@ func (s *Stall) Evidence() string {
 // throttledPercent of the limit: what stalls with less is held by something below the limit.
 const throttledPercent = 95
 
-// Throttled: it stood still below its limit, which only memory.high does.
+// Throttled says that it stood still below its limit, which only memory.high does.
 func (s *Stall) Throttled() bool { return s.Usage < s.Limit.Percent(throttledPercent) }
 
 // Cache is what was left for page cache, with what the kernel itself used.

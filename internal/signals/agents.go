@@ -94,6 +94,7 @@ func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 		return false
 	case memory.OOMChildProcess:
 		return -statusLag <= late && late <= counterLead
+	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMSuspected, memory.OOMStall:
 	}
 	return -statusLag <= late && late <= statusLead
 }
@@ -121,7 +122,7 @@ func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bo
 		return kill, false
 	}
 	c := l.cursor(a.Container)
-	if c != nil && !(a.Time.After(c.finished) && a.Time.After(c.countedAt)) {
+	if c != nil && (!a.Time.After(c.finished) || !a.Time.After(c.countedAt)) {
 		return kill, false
 	}
 	if c = l.counting(c, a.Container); c == nil {

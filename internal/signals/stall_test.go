@@ -46,12 +46,11 @@ func (l *life) use(d time.Duration, anon, cache memory.Bytes, faults float64) *l
 }
 
 // wait is the same without a fault, while nothing can go on for so many percent of the time.
-func (l *life) wait(d time.Duration, percent int, anon, cache memory.Bytes) *life {
+func (l *life) wait(d time.Duration, percent int, anon, cache memory.Bytes) {
 	for end := l.sample.Time.Add(d); l.sample.Time.Before(end); {
 		l.sample.Waited += l.every * time.Duration(percent) / 100
 		l.use(l.every, anon, cache, 0)
 	}
-	return l
 }
 
 func (l *life) look() {

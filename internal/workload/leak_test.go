@@ -77,7 +77,7 @@ func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
 			t.Run(fmt.Sprintf("%g MiB a second, up to %gs late and %g %% slower", perSecond, n.late, 100*n.slow),
 				func(t *testing.T) {
 					for seed := range uint64(50) {
-						n.Rand = rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same dice in every run
+						n.Rand = rand.New(rand.NewPCG(seed, 1)) // the same dice in every run
 						died, given, leaks := n.run(func(seconds float64) float64 { return seconds * perSecond })
 						if given > most || leaks == "" && len(died) > 2 { // two lives may be too unlike to tell
 							t.Errorf("seed %d: given %s, at most %s may be; told as %q", seed, given, most, leaks)
@@ -91,7 +91,7 @@ func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
 // TestANeedAtStartIsFoundOnABusyNode: what takes 300Mi within seconds of its start gets it there, too, and is no leak.
 func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 	for seed := range uint64(50) {
-		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 2)), late: 5, slow: 0.5} //nolint:gosec // the same dice in every run
+		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 2)), late: 5, slow: 0.5} // the same dice in every run
 		_, given, leaks := n.run(func(seconds float64) float64 { return min(300, 100*seconds) })
 		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
 			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,8 +94,8 @@ func (c *Cgroups) Remove() error {
 		}
 		return err
 	})
-	for i := len(dirs) - 1; i >= 0; i-- { // the innermost first
-		err = errors.Join(err, os.Remove(dirs[i]))
+	for _, dir := range slices.Backward(dirs) { // the innermost first
+		err = errors.Join(err, os.Remove(dir))
 	}
 	if err != nil {
 		return fmt.Errorf("removing cgroups: %w", err)

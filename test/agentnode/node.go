@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,9 +161,9 @@ func (n *Node) count(i int) error {
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	procs := ""
+	var procs strings.Builder
 	for _, pid := range p.PIDs {
-		procs += strconv.Itoa(pid) + "\n"
+		fmt.Fprintln(&procs, pid)
 	}
 	number := func(b memory.Bytes) string { return strconv.FormatInt(int64(b), 10) + "\n" }
 	for _, file := range []struct{ name, text string }{
@@ -172,7 +173,7 @@ func (n *Node) count(i int) error {
 		{filepath.Join(at, "memory.limit_in_bytes"), number(p.Limit)},
 		{filepath.Join(at, "memory.usage_in_bytes"), number(p.Usage)},
 		{filepath.Join(at, "memory.stat"), "total_rss " + number(p.Usage)},
-		{filepath.Join(at, "cgroup.procs"), procs},
+		{filepath.Join(at, "cgroup.procs"), procs.String()},
 		{filepath.Join(at, "memory.oom_control"), fmt.Sprintf("under_oom 0\noom_kill %d\n", p.Kills)},
 	} {
 		// in one step, because the agent reads meanwhile

@@ -56,7 +56,7 @@ func refuse(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, code, metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-			Code: int32(code), Reason: reason, Message: string(reason), //nolint:gosec // three digits
+			Code: int32(code), Reason: reason, Message: string(reason),
 		})
 	}
 }

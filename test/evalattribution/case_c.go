@@ -35,10 +35,10 @@ func init() {
 		{"c-large", []string{"2", "100000", "4000000", "50", "300"}},
 		{"c-one-thread", []string{"0", "16", "100000", "50", "1000"}},
 	} {
-		cases = append(cases, Case{Name: c.name, Command: compiled("malloc", mallocProgram, nil, c.args), Check: checkTrim})
+		cases = append(cases, Case{Name: c.name, Command: compiled(nil, c.args), Check: checkTrim})
 		cases = append(cases, Case{
 			Name:    c.name + "-thp",
-			Command: compiled("malloc", mallocProgram, []string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}, c.args),
+			Command: compiled([]string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}, c.args),
 			Check:   checkTrim,
 		})
 	}
@@ -46,24 +46,24 @@ func init() {
 		"c-mixed-two-arenas": {"4", "16", "100000", "50", "300"}, "c-small-two-arenas": {"8", "16", "1024", "20", "100"},
 		"c-fragmented-two-arenas": {"6", "16", "4000", "200", "200"},
 	} {
-		cases = append(cases, Case{Name: name, Command: compiled("malloc", mallocProgram, nil, args), Check: checkArenas})
+		cases = append(cases, Case{Name: name, Command: compiled(nil, args), Check: checkArenas})
 	}
 	cases = append(cases, Case{
 		Name:    "c-churn",
-		Command: compiled("malloc", mallocProgram, nil, []string{"8", "16", "10000", "50", "100", "churn"}),
+		Command: compiled(nil, []string{"8", "16", "10000", "50", "100", "churn"}),
 		Check:   checkChurn,
 	})
 }
 
-// compiled builds a C program once, with the system's compiler.
-func compiled(name string, source []byte, env, args []string) func(string) (*exec.Cmd, error) {
+// compiled builds the C program once, with the system's compiler.
+func compiled(env, args []string) func(string) (*exec.Cmd, error) {
 	return func(work string) (*exec.Cmd, error) {
 		if _, err := exec.LookPath("gcc"); err != nil {
 			return nil, fmt.Errorf("%w: there is no gcc", ErrSkip)
 		}
-		program := filepath.Join(work, name)
+		program := filepath.Join(work, "malloc")
 		if _, err := os.Stat(program); err != nil {
-			if err := os.WriteFile(program+".c", source, 0o600); err != nil {
+			if err := os.WriteFile(program+".c", mallocProgram, 0o600); err != nil {
 				return nil, err
 			}
 			out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", program, program+".c", "-lpthread").CombinedOutput()

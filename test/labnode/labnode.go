@@ -36,9 +36,13 @@ type Kubelet struct {
 	} `json:"memorySwap"`
 }
 
-// Plain is the node without variants. Swaps and Throttles: NODE_WITH=swap and NODE_WITH=memory-qos.
-func (k Kubelet) Plain() bool     { return !k.SingleProcessOOMKill && !k.Swaps() && !k.Throttles() }
-func (k Kubelet) Swaps() bool     { return k.MemorySwap.SwapBehavior == "LimitedSwap" }
+// Plain is the node without variants.
+func (k Kubelet) Plain() bool { return !k.SingleProcessOOMKill && !k.Swaps() && !k.Throttles() }
+
+// Swaps is the variant NODE_WITH=swap.
+func (k Kubelet) Swaps() bool { return k.MemorySwap.SwapBehavior == "LimitedSwap" }
+
+// Throttles is the variant NODE_WITH=memory-qos.
 func (k Kubelet) Throttles() bool { return k.FeatureGates["MemoryQoS"] }
 
 // Find returns the name of that node and how its kubelet is configured. The name is empty when the cluster has none.

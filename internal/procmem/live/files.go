@@ -30,7 +30,7 @@ func (f *mappedFile) Size() int64 { return f.size }
 func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t
 	var of unix.Statfs_t
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor is small
+	fd := int(f.Fd())
 	if unix.Fstat(fd, &stat) != nil || unix.Fstatfs(fd, &of) != nil {
 		return id, false
 	}

@@ -371,8 +371,8 @@ func (e *finder) Start(look Look) bool {
 
 func (e *finder) Found() <-chan Finding { return e.found }
 
-// TestWhatJumpedIsLookedInto: who comes a minute after a burst finds what it left, and a container that stays as it
-// is is left alone.
+// TestWhatJumpedIsLookedInto: who comes a minute after a burst finds what it left, and a container that does not
+// change is left alone.
 func TestWhatJumpedIsLookedInto(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
