@@ -27,7 +27,12 @@ const root = "../.."
 // trees are the ways to install memfit.
 var trees = []string{
 	"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab",
-	watchTree, seeTree,
+	watchTree, seeTree, observeTree,
+}
+
+// withWebhook are those that change new pods.
+func withWebhook() []string {
+	return slices.DeleteFunc(slices.Clone(trees), func(tree string) bool { return tree == observeTree })
 }
 
 // built is one object of a built tree.

@@ -14,10 +14,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
+const observeTree = "config/overlays/observe-only"
+
 // TestObserveOnly: the overlay has no way to change a pod, new or running, and needs nothing of cert-manager; the
 // manager takes its flags.
 func TestObserveOnly(t *testing.T) {
-	objects := build(t, "config/overlays/observe-only")
+	objects := build(t, observeTree)
 	for _, object := range objects {
 		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") ||
 			strings.Contains(object.GetAPIVersion(), "cert-manager.io") || object.GetName() == "memfit-webhook-service" {
