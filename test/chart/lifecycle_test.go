@@ -92,7 +92,7 @@ func TestLifecycle(t *testing.T) {
 	if _, err := install.RunWithContext(t.Context(), older, values); err != nil {
 		t.Fatalf("installing %s: %v", older.Metadata.Version, err)
 	}
-	c.is(1, "deployed")
+	c.deployed(1)
 	had := c.fields()
 	uid := c.declare()
 	c.injected("with the older release", true)
@@ -102,7 +102,7 @@ func TestLifecycle(t *testing.T) {
 	if _, err := upgrade.RunWithContext(t.Context(), releaseName, current, values); err != nil {
 		t.Fatalf("upgrading to %s: %v", current.Metadata.Version, err)
 	}
-	c.is(2, "deployed")
+	c.deployed(2)
 	if has := c.fields(); has <= had && os.Getenv("PREVIOUS") == "" {
 		t.Errorf("the CRD of profiles has %d fields after the upgrade, had %d: it was not upgraded", has, had)
 	}
@@ -115,7 +115,7 @@ func TestLifecycle(t *testing.T) {
 	if err := rollback.Run(releaseName); err != nil {
 		t.Fatalf("rolling back: %v", err)
 	}
-	c.is(3, "deployed")
+	c.deployed(3)
 	if has := c.fields(); has != had {
 		t.Errorf("the CRD of profiles has %d fields after the rollback, had %d", has, had)
 	}
@@ -141,7 +141,7 @@ func TestLifecycle(t *testing.T) {
 	if _, err := c.installer().RunWithContext(t.Context(), current, values); err != nil {
 		t.Fatalf("installing anew: %v", err)
 	}
-	c.is(1, "deployed")
+	c.deployed(1)
 	c.same(uid, "installing anew")
 	c.injected("after installing anew", true)
 	c.remove()
@@ -251,8 +251,8 @@ func (c *cluster) remove() {
 	}
 }
 
-// is compares what Helm says of the release.
-func (c *cluster) is(revision int, status string) {
+// deployed: Helm says that this revision of the release is deployed.
+func (c *cluster) deployed(revision int) {
 	c.Helper()
 	found, err := action.NewStatus(c.helm).Run(releaseName)
 	if err != nil {
@@ -262,8 +262,8 @@ func (c *cluster) is(revision int, status string) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if accessor.Version() != revision || accessor.Status() != status {
-		c.Errorf("revision %d is %s, want %d %s", accessor.Version(), accessor.Status(), revision, status)
+	if accessor.Version() != revision || accessor.Status() != "deployed" {
+		c.Errorf("revision %d is %s, want %d deployed", accessor.Version(), accessor.Status(), revision)
 	}
 }
 
