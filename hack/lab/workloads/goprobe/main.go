@@ -7,6 +7,7 @@
 //	goprobe -hold 100Mi                  keep 100 MiB and serve
 //	goprobe -leak 10Mi                   keep 10 MiB more every second, until it is killed
 //	goprobe -churn 200Mi                 make 200 MiB of garbage every second
+//	goprobe -burst 30Mi -burst-every 2m  take 30 MiB for 3 s every two minutes, and give them back
 //	goprobe -hold 230Mi -map-file 51Mi   walk through a mapped file besides: under a limit of 256Mi this stalls
 //	goprobe -read-file 600Mi             read a file again and again: page cache fills the limit, and nothing stalls
 //
@@ -43,6 +44,9 @@ func main() {
 	hold := sizeFlag("hold", "memory to keep, for example 100Mi")
 	leak := sizeFlag("leak", "memory to keep in addition every second")
 	churn := sizeFlag("churn", "garbage to make every second")
+	burst := sizeFlag("burst", "memory to take now and then, and to give back")
+	burstEvery := flag.Duration("burst-every", time.Minute, "time between two bursts")
+	burstFor := flag.Duration("burst-for", 3*time.Second, "how long a burst lasts")
 	mapFile := sizeFlag(
 		"map-file", "a file of this size is written, mapped into memory, and walked through again and again",
 	)
@@ -64,6 +68,9 @@ func main() {
 	}
 	p.hold(int64(*hold))
 	go p.everySecond(int64(*leak), int64(*churn))
+	if *burst > 0 {
+		go burstOf(int64(*burst), *burstEvery, *burstFor)
+	}
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stdout, nil)))
 	slog.Info("Started", "stats", p.stats())
 
@@ -135,13 +142,33 @@ func (p *probe) everySecond(leak, churn int64) {
 	}
 }
 
+// burstOf takes memory now and then. It is mapped, not allocated, so that it is gone when it is given back.
+func burstOf(n int64, every, last time.Duration) {
+	for range time.Tick(every) {
+		b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			slog.Error("Taking memory for a burst", "err", err)
+			continue
+		}
+		touch(b)
+		time.Sleep(last)
+		if err := syscall.Munmap(b); err != nil {
+			slog.Error("Giving memory back", "err", err)
+		}
+	}
+}
+
 // touched returns memory that is resident: pages that nobody wrote to cost nothing.
 func touched(n int64) []byte {
 	b := make([]byte, n)
+	touch(b)
+	return b
+}
+
+func touch(b []byte) {
 	for i := 0; i < len(b); i += 4096 {
 		b[i] = 1
 	}
-	return b
 }
 
 // stats is what GET /stats answers. Sizes are bytes.

@@ -1,0 +1,593 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package soak
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// goImage is the lab's; it is in the cache, so that 200 pods are not 200 pulls.
+	goImage = "memfit.test/goprobe:dev"
+	// cgroup2Label chooses the lab's node with cgroup v2.
+	cgroup2Label, cgroup2Value = "memfit.dev/lab-node", "cgroup2"
+	every                      = 15 * time.Second
+	perWorkload                = 5
+	// grownMiB is what the growth of an hour must exceed for sure to fail the test: the noise of a collected heap is
+	// larger.
+	grownMiB = 2.0
+)
+
+// kind is what a workload does. Needs are what the program takes and some 6 MiB of Go's.
+type kind struct {
+	name           string
+	args           []string
+	limit, request memory.Bytes
+	runtime        v1alpha1.RuntimeType
+	// share is how many of twenty workloads are of this kind.
+	share int
+}
+
+var kinds = []kind{
+	{"steady", []string{"-hold", "15Mi"}, 64 * memory.MiB, 48 * memory.MiB, v1alpha1.RuntimeNative, 7},
+	{
+		"burst", []string{"-hold", "8Mi", "-burst", "30Mi", "-burst-every", "2m"}, 36 * memory.MiB, 20 * memory.MiB,
+		v1alpha1.RuntimeNative, 5,
+	},
+	{"leak", []string{"-hold", "4Mi", "-leak", "160Ki"}, 48 * memory.MiB, 24 * memory.MiB, v1alpha1.RuntimeNative, 4},
+	{"churn", []string{"-hold", "10Mi", "-churn", "4Mi"}, 32 * memory.MiB, 24 * memory.MiB, v1alpha1.RuntimeGo, 4},
+}
+
+// half is one of two equal populations.
+type half struct {
+	namespace string
+	mode      v1alpha1.SizingMode
+}
+
+var halves = []half{{"soak-with", v1alpha1.SizingInPlaceOrEvict}, {"soak-without", v1alpha1.SizingRecommend}}
+
+// run is a soak under way.
+type run struct {
+	client    client.Client
+	clientset kubernetes.Interface
+	began     time.Time
+
+	mu sync.Mutex
+	// workload is by pod UID, as "namespace/deployment"; kills are the kernel's, by workload.
+	workload map[types.UID]string
+	kills    map[string]int64
+	unknown  map[types.UID]int64
+	missed   bool // the kernel's log was overwritten before it was read
+
+	// rss are series of memfit's own processes, by pod and container, in MiB.
+	rss map[string][]Point
+	// of each half: sums over samples.
+	sums map[string]*sum
+}
+
+type sum struct {
+	samples                          int
+	requested, limits, used          float64
+	notReady                         float64 // pod-minutes
+	resized, replaced, killsAtMemfit int64
+	stalls                           int64
+}
+
+// TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(from("SOAK", "60m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pods int
+	if _, err := fmt.Sscan(from("SOAK_PODS", "200"), &pods); err != nil {
+		t.Fatal(err)
+	}
+	r := connect(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go r.followHost(ctx)
+	nodes := r.nodes(t)
+	count := r.populate(t, pods/len(halves)/perWorkload, slices.Contains(nodes, cgroup2Value))
+	r.awaitRunning(t, count*perWorkload*len(halves))
+	before := r.writes(t)
+	r.began = time.Now()
+	rolled := 0
+	for time.Since(r.began) < length {
+		time.Sleep(every)
+		r.sample(t)
+		if due := int(time.Since(r.began) / max(length/12, 5*time.Minute)); due > rolled {
+			rolled = due
+			r.rollOut(t, rolled)
+		}
+	}
+	after := r.writes(t)
+	hours := time.Since(r.began).Hours()
+	r.count(t)
+	r.report(t, count*len(halves), hours, before, after)
+}
+
+func from(name, def string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return def
+}
+
+func connect(t *testing.T) *run {
+	t.Helper()
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		t.Fatalf("no cluster: run make soak, or set KUBECONFIG to a lab with memfit and its agent: %v", err)
+	}
+	config.QPS, config.Burst = 100, 200
+	if err := v1alpha1.AddToScheme(clientgoscheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{
+		workload: map[types.UID]string{}, kills: map[string]int64{}, unknown: map[types.UID]int64{},
+		rss: map[string][]Point{}, sums: map[string]*sum{},
+	}
+	if r.client, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
+		t.Fatal(err)
+	}
+	if r.clientset, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// nodes are the values of the lab's label.
+func (r *run) nodes(t *testing.T) []string {
+	t.Helper()
+	var nodes corev1.NodeList
+	if err := r.client.List(t.Context(), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for i := range nodes.Items {
+		values = append(values, nodes.Items[i].Labels[cgroup2Label])
+	}
+	return values
+}
+
+// populate creates both halves, and returns the number of workloads in each. A fifth goes to the node with cgroup v2.
+func (r *run) populate(t *testing.T, each int, second bool) (count int) {
+	t.Helper()
+	for _, h := range halves {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}}
+		r.create(t, ns)
+		t.Cleanup(func() {
+			_ = r.client.Delete(context.Background(), ns, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		})
+		r.sums[h.namespace] = &sum{}
+		for _, runtime := range []v1alpha1.RuntimeType{v1alpha1.RuntimeNative, v1alpha1.RuntimeGo} {
+			p := &v1alpha1.MemoryProfile{
+				ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: strings.ToLower(string(runtime))},
+			}
+			p.Spec.Runtime.Type, p.Spec.Sizing.Mode = runtime, h.mode
+			p.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new((256 * memory.MiB).Quantity())}
+			r.create(t, p)
+		}
+	}
+	time.Sleep(3 * time.Second) // the webhook hears of profiles
+	for i := range each {
+		k := &kinds[0]
+		for at, j := i%20, 0; j < len(kinds); j++ {
+			if at -= kinds[j].share; at < 0 {
+				k = &kinds[j]
+				break
+			}
+		}
+		for _, h := range halves {
+			r.create(t, k.deployment(h.namespace, fmt.Sprintf("%s-%d", k.name, i), second && i%5 == 0))
+		}
+		count++
+		time.Sleep(2 * time.Second) // ten pods at a time: two hundred at once on two cores start no faster
+	}
+	return count
+}
+
+func (k *kind) deployment(namespace, name string, second bool) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	amount := func(b memory.Bytes) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(b), resource.BinarySI)}
+	}
+	requests := amount(k.request)
+	requests[corev1.ResourceCPU] = resource.MustParse("1m")
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name,
+			Annotations: map[string]string{v1alpha1.ProfileAnnotation: strings.ToLower(string(k.runtime))},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(perWorkload)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: new(int64(2)), AutomountServiceAccountToken: new(false),
+					Containers: []corev1.Container{{
+						Name: "app", Image: goImage, ImagePullPolicy: corev1.PullNever, Args: k.args,
+						Resources: corev1.ResourceRequirements{Limits: amount(k.limit), Requests: requests},
+					}},
+				},
+			},
+		},
+	}
+	if second {
+		d.Spec.Template.Spec.NodeSelector = map[string]string{cgroup2Label: cgroup2Value}
+		d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: cgroup2Label, Operator: corev1.TolerationOpExists}}
+	}
+	return d
+}
+
+func (r *run) create(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := r.client.Create(t.Context(), o); err != nil {
+		t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// awaitRunning waits until all run; those that are killed already are down now and then.
+func (r *run) awaitRunning(t *testing.T, want int) {
+	t.Helper()
+	most := 0
+	for deadline := time.Now().Add(15 * time.Minute); time.Now().Before(deadline); time.Sleep(3 * time.Second) {
+		running := 0
+		for _, p := range r.pods(t) {
+			if p.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if running >= want {
+			t.Logf("%d pods run", running)
+			return
+		}
+		most = max(most, running)
+	}
+	t.Fatalf("at most %d of %d pods ran within 15 minutes", most, want)
+}
+
+// pods are those of both halves. Whose they are is kept, also when they are gone.
+func (r *run) pods(t *testing.T) []corev1.Pod {
+	var all []corev1.Pod
+	for _, h := range halves {
+		var pods corev1.PodList
+		if err := r.client.List(t.Context(), &pods, client.InNamespace(h.namespace)); err != nil {
+			t.Logf("listing pods: %v", err)
+			continue
+		}
+		all = append(all, pods.Items...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range all {
+		p := &all[i]
+		r.workload[p.UID] = p.Namespace + "/" + p.Labels["app"]
+		if n := r.unknown[p.UID]; n > 0 {
+			r.kills[r.workload[p.UID]] += n
+			delete(r.unknown, p.UID)
+		}
+	}
+	return all
+}
+
+// killed notes a kill of the kernel's log.
+func (r *run) killed(k Kill) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	uid := types.UID(k.Pod)
+	if w, known := r.workload[uid]; known {
+		r.kills[w]++
+	} else {
+		r.unknown[uid]++ // a pod that nobody has listed yet, or somebody else's
+	}
+}
+
+// followHost reads the kernel's log of this machine, on which the lab's own node runs.
+func (r *run) followHost(ctx context.Context) {
+	f, err := os.Open("/dev/kmsg")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = f.Seek(0, 2)
+	line := make([]byte, 8<<10)
+	for ctx.Err() == nil {
+		n, err := f.Read(line)
+		switch {
+		case errors.Is(err, syscall.EPIPE):
+			r.mu.Lock()
+			r.missed = true
+			r.mu.Unlock()
+		case err != nil:
+			return
+		default:
+			if k, ok := ReadKill(string(line[:n])); ok {
+				r.killed(k)
+			}
+		}
+	}
+}
+
+// readGuest reads the kernel's log of the node with cgroup v2, from its beginning.
+func (r *run) readGuest(t *testing.T) (kills map[string]int64) {
+	t.Helper()
+	kills = map[string]int64{}
+	command := os.Getenv("SOAK_GUEST_LOG")
+	if command == "" {
+		return kills
+	}
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", command).Output()
+	if err != nil {
+		t.Fatalf("reading the log of the node with cgroup v2: %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for lines := bufio.NewScanner(strings.NewReader(string(out))); lines.Scan(); {
+		if k, ok := ReadKill(lines.Text()); ok {
+			if w, known := r.workload[types.UID(k.Pod)]; known {
+				kills[w]++
+			}
+		}
+	}
+	return kills
+}
+
+// sample takes in what there is now.
+func (r *run) sample(t *testing.T) {
+	at := time.Since(r.began)
+	pods := r.pods(t)
+	used := map[string]float64{}
+	var nodes corev1.NodeList
+	if err := r.client.List(t.Context(), &nodes); err != nil {
+		t.Logf("listing nodes: %v", err)
+		return
+	}
+	for i := range nodes.Items {
+		r.summary(t, nodes.Items[i].Name, at, used)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range halves {
+		s := r.sums[h.namespace]
+		s.samples++
+		s.used += used[h.namespace]
+	}
+	for i := range pods {
+		p := &pods[i]
+		s := r.sums[p.Namespace]
+		for _, c := range p.Spec.Containers {
+			s.requested += float64(c.Resources.Requests.Memory().Value())
+			s.limits += float64(c.Resources.Limits.Memory().Value())
+		}
+		if len(p.Status.ContainerStatuses) == 0 || !p.Status.ContainerStatuses[0].Ready {
+			s.notReady += every.Minutes()
+		}
+	}
+}
+
+// summary asks one kubelet what its pods use.
+func (r *run) summary(t *testing.T, node string, at time.Duration, used map[string]float64) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	data, err := r.clientset.CoreV1().RESTClient().Get().
+		AbsPath("/api/v1/nodes/"+node+"/proxy/stats/summary").Param("only_cpu_and_memory", "true").DoRaw(ctx)
+	var s stats.Summary
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		t.Logf("asking %s for its stats: %v", node, err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range s.Pods {
+		for _, c := range p.Containers {
+			if c.Memory == nil || c.Memory.RSSBytes == nil || c.Memory.WorkingSetBytes == nil {
+				continue
+			}
+			switch p.PodRef.Namespace {
+			case halves[0].namespace, halves[1].namespace:
+				used[p.PodRef.Namespace] += float64(*c.Memory.WorkingSetBytes)
+			case "memfit-system", "memfit-agent":
+				name := p.PodRef.Name + "/" + c.Name
+				r.rss[name] = append(r.rss[name], Point{at, float64(*c.Memory.RSSBytes) / float64(memory.MiB)})
+			}
+		}
+	}
+}
+
+// rollOut restarts one workload of each half, as its owner would.
+func (r *run) rollOut(t *testing.T, n int) {
+	for _, h := range halves {
+		var all appsv1.DeploymentList
+		if err := r.client.List(t.Context(), &all, client.InNamespace(h.namespace)); err != nil || len(all.Items) == 0 {
+			t.Logf("listing Deployments: %v", err)
+			continue
+		}
+		d := &all.Items[n*7%len(all.Items)]
+		patch := fmt.Sprintf(
+			`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+			time.Now().Format(time.RFC3339))
+		if err := r.client.Patch(t.Context(), d, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
+			t.Logf("rolling out %s: %v", d.Name, err)
+		}
+	}
+}
+
+// writes are the API server's own counts of requests that only memfit makes.
+func (r *run) writes(t *testing.T) map[string]float64 {
+	t.Helper()
+	data, err := r.clientset.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasPrefix(line, "apiserver_request_total{") {
+			continue
+		}
+		label := func(name string) string {
+			_, after, _ := strings.Cut(line, name+`="`)
+			value, _, _ := strings.Cut(after, `"`)
+			return value
+		}
+		verb, what := label("verb"), label("resource")
+		if sub := label("subresource"); sub != "" && sub != "status" {
+			what += "/" + sub
+		}
+		ours := label("group") == "memfit.dev" || what == "pods/resize" || what == "pods/eviction" ||
+			label("group") == "events.k8s.io"
+		if !ours || !slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, verb) {
+			continue
+		}
+		var n float64
+		if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n); err == nil {
+			counts[what] += n
+		}
+	}
+	return counts
+}
+
+// count compares memfit's counts with the kernel's until they agree, for three minutes: a status takes its time.
+func (r *run) count(t *testing.T) {
+	left := map[string]string{"": "not asked yet"}
+	for end := time.Now().Add(3 * time.Minute); len(left) > 0 && time.Now().Before(end); time.Sleep(2 * time.Second) {
+		first := len(left) == 1 && left[""] != ""
+		r.pods(t)
+		guest := r.readGuest(t)
+		for _, h := range halves {
+			var recs v1alpha1.MemoryRecommendationList
+			if err := r.client.List(t.Context(), &recs, client.InNamespace(h.namespace)); err != nil {
+				t.Logf("listing recommendations: %v", err)
+				continue
+			}
+			var kills, stalls int64
+			for i := range recs.Items {
+				rec := &recs.Items[i]
+				kills, stalls = kills+rec.Status.OOMKills, stalls+rec.Status.Stalls
+				w := h.namespace + "/" + strings.TrimPrefix(rec.Name, "deployment-")
+				r.mu.Lock()
+				truth := r.kills[w] + guest[w]
+				r.mu.Unlock()
+				if _, open := left[w]; !first && !open {
+					continue
+				}
+				delete(left, w)
+				if rec.Status.OOMKills != truth {
+					left[w] = fmt.Sprintf("memfit counts %d, the kernel %d", rec.Status.OOMKills, truth)
+				}
+			}
+			r.sums[h.namespace].killsAtMemfit, r.sums[h.namespace].stalls = kills, stalls
+		}
+		delete(left, "")
+	}
+	for _, w := range slices.Sorted(maps.Keys(left)) {
+		t.Errorf("%s: %s", w, left[w])
+	}
+	if r.missed {
+		t.Error("the kernel's log was overwritten before it was read: its count is too low")
+	}
+}
+
+// report prints the table and holds memfit to it.
+func (r *run) report(t *testing.T, workloads int, hours float64, before, after map[string]float64) {
+	guest := r.readGuest(t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kernel := map[string]int64{}
+	for _, counts := range []map[string]int64{r.kills, guest} {
+		for w, n := range counts {
+			ns, _, _ := strings.Cut(w, "/")
+			kernel[ns] += n
+		}
+	}
+	fmt.Printf("\nsoak minutes=%.0f workloads=%d\n", hours*60, workloads)
+	fmt.Println("| half | sizing.mode | kills (kernel) | kills (memfit) | stalls | GiB requested | GiB of limits " +
+		"| GiB used | pod-minutes not ready |\n|---|---|---|---|---|---|---|---|---|")
+	for _, h := range halves {
+		s := r.sums[h.namespace]
+		gib := func(sum float64) float64 { return sum / float64(max(s.samples, 1)) / float64(memory.GiB) }
+		fmt.Printf("| %s | %s | %d | %d | %d | %.2f | %.2f | %.2f | %.0f |\n", h.namespace, h.mode, kernel[h.namespace],
+			s.killsAtMemfit, s.stalls, gib(s.requested), gib(s.limits), gib(s.used), s.notReady)
+	}
+	r.growth(t)
+	r.budget(t, workloads, hours, kernel, before, after)
+}
+
+// growth prints the slope of every process of memfit's.
+func (r *run) growth(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(r.rss)) {
+		series := r.rss[name]
+		last := series[len(series)-1]
+		warm := slices.DeleteFunc(slices.Clone(series), func(p Point) bool { return p.At < last.At/4 })
+		trend, ok := Slope(warm)
+		if !ok {
+			t.Errorf("%s: %d samples are too few for a slope: it was restarted, or SOAK is too short", name, len(series))
+			continue
+		}
+		fmt.Printf("rss process=%s samples=%d first_mib=%.1f last_mib=%.1f slope_mib_per_hour=%.2f low=%.2f high=%.2f\n",
+			name, len(series), series[0].Value, last.Value, trend.PerHour, trend.Low, trend.High)
+		if trend.Low > grownMiB {
+			t.Errorf("%s grows by %.2f MiB an hour, at least %.2f", name, trend.PerHour, trend.Low)
+		}
+	}
+}
+
+// budget: 8 writes per workload and hour in steady operation (docs/benchmarks.md), and for each kill and each change of
+// a pod what they take: checkpoint, recommendation, two events.
+func (r *run) budget(
+	t *testing.T, workloads int, hours float64, kernel map[string]int64, before, after map[string]float64,
+) {
+	var changes, kills, all float64
+	for _, what := range slices.Sorted(maps.Keys(after)) {
+		n := after[what] - before[what]
+		fmt.Printf("writes resource=%s count=%.0f per_workload_and_hour=%.1f\n", what, n, n/float64(workloads)/hours)
+		if strings.HasPrefix(what, "pods/") {
+			changes += n
+		}
+		if what != "memorysnapshots" { // the agent's, one per pod, with a budget of its own
+			all += n
+		}
+	}
+	for _, n := range kernel {
+		kills += float64(n)
+	}
+	allowed := 8*float64(workloads)*hours + 4*kills + 5*changes
+	fmt.Printf("writes all=%.0f allowed=%.0f kills=%.0f changes=%.0f\n", all, allowed, kills, changes)
+	if all > allowed {
+		t.Errorf("%.0f writes, %.0f are allowed", all, allowed)
+	}
+}
