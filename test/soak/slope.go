@@ -78,6 +78,6 @@ func means(series []Point) []Point {
 // freedom on.
 func quantile(freedom float64) float64 {
 	const z = 1.959964
-	return z + (math.Pow(z, 3)+z)/(4*freedom) + (5*math.Pow(z, 5)+16*math.Pow(z, 3)+3*z)/(96*freedom*freedom) +
-		(3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*math.Pow(z, 3)-15*z)/(384*math.Pow(freedom, 3))
+	return z + (z*z*z+z)/(4*freedom) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*freedom*freedom) +
+		(3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*freedom*freedom*freedom)
 }

@@ -96,11 +96,11 @@ type run struct {
 }
 
 type sum struct {
-	samples                          int
-	requested, limits, used          float64
-	notReady                         float64 // pod-minutes
-	resized, replaced, killsAtMemfit int64
-	stalls                           int64
+	samples                 int
+	requested, limits, used float64
+	notReady                float64 // pod-minutes
+	killsAtMemfit           int64
+	stalls                  int64
 }
 
 // TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods.
