@@ -557,7 +557,8 @@ func (d *decider) conclude() Decision {
 	}
 	out := Decision{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
-	if d.State.Rollout != nil || d.reason != "" {
+	// What waits for a window, maybe for days, has been told when the window opens.
+	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.lookIn(recheckAfter)
 	}
 	out.RequeueAfter = d.requeueAfter
@@ -618,15 +619,15 @@ func (d *decider) underWay() (reason, message string) {
 	return v1alpha1.ReasonApplying, d.others("")
 }
 
-// failedWords are what the kubelet's own words leave open: what is in force now, and what becomes of it. Those of a
+// failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
 // lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
 func failedWords(st *Step) string {
 	until := format.Time(st.At.Add(patience))
 	if !lowersAny(st.From, st.To) {
-		return "; it tries again by itself, until memfit takes it back at " + until
+		return "; it tries again by itself, until memfit rolls it back at " + until
 	}
-	return "; it lowers no limit below all memory in use, page cache included: the higher one stays in force, and it " +
-		"tries again by itself, until memfit takes it back at " + until
+	return "; it lowers no limit below all memory in use, page cache included: the higher one stays effective, and it " +
+		"tries again by itself, until memfit rolls it back at " + until
 }
 
 // watching is about the pods that run with a lower limit.

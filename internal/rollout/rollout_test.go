@@ -481,7 +481,7 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonResizeFailed)
 	for _, want := range []string{
 		"limit of container app 256Mi to 100Mi", "the kubelet reports: attempting to set pod memory limit below usage",
-		"page cache included: the higher one stays in force", "memfit takes it back at 2026-03-02T08:05:00Z",
+		"page cache included: the higher one stays effective", "memfit rolls it back at 2026-03-02T08:05:00Z",
 	} {
 		if !strings.Contains(c.last.Message, want) {
 			t.Errorf("%q is missing in %q", want, c.last.Message)

@@ -29,6 +29,9 @@ func TestLoweringWaitsForAMaintenanceWindow(t *testing.T) {
 	c.look()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
+	if again := c.last.RequeueAfter; again != 18*time.Hour+time.Second {
+		t.Errorf("decides again in %s, and nothing can change before the window opens in 18h", again)
+	}
 	c.passes(18 * time.Hour)
 	c.look()
 	c.expectLimits("100Mi 256Mi 256Mi")
