@@ -198,5 +198,5 @@ func fromUnix(s int64) time.Time {
 	if s == 0 {
 		return time.Time{}
 	}
-	return time.Unix(s, 0).UTC()
+	return plausible(time.Unix(s, 0))
 }

@@ -290,6 +290,7 @@ func lower(c memory.Confidence) memory.Confidence {
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.
 func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill {
 	slices.SortStableFunc(found, byTime)
+	changed := map[string]bool{}
 	for i := range found {
 		k := &found[i]
 		k.Time, k.Seen = k.Time.UTC().Truncate(time.Second), now.UTC().Truncate(time.Second)
@@ -299,9 +300,11 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 			l.totals[name] = map[memory.OOMKind]int64{}
 		}
 		l.totals[name][k.Kind]++
-		kept := append(l.kills[name], *k)
-		slices.SortStableFunc(kept, byTime)
-		l.kills[name] = Thinned(kept)
+		l.kills[name], changed[name] = append(l.kills[name], *k), true
+	}
+	for name := range changed {
+		slices.SortStableFunc(l.kills[name], byTime)
+		l.kills[name] = Thinned(l.kills[name])
 	}
 	if len(found) > 0 {
 		l.trimDetails()
@@ -313,18 +316,17 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 // at each limit. A crash loop of an hour would otherwise wipe out at which limit it began, and growth that was stopped
 // would begin anew.
 func Thinned(kills []memory.OOMKill) []memory.OOMKill {
-	kept := slices.Clone(kills)
-	for len(kept) > KillsKept {
-		drop := 0
-		for i := range kept[:len(kept)-1] {
-			if slices.ContainsFunc(kept[:i], func(k memory.OOMKill) bool { return k.Limit == kept[i].Limit }) {
-				drop = i
-				break
-			}
+	over := max(len(kills)-KillsKept, 0)
+	kept, limits := make([]memory.OOMKill, 0, len(kills)-over), map[memory.Bytes]bool{}
+	for i, k := range kills {
+		if over > 0 && i < len(kills)-1 && limits[k.Limit] {
+			over--
+			continue
 		}
-		kept = slices.Delete(kept, drop, drop+1)
+		limits[k.Limit] = true
+		kept = append(kept, k)
 	}
-	return kept
+	return kept[over:]
 }
 
 func byTime(a, b memory.OOMKill) int {
