@@ -23,8 +23,9 @@ import (
 // world is a kubelet that knows the truth, beside a ledger that only sees what its pods show at the moments of looks.
 type world struct {
 	*kubelet.Kubelet
-	// within calls look, which lets the ledger see so many containers, and may hold it to a budget.
-	within func(containers int, look func())
+	// within calls look, which shows the ledger so many containers and lets it find so many kills, and may hold it to a
+	// budget.
+	within func(containers, kills int, look func())
 }
 
 // limitOfAll is the limit of every container.
@@ -62,7 +63,8 @@ func (w *world) run(t *testing.T, steps int) {
 			}
 		}
 		var kills []memory.OOMKill
-		w.within(len(obs), func() { kills = l.Update(obs, quick, w.Now) })
+		ahead := l.Clone()
+		w.within(len(obs), len(ahead.Update(obs, quick, w.Now)), func() { kills = l.Update(obs, quick, w.Now) })
 		for _, k := range kills {
 			told[k.Kind]++
 		}
@@ -122,7 +124,7 @@ func (w *world) run(t *testing.T, steps int) {
 }
 
 func newWorld(next func(int) int) *world {
-	return &world{Kubelet: kubelet.New(t0, next), within: func(_ int, look func()) { look() }}
+	return &world{Kubelet: kubelet.New(t0, next), within: func(_, _ int, look func()) { look() }}
 }
 
 // TestLedgerKnowsTheTruth plays random histories: kills of every kind, looks missed, operator kills at any point,
@@ -192,7 +194,8 @@ func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 	t.Logf("%v in %d bytes", w.Kills, len(stored(t, l)))
 }
 
-// lookBudget is what a look of the ledger may take, per container that is shown.
+// lookBudget is what a look of the ledger may take, per container that is shown and per kill that it finds: a container
+// that restarted 100 times since the last look leaves 100 records.
 var lookBudget = budget.Budget{Bytes: 64 << 10, PerByte: 4 << 10, CPU: 100 * time.Millisecond}
 
 // FuzzLedger lets the fuzzer write the history: every kill is counted once, and every look stays within its budget.
@@ -209,7 +212,7 @@ func FuzzLedger(f *testing.F) {
 			choices = choices[1:]
 			return c % n
 		})
-		w.within = func(containers int, look func()) { budget.Check(t, lookBudget, containers, look) }
+		w.within = func(containers, kills int, look func()) { budget.Check(t, lookBudget, containers+kills, look) }
 		w.run(t, steps)
 	})
 }
