@@ -40,14 +40,14 @@ func goArm(of float64, told bool) Arm {
 }
 
 const (
-	goNone   = "no-knobs"
+	goNone   = "no-settings"
 	goMemfit = "memfit"
 	goTight  = "memfit-tight" // the profile at the limit of the spiral
 	goSpiral = 9              // of 18: the live set and little more
 )
 
 func goStory() Story {
-	arms := []Arm{{Name: goNone, Says: "no limit, no knobs", CPU: goCPU}}
+	arms := []Arm{{Name: goNone, Says: "no limit, no settings", CPU: goCPU}}
 	for _, of := range []float64{13, 15, 18, 23, 36, 72} {
 		arms = append(arms, goArm(of, false))
 		if of != 15 {
@@ -79,17 +79,17 @@ func goStory() Story {
 			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
 				goKilled(13, false), ""},
 			{"With GOMEMLIMIT it lives there (0: not killed)", "no kill at 13 of 18 MiB", 0, 0, goKilled(13, true), ""},
-			{"Smallest limit, no GOMEMLIMIT: requests per CPU second, of those without knobs", "28.4 of 29.6 a second", 0.96,
+			{"Smallest limit, no GOMEMLIMIT: requests per CPU second, of those without settings", "28.4 of 29.6 a second", 0.96,
 				0.15, goSpeed(goName(18, false)), ""},
 			{"4 times that, no GOMEMLIMIT", "29.3 of 29.6", 0.99, 0.15, goSpeed(goName(72, false)), ""},
 			{"Twice that, with GOMEMLIMIT", "35.4 of 29.6", 1.19, 0.15, goSpeed(goName(36, true)), ""},
 			{"4 times that, with GOMEMLIMIT", "35.9 of 29.6", 1.21, 0.15, goSpeed(goName(72, true)), ""},
 			{"The spiral: half of the smallest limit, with memfit's GOMEMLIMIT (90 % of it)",
-				"9.4 of 29.6 (at 13 of 18 MiB)", 0.55, 0.2,
-				goSpeed(goTight), "the article's service has 7 of its 13 MiB live, this one a third of that " +
-					"limit more to spare, so that it takes half of the smallest limit for the same want; and Go's collector stops " +
-					"at half of the processor, which is here all that is counted: the article counts time in a throttled container"},
-			{"Smallest safe limit: the peak that was seen without knobs, of the smallest limit that was not fatal",
+				"9.4 of 29.6 (at 13 of 18 MiB)", 0.55, 0.15,
+				goSpeed(goTight), "the article counts time in a throttled container, here it is processor time, of which Go's " +
+					"collector takes half at most (gcCPULimiter): 0.5 of a speed at which it took a tenth. What a Go program needs " +
+					"beside its heap does not grow with it, so that this one has to spare at 13/18 what the article's had not"},
+			{"Smallest safe limit: the peak that was seen without settings, of the smallest limit that was not fatal",
 				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
 		},
 		Table: Table{Step: "load", Columns: []Column{
@@ -155,7 +155,7 @@ func goKilled(of float64, told bool) func(*Run) (Measured, error) {
 	}
 }
 
-// goFound compares the peak that memfit saw without knobs with the smallest limit of the table that was not fatal.
+// goFound compares the peak that memfit saw without settings with the smallest limit of the table that was not fatal.
 func goFound(r *Run) (Measured, error) {
 	smallest := 0
 	for _, of := range []float64{13, 15, 18, 23, 36} {

@@ -28,6 +28,7 @@ func main() {
 	name := flag.String("story", "", "tell these alone, separated by commas")
 	docs := flag.String("docs", "../../docs", "folder for articles.md and articles/*.svg")
 	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
+	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
 	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
 	flag.Parse()
 	how := func(ctx context.Context, s Story) (*Run, error) {
@@ -36,7 +37,7 @@ func main() {
 	if *here {
 		how = func(ctx context.Context, s Story) (*Run, error) { return tellBare(ctx, s, os.Stdout) }
 	}
-	ok, err := tellAll(ctx, *name, *docs, *html, *here, how)
+	ok, err := tellAll(ctx, *name, *docs, *html, *times, *here, how)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -45,26 +46,33 @@ func main() {
 	}
 }
 
-// tellAll tells the stories, or the one of that name, and writes the reports. It says whether all came out.
+// tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all came
+// out, each time.
 func tellAll(
-	ctx context.Context, name, docs, html string, bare bool, how func(context.Context, Story) (*Run, error),
+	ctx context.Context, name, docs, html string, times int, bare bool, how func(context.Context, Story) (*Run, error),
 ) (bool, error) {
 	pictures := filepath.Join(docs, "articles")
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
 		return false, err
 	}
-	p, ok := page{Machine: machine(ctx), Bare: bare}, true
+	p, ok := page{Machine: machine(ctx), Bare: bare, Times: times}, true
 	for _, s := range stories() {
 		if name != "" && !slices.Contains(strings.Split(name, ","), s.Name) {
 			continue
 		}
-		run, failed := how(ctx, s)
-		r, err := report(run, failed, pictures)
-		if err != nil {
-			return false, err
+		var r *Report
+		for n := range times {
+			run, failed := how(ctx, s)
+			next, err := report(run, failed, pictures)
+			if err != nil {
+				return false, err
+			}
+			summarize(os.Stdout, next)
+			if r = next.after(r); ctx.Err() != nil || n == times-1 {
+				break
+			}
 		}
 		p.Stories, ok = append(p.Stories, r), ok && r.OK()
-		summarize(os.Stdout, r)
 		if ctx.Err() != nil {
 			break
 		}

@@ -47,9 +47,38 @@ type File struct {
 	SVG         htmltemplate.HTML
 }
 
-// OK says whether the story came out.
+// OK says whether the story came out, in all its runs.
 func (r *Report) OK() bool {
 	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK })
+}
+
+// after is this report with what came out of the earlier runs of the same story. The pictures, the table and what was
+// said stay those of the last run.
+func (r *Report) after(earlier *Report) *Report {
+	if earlier == nil {
+		return r
+	}
+	if earlier.Err != "" {
+		r.Err = strings.TrimSpace(earlier.Err + "\n" + r.Err)
+	}
+	for i, was := range earlier.Outcomes {
+		r.Outcomes[i].Earlier = append(was.Earlier, was)
+		r.Outcomes[i].OK = r.Outcomes[i].OK && was.OK
+	}
+	return r
+}
+
+// values are what was measured in all runs, the first one first.
+func (o Outcome) values() string {
+	var all []string
+	for _, x := range append(slices.Clone(o.Earlier), o) {
+		if x.Err != nil {
+			all = append(all, "-")
+		} else {
+			all = append(all, fmt.Sprintf("%.2f", x.Value))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // report puts a run into words, and draws its pictures into a folder.
@@ -180,6 +209,7 @@ var functions = map[string]any{
 	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
 	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
 	"mib":  mib,
+	"here": Outcome.values,
 	"yes": func(ok bool) string {
 		if ok {
 			return "yes"
@@ -197,6 +227,7 @@ var functions = map[string]any{
 type page struct {
 	Machine string
 	Bare    bool // without a cluster
+	Times   int  // runs of each story
 	Stories []*Report
 }
 

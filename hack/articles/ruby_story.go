@@ -4,7 +4,7 @@
 package main
 
 func rubyStory() Story {
-	const usual, two, memfit = "default", "arenas", "memfit"
+	const usual, two, trims, memfit = "default", "arenas", "trims", "memfit"
 	const work, again, trim, arenas = "work", "again", "trim", "glibc arenas"
 	return Story{
 		Name: "ruby", Title: "What inflates memory in Ruby?", Program: "proxy.rb", Image: "memfit.test/ruby:3.1",
@@ -17,6 +17,7 @@ func rubyStory() Story {
 		Arms: []Arm{
 			{Name: usual, Says: "limit 512Mi, no settings", LimitMi: 512},
 			{Name: two, Says: "MALLOC_ARENA_MAX=2", LimitMi: 512, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
+			{Name: trims, Says: "malloc_trim in each full collection", LimitMi: 512, Env: map[string]string{"TRIM": "1"}},
 			{Name: memfit, Says: "limit 512Mi, with memfit", LimitMi: 512, Profile: "ruby"},
 		},
 		Steps: []Step{
@@ -36,15 +37,14 @@ func rubyStory() Story {
 			{"Free memory, of the system's heaps", "most of it (a picture)", 0.75, 0.25, freeShare(usual, again, arenas), ""},
 			{"Two arenas, of the default", "much less (a picture)", 0.65, 0.25,
 				ratio(point{two, again, "rss"}, point{usual, again, "rss"}), ""},
-			{"After the trim, of two arenas", "about as much", 0.4, 0.25,
-				ratio(point{usual, trim, "rss"}, point{two, again, "rss"}),
-				"the article trims in a collection, in the middle of work; here the threads rest, and a trim finds more"},
+			{"With a trim in each full collection, of two arenas", "almost as little (a picture)", 1, 0.25,
+				ratio(point{trims, again, "rss"}, point{two, again, "rss"}), ""},
 			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, again, trim, "trim"),
 				"no article predicts"},
 			{"With memfit, of two arenas", "-", 1, 0.15, ratio(point{memfit, again, "rss"}, point{two, again, "rss"}),
 				"memfit sets MALLOC_ARENA_MAX=2 for Ruby"},
 		},
 		Pictures: []Picture{rssPicture("ruby", "RSS of a multi-threaded Ruby server", []string{work, again, trim},
-			usual, two, memfit)},
+			usual, two, trims, memfit)},
 	}
 }

@@ -305,8 +305,9 @@ func mib(bytes float64) string { return fmt.Sprintf("%.0f MiB", bytes/mebi) }
 type Outcome struct {
 	Expectation
 	Measured
-	Err error
-	OK  bool
+	Err     error
+	OK      bool      // in this run and in all earlier ones
+	Earlier []Outcome // of earlier runs, the first one first
 }
 
 // Judge compares a run with what was expected of it.

@@ -18,7 +18,8 @@ const zlib = require('zlib');
 
 const MiB = 1024 * 1024;
 const env = (name, fallback) => Number(process.env[name] || fallback);
-const SESSIONS_MIB = env('SESSIONS_MIB', 60); // live set
+const SESSIONS_MIB = env('SESSIONS_MIB', 100); // live, in V8's heap: as in the article's healthy pod
+const BUFFERS_MIB = env('BUFFERS_MIB', 57); // live, outside of it: external and arrayBuffers there
 const CONCURRENCY = env('CONCURRENCY', 16);
 const CACHED_PAGES = env('CACHED_PAGES', 70); // parsed pages kept alive, until others take their place
 
@@ -26,7 +27,7 @@ const rss = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync('/proc/self/statu
 const stats = () => {
   const m = process.memoryUsage();
   return {
-    sessions: sessions.length, rss: rss(), heapTotal: m.heapTotal, heapUsed: m.heapUsed, external: m.external,
+    sessions: sessions.length, buffers: buffers.length, rss: rss(), heapTotal: m.heapTotal, heapUsed: m.heapUsed, external: m.external,
     arrayBuffers: m.arrayBuffers, heapLimit: v8.getHeapStatistics().heap_size_limit,
   };
 };
@@ -42,6 +43,8 @@ const sessions = [];
 while (process.memoryUsage().heapUsed < SESSIONS_MIB * MiB) {
   for (let n = 0; n < 1000; n += 1) sessions.push({ n, subject: `${sessions.length}`, rooms: [n, n + 1, n + 2] });
 }
+
+const buffers = Array.from({ length: BUFFERS_MIB }, () => Buffer.alloc(MiB, 1));
 
 const upstream = http.createServer((_, res) => {
   res.setHeader('content-encoding', 'gzip');

@@ -43,6 +43,19 @@ end
 
 TRIM = Fiddle::Function.new(Fiddle.dlopen(nil)['malloc_trim'], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
 
+# The article's patch of Ruby, from beside: a trim after each full collection.
+if ENV['TRIM']
+  Thread.new do
+    seen = 0
+    loop do
+      sleep 0.02
+      major = GC.stat(:major_gc_count)
+      TRIM.call(0) if major != seen
+      seen = major
+    end
+  end
+end
+
 def stats
   s = GC.stat
   rss = File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i * 1024
