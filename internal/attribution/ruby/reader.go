@@ -122,23 +122,28 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	if err != nil {
 		return err
 	}
-	var found, odd int64
+	var found, odd, others int64
 	for at := (m.Start + h.size - 1) &^ (h.size - 1); at+h.size <= m.End; at += h.size {
 		if procmem.ResidentBytes(runs, at, at+procmem.PageSize) == 0 {
 			continue
 		}
-		p, ok, err := h.page(at)
+		p, what, err := h.page(at)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			if odd++; odd > oddBeforeGivingUp && found == 0 {
-				return nil
-			}
+		switch what {
+		case isPage:
+			found++
+			h.add(at, p, procmem.ResidentBytes(runs, at, at+h.size))
 			continue
+		case oddPage:
+			odd++
+		case noPage:
+			others++
 		}
-		found++
-		h.add(at, p, procmem.ResidentBytes(runs, at, at+h.size))
+		if odd+others > oddBeforeGivingUp && found == 0 {
+			return nil
+		}
 	}
 	if found > odd {
 		h.odd += odd
@@ -154,21 +159,33 @@ type page struct {
 // maxBody is how far behind its page's start the first slot may begin.
 const maxBody = 1 << 10
 
-// page reads the structure of the page at an address; ok is false where none begins.
-func (h *heap) page(at uint64) (p page, ok bool, err error) {
+// verdict is what stands at a place where a page may begin.
+type verdict int
+
+const (
+	// noPage: a block of another allocator. The kernel makes one mapping of what lies side by side, so that glibc's large
+	// blocks and the stacks of Ruby's threads are found between pages.
+	noPage verdict = iota
+	// oddPage: it seems to be a page, and its structure cannot be read or makes no sense; a thread may be changing it.
+	oddPage
+	isPage
+)
+
+// page reads the structure of the page at an address.
+func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	info, err := h.words.Uint64(at)
 	if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
-		return p, false, err
+		return p, noPage, err
 	}
 	if err != nil || info%8 != 0 || info < procmem.PageSize || info>>47 != 0 {
-		return p, false, nil //nolint:nilerr // what cannot be read is no page
+		return p, noPage, nil //nolint:nilerr // what cannot be read is no page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
 		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
-			return p, false, err
+			return p, noPage, err
 		}
-		return p, false, nil
+		return p, oddPage, nil
 	}
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}
@@ -179,7 +196,13 @@ func (h *heap) page(at uint64) (p page, ok bool, err error) {
 	}
 	// The last slots of a page may be cut off, so that a page is filled to its last two slots at least.
 	filled := p.total*p.slot <= h.size && (p.total+2)*p.slot+maxBody >= h.size
-	return p, back && p.slot >= 40 && p.slot%8 == 0 && p.free <= p.total && filled, nil
+	switch {
+	case !back:
+		return p, noPage, nil
+	case p.slot < 40, p.slot%8 != 0, p.free > p.total, !filled:
+		return p, oddPage, nil
+	}
+	return p, isPage, nil
 }
 
 func (h *heap) add(at uint64, p page, resident uint64) {

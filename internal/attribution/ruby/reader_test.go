@@ -53,6 +53,29 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestCoverage: a block of another allocator between pages is no page that was not understood.
+func TestCoverage(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *fakeproc.Process)
+		want   float64
+	}{
+		"a block of text":        {func(p *fakeproc.Process) { p.Put(base+3*16<<10, 0x7878787878787878) }, 1},
+		"a thread's values":      {func(p *fakeproc.Process) { p.Put(base+3*16<<10, infos) }, 1},
+		"a page that changes":    {func(p *fakeproc.Process) { put(p, 3, 16<<10, 40, 500, 3) }, 0.75},
+		"a structure not to see": {func(p *fakeproc.Process) { p.Put(base+3*16<<10, infos+0x8000) }, 0.75},
+	} {
+		p := fakeproc.New().Map(base, 1<<20, fakeproc.RW, "").Map(infos, 0x10000, fakeproc.RW, "[heap]")
+		for i := range uint64(3) {
+			put(p, i, 16<<10, 40, 10, 3)
+		}
+		c.change(p)
+		if _, u, err := (Reader{}).Claim(t.Context(), p.Snapshot()); err != nil || u.Coverage != c.want {
+			t.Errorf("%s: coverage %.2f, want %.2f, %v", name, u.Coverage, c.want, err)
+		}
+		p.NothingAbsent(t)
+	}
+}
+
 func TestWhatIsNoPage(t *testing.T) {
 	for name, change := range map[string]func(p *fakeproc.Process){
 		"more free slots than it has":   func(p *fakeproc.Process) { p.Put(infos, 40|408<<16|500<<32) },
