@@ -4,7 +4,7 @@
 # The program of the story "What inflates memory in Ruby?": a multi-threaded server whose threads make strings of all
 # sizes and keep few of them. Ruby's own heap stays small; what grows are the heaps of the system's allocator.
 #
-#   GET /work?rounds=60   every thread makes strings, and keeps some for a while
+#   GET /work?rounds=60   every thread makes strings, and keeps some for a while; says what was resident meanwhile
 #   GET /trim             malloc_trim, as the article's patch calls it in a full collection
 #   GET /stats            what Ruby and the kernel say; sizes are bytes
 require 'fiddle'
@@ -34,11 +34,19 @@ THREADS.times do |n|
   end
 end
 
+def rss = File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i * 1024
+
+# work says what was resident on average while the threads worked.
 def work(rounds)
   done = Queue.new
+  samples = []
   THREADS.times { JOBS << [rounds, done] }
-  THREADS.times { done.pop }
+  while done.size < THREADS
+    samples << rss
+    sleep 0.02
+  end
   GC.start
+  { working: samples.sum / samples.size }
 end
 
 TRIM = Fiddle::Function.new(Fiddle.dlopen(nil)['malloc_trim'], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
@@ -58,7 +66,6 @@ end
 
 def stats
   s = GC.stat
-  rss = File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i * 1024
   { rss: rss, heapPages: s[:heap_allocated_pages], heapLive: s[:heap_live_slots], heapFree: s[:heap_free_slots],
     rubyHeap: s[:heap_allocated_pages] * GC::INTERNAL_CONSTANTS[:HEAP_PAGE_OBJ_LIMIT] * 40 }
 end
@@ -71,13 +78,14 @@ loop do
   nil until client.gets.to_s.strip.empty?
   uri = URI(line.split[1] || '/')
   status = '200 OK'
+  more = {}
   case uri.path
-  when '/work' then work(Integer(URI.decode_www_form(uri.query.to_s).to_h.fetch('rounds', '60')))
+  when '/work' then more = work(Integer(URI.decode_www_form(uri.query.to_s).to_h.fetch('rounds', '60')))
   when '/trim' then TRIM.call(0)
   when '/stats' then nil
   else status = '404 Not Found'
   end
-  body = stats.to_json
+  body = stats.merge(more).to_json
   client.write "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}"
   client.close
 end
