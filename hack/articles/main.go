@@ -49,7 +49,8 @@ func main() {
 // tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all came
 // out, each time.
 func tellAll(
-	ctx context.Context, name, docs, html string, times int, bare bool, how func(context.Context, Story) (*Run, error),
+	ctx context.Context, name, docs, html string, times int, bare bool,
+	how func(context.Context, Story) (*Run, error),
 ) (bool, error) {
 	pictures := filepath.Join(docs, "articles")
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {

@@ -54,7 +54,8 @@ func nodeStory() Story {
 				ratio(point{nodeCap, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
 			{"Both, of the default", "280 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeBoth, burst, "rss"}, point{nodeNone, burst, "rss"}),
-				"the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here: what the cap alone saves is left, 350 of 576"},
+				"the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here: what the cap alone " +
+					"saves is left, 350 of 576"},
 			{"After a forced collection, of before", "316 of 568 MiB", 0.56, 0.2,
 				ratio(point{nodeNone, collect, "rss"}, point{nodeNone, burst, "rss"}), ""},
 			{"With memfit (a limit of 384Mi and the cap that follows from it), of the default", "280 of 576 MiB", 0.66, 0.2,
