@@ -46,8 +46,8 @@ func main() {
 	}
 }
 
-// tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all came
-// out, each time.
+// tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all
+// came out, each time.
 func tellAll(
 	ctx context.Context, name, docs, html string, times int, bare bool,
 	how func(context.Context, Story) (*Run, error),
