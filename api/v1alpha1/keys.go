@@ -33,7 +33,7 @@ const (
 
 // Condition types of MemoryProfile and ClusterMemoryProfile.
 const (
-	// ConditionReady is True when the profile is valid and in force. MemoryRecommendation has it too: True when a number
+	// ConditionReady is True when the profile is valid and effective. MemoryRecommendation has it too: True when a number
 	// stands.
 	ConditionReady = "Ready"
 	// ConditionInjectionUpToDate is False while governed pods run without what the profile would set; the message counts

@@ -18,7 +18,7 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// ProfileReference names the profile in force.
+// ProfileReference names the effective profile.
 type ProfileReference struct {
 	// kind is MemoryProfile or ClusterMemoryProfile.
 	// +kubebuilder:validation:Enum=MemoryProfile;ClusterMemoryProfile
@@ -67,7 +67,7 @@ type Evidence struct {
 	// peakWorkingSet is the highest working set seen in one container, in the window.
 	// +optional
 	PeakWorkingSet *resource.Quantity `json:"peakWorkingSet,omitempty"`
-	// replicas is the number of containers looked at.
+	// replicas is the number of containers examined.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 	// samples is the number of measurements.
@@ -174,7 +174,7 @@ type ContainerRecommendation struct {
 	// +optional
 	UseSeen *metav1.Time `json:"useSeen,omitempty"`
 	// wouldHelp is what would give memory of the replica in filledBy back: a sentence that sums it up, and what each
-	// action would give, with how that was computed. Actions that would give nothing back are told as such. Absent
+	// action would give, with how that was computed. Actions that would give nothing back are listed as such. Absent
 	// without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
@@ -253,7 +253,7 @@ type StallRecord struct {
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// limit is the memory limit that was in force.
+	// limit is the memory limit that was effective.
 	Limit resource.Quantity `json:"limit"`
 	// majorFaultsPerSecond is how often in a second the container waited for a page to be read from disk.
 	// +optional

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AgentTier says how far an agent looks into containers.
+// AgentTier says how far an agent inspects containers.
 // +kubebuilder:validation:Enum=Watch;See
 type AgentTier string
 
@@ -19,7 +19,7 @@ const (
 	AgentSee AgentTier = "See"
 )
 
-// Inspection says whether the processes of a container were looked into.
+// Inspection says whether the processes of a container were inspected.
 // +kubebuilder:validation:Enum=Inspected;NotEnabled;Declined;Unreadable
 type Inspection string
 
@@ -133,7 +133,7 @@ type PredictedGain struct {
 
 // MemoryParts is what fills a container: parts that add up to what is resident, with unexplained.
 type MemoryParts struct {
-	// coveragePercent is the share of the bytes looked into that could be read and made sense: the least of each heap and
+	// coveragePercent is the share of the bytes examined that could be read and made sense: the least of each heap and
 	// of all that is resident. Below 95, numbers of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -230,7 +230,7 @@ type ProcessDied struct {
 
 // KillSnapshot is what an agent saw of an OOM kill and of the minute before it.
 type KillSnapshot struct {
-	// containerLimit is the limit in force of the container's own cgroup; absent: none.
+	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	// +optional
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
 	// evidence says what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
@@ -253,13 +253,13 @@ type KillSnapshot struct {
 	// +optional
 	LastReadBefore string `json:"lastReadBefore,omitempty"`
 	// limitsChanged is true where containerLimit or podLimit were other ones before the kill was noticed than after it, so
-	// that which was in force is not certain; the lower ones are told.
+	// which of them was effective is not certain; the lower ones are reported.
 	// +optional
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
-	// memory is what filled the container when it was last looked into; its time says when that was.
+	// memory is what filled the container when it was last inspected; its time says when that was.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
-	// podLimit is the limit in force of the pod's cgroup, which its containers share; absent: none.
+	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
 	// +optional
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 	// processes that were there before the kill and not after it, the largest first.
@@ -293,7 +293,7 @@ type StallSnapshot struct {
 	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
-	// full), where the kernel tells it.
+	// full), where the kernel reports it.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
@@ -315,7 +315,7 @@ type ContainerSnapshot struct {
 	// slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: there is none.
 	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
-	// inspection says whether the processes were looked into: Inspected, NotEnabled (tier Watch), Declined (annotation
+	// inspection says whether the processes were inspected: Inspected, NotEnabled (tier Watch), Declined (annotation
 	// memfit.dev/inspect) or Unreadable.
 	Inspection Inspection `json:"inspection"`
 	// inspectionMessage says why processes could not be read.

@@ -91,7 +91,7 @@ func TestNothingOfATargetLeavesIt(t *testing.T) {
 	})
 	sent, writes := node.Requests()
 	if !all {
-		t.Fatalf("%d writes, not all were looked into: %s\n%s", writes, sent, node.Logs())
+		t.Fatalf("%d writes, not all were inspected: %s\n%s", writes, sent, node.Logs())
 	}
 	for _, pod := range pods {
 		s, _ := node.Snapshot(pod.Name)

@@ -88,7 +88,7 @@ func vetted(u Usage) Usage {
 }
 
 // TooLittle is the note of a reader whose amounts were dropped.
-const TooLittle = "less than 95 % of the headers could be read: no amount is told"
+const TooLittle = "less than 95 % of the headers could be read: no amount is reported"
 
 func (r *Result) sum(s *Snapshot) {
 	for i := range s.Mappings {

@@ -17,7 +17,7 @@ import (
 type Facts struct {
 	// Program is the path of the program, as seen inside the container.
 	Program string
-	// Unreadable says why the program's file could not be looked into; empty when it could.
+	// Unreadable says why the program's file could not be read; empty when it could.
 	Unreadable string `json:",omitempty"`
 	// Files are the program and mapped libraries, as far as a mark asks about them.
 	Files []File
@@ -121,7 +121,7 @@ func (r *Result) runtime(f Facts) *runtimes.Runtime {
 		}
 	}
 	if f.Unreadable != "" || f.Program == "" {
-		r.Evidence = append(r.Evidence, "the program cannot be looked into: "+f.Unreadable)
+		r.Evidence = append(r.Evidence, "the program cannot be read: "+f.Unreadable)
 		return nil
 	}
 	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" bears the mark of no runtime")

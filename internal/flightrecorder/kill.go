@@ -36,7 +36,7 @@ type Kill struct {
 	Time           time.Time // when it was noticed
 	Kind           Kind
 	Evidence       Evidence
-	ContainerLimit memory.Bytes // in force; cgroup.Unlimited: none
+	ContainerLimit memory.Bytes // effective; cgroup.Unlimited: none
 	PodLimit       memory.Bytes
 	LimitsChanged  bool          // between the last full reading before and the one that showed it; the lower are told
 	Seen           bool          // something was read in the minute before; otherwise what follows is zero
@@ -144,7 +144,7 @@ func (k *Kill) Summary() string {
 		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
 	}
 	if !k.Seen {
-		b.WriteString("; it came before the agent's first look at this container, so nothing is known of the time before")
+		b.WriteString("; it came before the agent first read this container, so nothing is known of the time before")
 		return b.String()
 	}
 	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", InShort(k.LastRead), k.Usage)

@@ -113,7 +113,7 @@ func TestPredictions(t *testing.T) {
 				"MALLOC_ARENA_MAX=2 0..30",
 			},
 		},
-		"Serial keeps all, and the trim is in force": {
+		"Serial keeps all, and the trim is effective": {
 			of: []Process{{Usages: []attribution.Usage{
 				usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000)), arenas(),
 			}}},

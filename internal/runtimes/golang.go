@@ -115,7 +115,7 @@ func goLimitGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
-		return inForce("GOMEMLIMIT")
+		return effective("GOMEMLIMIT")
 	}
 	text := p.Limit.String()
 	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)

@@ -127,7 +127,7 @@ func knowsTrim(v Version) bool {
 // nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
 func nativeTrimGain(p Process) (Gain, bool) {
 	if every := p.Amounts[readerHotSpot].Details[detailTrimmed]; every > 0 {
-		return inForce(fmt.Sprintf("%s=%d", trimName, every))
+		return effective(fmt.Sprintf("%s=%d", trimName, every))
 	}
 	g, ok := trimGain(p)
 	if ok && p.Version.Known() && !knowsTrim(p.Version) {

@@ -42,7 +42,7 @@ type Process struct {
 	Amounts map[string]Amounts
 	// Env are the variables for settings of memory that it was started with.
 	Env map[string]string
-	// Limit is the memory limit in force; 0: none.
+	// Limit is the effective memory limit; 0: none.
 	Limit memory.Bytes
 	// Version is the runtime's own, where it is known.
 	Version Version
@@ -76,9 +76,9 @@ func between(least, most memory.Bytes, format string, args ...any) (Gain, bool) 
 	return Gain{Least: min(least, most), Most: most, Why: fmt.Sprintf(format, args...)}, true
 }
 
-// inForce is the gain of a setting that the process was started with.
-func inForce(text string) (Gain, bool) {
-	return exactly(0, "%s is in force: what is free now came since, or it leaves alone", text)
+// effective is the gain of a setting that the process was started with.
+func effective(text string) (Gain, bool) {
+	return exactly(0, "%s is effective already: it does not give back what is free now", text)
 }
 
 func noLever() (Gain, bool) { return Gain{}, false }
@@ -93,7 +93,7 @@ const (
 	readerRuby    = "ruby"
 )
 
-// Details that levers depend on; a test of internal/levers holds them to those that readers tell.
+// Details that levers depend on; a test of internal/levers holds them to those that readers report.
 const (
 	detailArenas    = "arenas"    // glibc: count
 	detailRetained  = "retained"  // glibc: resident in arenas and not in use
@@ -168,10 +168,10 @@ func arenaGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
-		return inForce(arenaMaxName + "=" + strconv.Itoa(n))
+		return effective(arenaMaxName + "=" + strconv.Itoa(n))
 	}
 	if strings.Contains(p.Env["GLIBC_TUNABLES"], "glibc.malloc.arena_max") {
-		return inForce("glibc.malloc.arena_max of GLIBC_TUNABLES")
+		return effective("glibc.malloc.arena_max of GLIBC_TUNABLES")
 	}
 	arenas := a.Details[detailArenas]
 	if arenas <= 2 {
@@ -191,7 +191,7 @@ func thresholdGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if text := p.Env[trimThresholdName]; text != "" {
-		return inForce(trimThresholdName)
+		return effective(trimThresholdName)
 	}
 	least := a.bytes(detailTopBeyond)
 	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it "+

@@ -174,7 +174,7 @@ func nodeCapGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), oldSpaceFlag) {
-		return inForce(oldSpaceFlag)
+		return effective(oldSpaceFlag)
 	}
 	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
 	heap := flagMiB(oldSpaceFlag)(v.Value, p.Limit)
@@ -198,7 +198,7 @@ func nodeYoungGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), semiSpaceFlag) {
-		return inForce(semiSpaceFlag)
+		return effective(semiSpaceFlag)
 	}
 	const kept = 3 * 16 * memory.MiB
 	young := a.bytes(detailYoungResident)

@@ -51,7 +51,7 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := filledBy(s, "sidecar"); got != nil {
-		t.Errorf("nobody looked into it: %v", got)
+		t.Errorf("nobody inspected it: %v", got)
 	}
 	// What every reading finds is no reason to write.
 	before := &v1alpha1.MemoryRecommendationStatus{

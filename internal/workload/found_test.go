@@ -104,7 +104,7 @@ func TestFoundRuntime(t *testing.T) {
 			pods: []inspectedPod{{"app:1", "", node("20.18.1")}, {"app:1", "node-z", jvm}},
 			want: of("20.18.1", "app:1", 1),
 		},
-		"a rollout: the newest image that was looked into counts": {
+		"a rollout: the newest image that was inspected counts": {
 			pods: []inspectedPod{
 				{"app:2", "", nil}, {"app:1", "", node("20.18.1")}, {"app:0", "", jvm}, {"app:1", "", node("20.18.1")},
 			},

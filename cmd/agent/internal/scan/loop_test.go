@@ -236,7 +236,7 @@ func TestWhatDoesNotChangeIsLookedIntoRarely(t *testing.T) {
 	n.set(uid, idOf(1), 33*memory.MiB, 0, 70)
 	n.pass(time.Minute / 2)
 	if len(explainer.at) != 1 {
-		t.Error("looked into for a change by a tenth")
+		t.Error("inspected for a change by a tenth")
 	}
 	n.set(uid, idOf(1), 36*memory.MiB, 0, 70)
 	n.pass(time.Minute / 2)

@@ -148,7 +148,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 	return out
 }
 
-// inspected says what looking into the processes gave, and why where it gave nothing.
+// inspected says what the inspection of the processes found, and why where it gave nothing.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
 	case l.Explain == nil:
@@ -158,7 +158,7 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 	case c == nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "does not run"
 	case c.finding == nil:
-		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not looked into yet"
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not inspected yet"
 	case c.finding.Err != nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, snapshot.Cut(c.finding.Err.Error(), 512)
 	default:

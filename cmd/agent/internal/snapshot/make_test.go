@@ -45,7 +45,7 @@ func TestWorthwhile(t *testing.T) {
 		"another limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = amount(1) }), true},
 		"no limit":        {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = nil }), true},
 		"another high":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].High = amount(1) }), true},
-		"looked into":     {changed(looked), true},
+		"inspected":       {changed(looked), true},
 		"a pod's limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.PodLimit = amount(1) }), true},
 		"another tier":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Tier = v1alpha1.AgentSee }), true},
 		"no container":    {&v1alpha1.MemorySnapshotStatus{}, true},

@@ -62,6 +62,6 @@ func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error 
 		return errors.New("pod " + namespace + "/" + name + " runs on no node yet")
 	}
 	return fmt.Errorf("pod %s/%s has no MemorySnapshot: what fills it is read by memfit's agent on its node %s, which "+
-		"does not run there or has not looked yet. The agent is optional and installed on its own (config/agent): "+
-		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node)
+		"does not run there or has not inspected the pod yet. The agent is optional and installed on its own "+
+		"(config/agent): kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node)
 }

@@ -206,7 +206,7 @@ func (c *Container) fromMetrics(used memory.Bytes) {
 // fromSnapshot takes what the agent found. exists: the pod has a snapshot, in which this container may be missing.
 func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot, exists bool) {
 	if s == nil {
-		c.Missing = "no snapshot: no agent runs on its node, or it has not looked yet"
+		c.Missing = "no snapshot: no agent runs on its node, or it has not inspected the pod yet"
 		if exists {
 			c.Missing = "not in its pod's snapshot yet"
 		}
@@ -240,11 +240,11 @@ func notInspected(s *v1alpha1.ContainerSnapshot) string {
 	case s.Inspection == v1alpha1.InspectionNotEnabled:
 		return "the agent runs at tier Watch, which does not look inside"
 	case s.Inspection == v1alpha1.InspectionDeclined:
-		return "the pod refuses to be looked into (annotation " + v1alpha1.InspectAnnotation + ")"
+		return "the pod refuses inspection (annotation " + v1alpha1.InspectAnnotation + ")"
 	case s.InspectionMessage != "":
-		return "it could not be looked into: " + clean(s.InspectionMessage)
+		return "it could not be inspected: " + clean(s.InspectionMessage)
 	}
-	return "it has not been looked into"
+	return "it has not been inspected yet"
 }
 
 // sameKill is how far apart agent and kubelet may notice one kill.

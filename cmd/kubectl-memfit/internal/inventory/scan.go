@@ -134,7 +134,7 @@ func killNote(all []Workload) string {
 	if !slices.ContainsFunc(all, func(w Workload) bool { return w.Kills > 0 }) {
 		return ""
 	}
-	return fmt.Sprintf("Kills are those of the last %d days that are known. A pod tells of the last kill of each "+
+	return fmt.Sprintf("Kills are those of the last %d days that are known. A pod reports the last kill of each "+
 		"container only: where no profile governs a workload, there may have been more\n", KillDays)
 }
 

@@ -122,10 +122,10 @@ func missing(all []Container) string {
 		fmt.Fprintf(&b, "Without parts, %s: %s\n", format.Count(counts[why], "container"), why)
 	}
 	if suggested > 0 {
-		fmt.Fprintf(&b, "A runtime with a question mark is what image, command and variables suggest: nobody looked inside\n")
+		fmt.Fprintf(&b, "A runtime with a question mark is what image, command and variables suggest: it was not inspected\n")
 	}
 	if noUse > 0 {
-		fmt.Fprintf(&b, "Without use, %s: neither an agent nor metrics.k8s.io tells it\n", format.Count(noUse, "container"))
+		fmt.Fprintf(&b, "Without use, %s: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))
 	}
 	return b.String()
 }

@@ -33,7 +33,7 @@ type Container struct {
 	// Charged is what the kernel counts against the limit, Resident what the processes have in RAM; 0: not known.
 	Charged, Resident memory.Bytes
 	Processes         int32
-	// Limit in force; 0: none.
+	// Effective limit; 0: none.
 	Limit memory.Bytes
 	// Parts from left to right.
 	Parts []Part
@@ -121,7 +121,7 @@ func Runtime(r *v1alpha1.RuntimeFound) string {
 	return text
 }
 
-// parts are those of a container that was looked into. The largest have a color each; smaller ones are one piece, so
+// parts are those of a container that was inspected. The largest have a color each; smaller ones are one piece, so
 // that every color means one thing.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
@@ -161,7 +161,7 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	all := amount(c.Usage)
 	kept := min(amount(c.Unreclaimable), all)
 	return []Part{
-		{Letter: unexplainedMark, Name: "not looked into", Size: kept, Color: unexplainedColor},
+		{Letter: unexplainedMark, Name: "not inspected", Size: kept, Color: unexplainedColor},
 		{Letter: besideMark, Name: "page cache, which the kernel can drop", Size: all.Minus(kept), Color: besideColor},
 	}
 }
@@ -199,7 +199,7 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 		out = append(out, clean(m.Helps))
 	}
 	if m.CoveragePercent > 0 && m.CoveragePercent < coverageMost {
-		out = append(out, fmt.Sprintf("only %d %% of what was looked into could be read: there is more free memory than is "+
+		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there is more free memory than is "+
 			"shown", m.CoveragePercent))
 	}
 	return out
@@ -211,13 +211,13 @@ func notInspected(c *v1alpha1.ContainerSnapshot) string {
 	case v1alpha1.InspectionNotEnabled:
 		return "the agent runs at tier Watch, which reads nothing of processes; tier See draws what fills them"
 	case v1alpha1.InspectionDeclined:
-		return "the pod refuses to be looked into (annotation " + v1alpha1.InspectAnnotation + ": \"false\")"
+		return "the pod refuses inspection (annotation " + v1alpha1.InspectAnnotation + ": \"false\")"
 	case v1alpha1.InspectionDone, v1alpha1.InspectionUnreadable:
 	}
 	if c.InspectionMessage != "" {
-		return "its processes could not be looked into: " + clean(c.InspectionMessage)
+		return "its processes could not be inspected: " + clean(c.InspectionMessage)
 	}
-	return "its processes have not been looked into"
+	return "its processes have not been inspected yet"
 }
 
 // total is how much the bar shows.

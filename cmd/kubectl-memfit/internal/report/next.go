@@ -64,7 +64,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 func unready(rec *v1alpha1.MemoryRecommendation) string {
 	ready := finding(rec.Status.Conditions, v1alpha1.ConditionReady)
 	if ready.Status == "" {
-		return "memfit has not looked at it yet: wait a minute, or see whether it runs: kubectl -n memfit-system get pods"
+		return "memfit has not evaluated it yet: wait a minute, or see whether it runs: kubectl -n memfit-system get pods"
 	}
 	return fmt.Sprintf("No number yet (%s): %s", ready.Reason, ready.Message)
 }

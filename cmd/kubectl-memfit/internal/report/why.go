@@ -166,7 +166,7 @@ func helping(m *v1alpha1.MemoryParts) []string {
 func notInspected(c *v1alpha1.ContainerSnapshot) string {
 	switch c.Inspection {
 	case v1alpha1.InspectionNotEnabled:
-		return "not known: the agent runs at tier Watch (config/agent/see looks into processes)"
+		return "not known: the agent runs at tier Watch (config/agent/see inspects processes)"
 	case v1alpha1.InspectionDeclined:
 		return "not known: the pod has " + v1alpha1.InspectAnnotation + `: "false"`
 	case v1alpha1.InspectionUnreadable:
