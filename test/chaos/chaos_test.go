@@ -79,12 +79,17 @@ func TestChaos(t *testing.T) {
 		f := &faults[i]
 		t.Run(f.name, func(t *testing.T) {
 			r := &row{fault: f}
-			f.run(t, r)
 			rows = append(rows, r)
-			fmt.Println(r.line())
-			for _, failure := range r.failures {
-				t.Error(failure)
-			}
+			defer func() { // also after t.Fatal: the row of an earlier run must not stand for this one
+				if t.Failed() && len(r.failures) == 0 {
+					r.fail("it ended before it was judged")
+				}
+				fmt.Println(r.line())
+				for _, failure := range r.failures {
+					t.Error(failure)
+				}
+			}()
+			f.run(t, r)
 		})
 	}
 	fmt.Println()
@@ -250,7 +255,7 @@ func document(t *testing.T, path string, rows []*row) {
 	}
 	var table, stories strings.Builder
 	table.WriteString("<!-- make chaos -->\n| fault | kills | lost | doubled | pods blocked | disturbed beyond budget " +
-		"| recovered in | at most | exits | run |\n|---|---|---|---|---|---|---|---|---|---|\n")
+		"| recovered in | at most | exits | run | result |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	stories.WriteString("\n| fault | what happens | what memfit does |\n|---|---|---|\n")
 	for i := range faults {
 		f := &faults[i]
@@ -273,13 +278,14 @@ func document(t *testing.T, path string, rows []*row) {
 }
 
 func (r *row) documented() string {
-	lost := fmt.Sprint(r.lost)
+	result := "ok"
 	if len(r.failures) > 0 {
-		lost += " (**failed**)"
+		// One line of a table, whatever the errors quote.
+		result = "**failed**: " + strings.NewReplacer("\n", " ", "|", "\\|").Replace(strings.Join(r.failures, "; "))
 	}
-	return fmt.Sprintf("| %s | %d | %s | %d | %d | %d | %s | %s | %d | %s |\n", r.fault.name, r.kills, lost, r.doubled,
-		r.blocked, r.beyond, r.recovered.Round(100*time.Millisecond), r.fault.within, r.exits,
-		time.Now().UTC().Format(time.DateOnly))
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %s | %s | %d | %s | %s |\n", r.fault.name, r.kills, r.lost,
+		r.doubled, r.blocked, r.beyond, r.recovered.Round(100*time.Millisecond), r.fault.within, r.exits,
+		time.Now().UTC().Format(time.DateOnly), result)
 }
 
 // keep saves what a person would ask for first.

@@ -280,7 +280,7 @@ var faults = []fault{
 	{
 		name: "disk-full", within: 2 * time.Minute, exits: 1,
 		story:   "etcd has no room left (NOSPACE) for 30 s: everything can be read, nothing written",
-		promise: "the leader ends, since it cannot renew its lease; nobody ends again while he waits for one",
+		promise: "the leader ends, since it cannot renew its lease; no replica ends again while it waits for the lease",
 		etcd:    []string{"--quota-backend-bytes=16777216"},
 		inject: func(t *testing.T, w *world) {
 			full := false
