@@ -32,7 +32,7 @@ fuzz() { # fuzz PACKAGE-PATH FOLDER NAME BINARY
 	fi
 	last=$(grep '^fuzz: elapsed' "$log" | tail -n 1 || true)
 	if [ "$result" = FAILED ]; then
-		echo "$2 $3" >>"$work/failed"
+		echo "$2 $3: $(grep -m1 -E '_test\.go:|panic:|process|exceeded' "$log" | cut -c1-300)" >>"$work/failed"
 		last=$(grep -v '^fuzz: elapsed' "$log" | cut -c1-2000 | head -n 100)
 	fi
 	printf -- '--- %s %s: %s after %s s\n%s\n' "$2" "$3" "$result" "$((SECONDS - start))" "$last"

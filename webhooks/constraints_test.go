@@ -186,6 +186,7 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 			recommended: [2]string{"1Gi", "500Mi"},
 		}
 		set := b.workload(v1alpha1.SizingOnCreate)
+		b.eventually(set, "1Gi") // the recommendation and the quota are known
 		var got []string
 		for _, name := range []string{"web-1", "web-2", "web-3", "web-4"} {
 			var pod *corev1.Pod
