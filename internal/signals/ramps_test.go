@@ -117,6 +117,11 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	if rate := got.PerMinute.MiB(); rate < 350 || rate > 390 {
 		t.Errorf("rate is %d MiB a minute, want 360 to 384", rate)
 	}
+	// A kill while the limit is raised a little is one at either of two limits, which are alike.
+	kills[1].Asked = 320 * memory.MiB
+	if got := FindRamps(kills, now); got.Instances != 2 {
+		t.Errorf("killed at 256Mi, when 320Mi were asked for: %+v, want two instances", got)
+	}
 	// Kills at limits that were only asked for are no second ramp.
 	kills[1].Asked = 512 * memory.MiB
 	if got := FindRamps(kills, now); got.Instances > 0 {

@@ -202,7 +202,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 			GinkgoWriter.Println(c.Message)
 			Expect(c.Message).To(And(ContainSubstring("256Mi to"), ContainSubstring("the kubelet reports: "),
-				ContainSubstring("page cache included: the higher one stays in force")))
+				ContainSubstring("page cache included: the higher one stays effective")))
 			Expect(effective(runningPod(ctx, *namespace))).To(Equal("256Mi"))
 
 			By("dropping the page cache: the kubelet tries again by itself")
@@ -263,8 +263,10 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// Both containers may have 96Mi, and the pod as a whole no more.
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, all(there, func(d *appsv1.Deployment) {
+		// Both containers may have 96Mi, and the pod as a whole no more. It may not request less than they do, which is
+		// their limits unless they say so.
+		small := requests("16Mi")
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, all(there, small, func(d *appsv1.Deployment) {
 			p := &d.Spec.Template.Spec
 			side := *p.Containers[0].DeepCopy()
 			side.Name, side.Args = "side", []string{"-hold", "30Mi", "-listen", ":8081"}
