@@ -380,17 +380,19 @@ func TestGovernor(t *testing.T) {
 // TestWrites: whatever happens within a day, a pod's object is written within its budget.
 func TestWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
-		trigger, changed bool
-		least, most      int
+		trigger     bool
+		change      Change
+		least, most int
 	}{
-		"nothing happens":        {false, false, 8, 9},
-		"numbers change all day": {false, true, 6 * 24, 6*24 + quietMost},
-		"it is killed all day":   {true, true, 24 * 60, 24*60 + burstMost},
+		"nothing happens":        {false, Same, 8, 9},
+		"numbers change all day": {false, Changed, 6 * 24, 6*24 + quietMost},
+		"numbers jump all day":   {false, Jumped, 8 * 24, 8*24 + quietMost + jumpsMost},
+		"it is killed all day":   {true, Changed, 24 * 60, 24*60 + burstMost},
 	} {
 		var w Writes
 		writes, last := 0, time.Time{}
 		for at := start; at.Before(start.Add(24 * time.Hour)); at = at.Add(time.Second) {
-			if !w.Due(at, tc.trigger, tc.changed) {
+			if !w.Due(at, tc.trigger, tc.change) {
 				continue
 			}
 			if !last.IsZero() && at.Sub(last) < floor {
@@ -405,16 +407,22 @@ func TestWrites(t *testing.T) {
 	}
 	w := Writes{}
 	w.Wrote(start, false)
-	if w.Due(start.Add(quietFloor-1), false, true) || !w.Due(start.Add(quietFloor), false, true) {
+	if w.Due(start.Add(quietFloor-1), false, Changed) || !w.Due(start.Add(quietFloor), false, Changed) {
 		t.Error("numbers that jumped are not told after half a minute, or before")
 	}
+	for range quietMost - 1 { // as a start does
+		w.Wrote(start, false)
+	}
+	if at := start.Add(time.Minute); w.Due(at, false, Changed) || !w.Due(at, false, Jumped) {
+		t.Error("after a busy start, numbers that jumped are not told, or small changes are")
+	}
 	w = NewWrites(start, 0.5)
-	if w.Due(start.Add(firstAfter), false, true) || !w.Due(start, true, true) ||
-		!w.Due(start.Add(time.Minute), false, false) {
+	if w.Due(start.Add(firstAfter), false, Changed) || !w.Due(start, true, Changed) ||
+		!w.Due(start.Add(time.Minute), false, Same) {
 		t.Error("the first write is not after a minute, or at once where something happened")
 	}
 	w.Wrote(start, false)
-	if w.Due(start.Add(floor-1), true, true) || !w.Due(start.Add(floor), true, true) {
+	if w.Due(start.Add(floor-1), true, Changed) || !w.Due(start.Add(floor), true, Changed) {
 		t.Error("a kill is not told at once, or below the floor")
 	}
 }

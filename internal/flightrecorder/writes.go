@@ -15,6 +15,8 @@ type Writes struct {
 
 	quiet       float64   // writes of changed numbers that may follow each other, of quietMost
 	quietFilled time.Time // when quiet was brought up to date
+	jumps       float64   // the same of numbers that jumped, beside those, of jumpsMost
+	jumpsFilled time.Time // when jumps was brought up to date
 }
 
 const (
@@ -25,6 +27,10 @@ const (
 	quietEvery = 10 * time.Minute
 	quietMost  = 3
 	quietFloor = 30 * time.Second
+	// jumpsEvery makes two writes an hour and pod more, for numbers that jump by a half: what a pod needs to start uses up
+	// the others, and the one replica of six that then took three times as much was told eight minutes late.
+	jumpsEvery = 30 * time.Minute
+	jumpsMost  = 2
 	// unchangedEvery is when numbers that are still the same are written anyway, so that their time is not a riddle.
 	unchangedEvery = 3 * time.Hour
 	// floor is the least time between two writes of one pod, whatever happens.
@@ -46,9 +52,17 @@ func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread)))}
 }
 
+// Change is how far the numbers are from those that were written.
+type Change int
+
+const (
+	Same    Change = iota
+	Changed        // by an eighth
+	Jumped         // by a half
+)
+
 // Due tells whether the object should be written now. Trigger: something happened that should be told at once.
-// Changed: the numbers are other than those written.
-func (w *Writes) Due(now time.Time, trigger, changed bool) bool {
+func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	since := now.Sub(w.last)
 	switch {
 	case w.last.IsZero():
@@ -57,8 +71,9 @@ func (w *Writes) Due(now time.Time, trigger, changed bool) bool {
 		return false
 	case trigger:
 		return w.refilled(now) >= 1
-	case changed:
-		return since >= quietFloor && w.quietRefilled(now) >= 1 || w.follow && since >= followUp
+	case change != Same:
+		left := w.quietRefilled(now) >= 1 || change == Jumped && w.jumpsRefilled(now) >= 1
+		return since >= quietFloor && left || w.follow && since >= followUp
 	}
 	return since >= unchangedEvery
 }
@@ -70,8 +85,10 @@ func (w *Writes) Wrote(now time.Time, trigger bool) {
 	if trigger {
 		w.burst = max(w.burst-1, 0)
 	}
-	if !trigger {
-		w.quiet, w.quietFilled = max(w.quietRefilled(now)-1, 0), now
+	if quiet := w.quietRefilled(now); !trigger && quiet < 1 {
+		w.jumps, w.jumpsFilled = max(w.jumpsRefilled(now)-1, 0), now
+	} else if !trigger {
+		w.quiet, w.quietFilled = quiet-1, now
 	}
 	w.last, w.follow = now, trigger
 }
@@ -81,6 +98,13 @@ func (w *Writes) quietRefilled(now time.Time) float64 {
 		return quietMost
 	}
 	return min(w.quiet+float64(now.Sub(w.quietFilled))/float64(quietEvery), quietMost)
+}
+
+func (w *Writes) jumpsRefilled(now time.Time) float64 {
+	if w.jumpsFilled.IsZero() {
+		return jumpsMost
+	}
+	return min(w.jumps+float64(now.Sub(w.jumpsFilled))/float64(jumpsEvery), jumpsMost)
 }
 
 func (w *Writes) refilled(now time.Time) float64 {

@@ -33,12 +33,12 @@ func (l *Loop) write(now time.Time) {
 	l.settle()
 	running := l.running()
 	for uid, o := range l.objects {
-		if !o.writes.Due(now, o.trigger, true) || !o.trigger && now.Before(o.check) {
+		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) || !o.trigger && now.Before(o.check) {
 			continue
 		}
 		o.check = now.Add(checkEvery)
 		status := l.status(o, running[uid], now)
-		if len(status.Containers) == 0 || !o.writes.Due(now, o.trigger, snapshot.Worthwhile(o.written, status)) {
+		if len(status.Containers) == 0 || !o.writes.Due(now, o.trigger, snapshot.Changed(o.written, status)) {
 			continue
 		}
 		if l.Writer.Submit(snapshot.Pod{NamespacedName: o.pod.NamespacedName, UID: uid}, status.DeepCopy()) {

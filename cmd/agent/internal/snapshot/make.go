@@ -5,7 +5,6 @@ package snapshot
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -131,19 +130,28 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Worthwhile tells whether two snapshots of a pod differ so much that one should replace the other: another container,
-// another limit, something found, or usage that is an eighth or more away from what was written.
-func Worthwhile(old, now *v1alpha1.MemorySnapshotStatus) bool {
+// Changed tells how far two snapshots of a pod differ, and so whether one should replace the other: by another container,
+// another limit, something found, or usage that is an eighth or more away from what was written; or by usage, or what
+// was found resident, that jumped by a half.
+func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
-		return true
+		return flightrecorder.Changed
 	}
-	return !slices.EqualFunc(old.Containers, now.Containers, func(a, b v1alpha1.ContainerSnapshot) bool {
-		return a.Container == b.Container && a.Inspection == b.Inspection && same(a.Limit, b.Limit) && same(a.High, b.High) &&
-			near(a.Usage, b.Usage) && near(a.Unreclaimable, b.Unreclaimable) &&
-			near(resident(a.Memory), resident(b.Memory)) &&
-			(a.Runtime == nil) == (b.Runtime == nil) && (a.Map == nil) == (b.Map == nil)
-	})
+	change := flightrecorder.Same
+	for i := range old.Containers {
+		a, b := &old.Containers[i], &now.Containers[i]
+		if jumped(a.Usage, b.Usage) || jumped(resident(a.Memory), resident(b.Memory)) {
+			return flightrecorder.Jumped
+		}
+		if a.Container != b.Container || a.Inspection != b.Inspection || !same(a.Limit, b.Limit) || !same(a.High, b.High) ||
+			!near(a.Usage, b.Usage) || !near(a.Unreclaimable, b.Unreclaimable) ||
+			!near(resident(a.Memory), resident(b.Memory)) ||
+			(a.Runtime == nil) != (b.Runtime == nil) || (a.Map == nil) != (b.Map == nil) {
+			change = flightrecorder.Changed
+		}
+	}
+	return change
 }
 
 // resident is how much was resident when a container was looked into; nil: it was not.
@@ -165,6 +173,15 @@ func near(a, b *resource.Quantity) bool {
 	}
 	x, y := a.Value(), b.Value()
 	return max(x, y)-min(x, y) <= max(x, y)/8
+}
+
+// jumped: by a half of the smaller. A person who comes then is looking for what changed.
+func jumped(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	x, y := a.Value(), b.Value()
+	return 2*max(x, y) >= 3*min(x, y) && x != y
 }
 
 // limit as the API has it: absent where there is none.

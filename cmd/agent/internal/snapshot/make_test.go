@@ -27,32 +27,35 @@ func status(usage memory.Bytes) *v1alpha1.MemorySnapshotStatus {
 	return &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{Container("app", r)}}
 }
 
-func TestWorthwhile(t *testing.T) {
+func TestChanged(t *testing.T) {
 	changed := func(change func(*v1alpha1.MemorySnapshotStatus)) *v1alpha1.MemorySnapshotStatus {
 		s := status(100 * memory.MiB)
 		change(s)
 		return s
 	}
 	looked := func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Memory = &v1alpha1.MemoryParts{} }
+	const same, other, jump = flightrecorder.Same, flightrecorder.Changed, flightrecorder.Jumped
 	for name, tc := range map[string]struct {
 		now  *v1alpha1.MemorySnapshotStatus
-		want bool
+		want flightrecorder.Change
 	}{
-		"the same":        {status(100 * memory.MiB), false},
-		"a tenth more":    {status(110 * memory.MiB), false},
-		"a fifth more":    {status(120 * memory.MiB), true},
-		"a fifth less":    {status(80 * memory.MiB), true},
-		"another limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = amount(1) }), true},
-		"no limit":        {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = nil }), true},
-		"another high":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].High = amount(1) }), true},
-		"inspected":       {changed(looked), true},
-		"a pod's limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.PodLimit = amount(1) }), true},
-		"another tier":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Tier = v1alpha1.AgentSee }), true},
-		"no container":    {&v1alpha1.MemorySnapshotStatus{}, true},
-		"it does not run": {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Usage = nil }), true},
+		"the same":        {status(100 * memory.MiB), same},
+		"a tenth more":    {status(110 * memory.MiB), same},
+		"a fifth more":    {status(120 * memory.MiB), other},
+		"a fifth less":    {status(80 * memory.MiB), other},
+		"half more":       {status(150 * memory.MiB), jump},
+		"a third less":    {status(66 * memory.MiB), jump},
+		"another limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = amount(1) }), other},
+		"no limit":        {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Limit = nil }), other},
+		"another high":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].High = amount(1) }), other},
+		"inspected":       {changed(looked), other},
+		"a pod's limit":   {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.PodLimit = amount(1) }), other},
+		"another tier":    {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Tier = v1alpha1.AgentSee }), other},
+		"no container":    {&v1alpha1.MemorySnapshotStatus{}, other},
+		"it does not run": {changed(func(s *v1alpha1.MemorySnapshotStatus) { s.Containers[0].Usage = nil }), other},
 	} {
-		if got := Worthwhile(status(100*memory.MiB), tc.now); got != tc.want {
-			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		if got := Changed(status(100*memory.MiB), tc.now); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
 	seen := func(mib int64) *v1alpha1.MemorySnapshotStatus {
@@ -60,10 +63,10 @@ func TestWorthwhile(t *testing.T) {
 			s.Containers[0].Memory = &v1alpha1.MemoryParts{Resident: *amount(memory.Bytes(mib) * memory.MiB)}
 		})
 	}
-	if Worthwhile(seen(100), seen(110)) || !Worthwhile(seen(100), seen(200)) {
-		t.Error("a look that found a tenth more is worth a write, or one that found twice as much is not")
+	if Changed(seen(100), seen(110)) != same || Changed(seen(100), seen(200)) != jump {
+		t.Error("a look that found a tenth more is worth a write, or one that found twice as much is no jump")
 	}
-	if !Worthwhile(nil, status(0)) {
+	if Changed(nil, status(0)) != other {
 		t.Error("the first is not worth a write")
 	}
 }
