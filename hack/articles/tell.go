@@ -154,18 +154,23 @@ func (t *teller) dead(arm string) string {
 func (t *teller) step(ctx context.Context, step Step, pods map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMost+lookMost+step.Settle)
 	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	began := time.Now()
-	errs := make([]error, len(t.story.Arms))
 	var group sync.WaitGroup
-	for i, arm := range t.story.Arms {
+	for _, arm := range t.story.Arms {
 		if step.Arms != nil && !slices.Contains(step.Arms, arm.Name) {
 			continue
 		}
-		group.Go(func() { errs[i] = t.one(ctx, step, arm, pods[arm.Name]) })
+		group.Go(func() {
+			if err := t.one(ctx, step, arm, pods[arm.Name]); err != nil {
+				fail(err) // the others need not go on: the first says why
+			}
+		})
 	}
 	group.Wait()
 	t.tell("%s took %s", step.Name, time.Since(began).Round(time.Second))
-	return errors.Join(errs...)
+	return context.Cause(ctx)
 }
 
 func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error {

@@ -21,7 +21,7 @@ const env = (name, fallback) => Number(process.env[name] || fallback);
 const SESSIONS_MIB = env('SESSIONS_MIB', 100); // live, in V8's heap: as in the article's healthy pod
 const BUFFERS_MIB = env('BUFFERS_MIB', 57); // live, outside of it: external and arrayBuffers there
 const CONCURRENCY = env('CONCURRENCY', 16);
-const CACHED_PAGES = env('CACHED_PAGES', 70); // parsed pages kept alive, until others take their place
+const CACHED_PAGES = env('CACHED_PAGES', 40); // parsed pages kept alive, until others take their place
 
 const rss = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
 const stats = () => {
