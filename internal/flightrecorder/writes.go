@@ -56,9 +56,12 @@ func NewWrites(now time.Time, spread float64) Writes {
 type Change int
 
 const (
-	Same    Change = iota
-	Changed        // by an eighth
-	Jumped         // by a half
+	// Same is by less than an eighth.
+	Same Change = iota
+	// Changed is by an eighth or more, or something else than a number.
+	Changed
+	// Jumped is by a half or more.
+	Jumped
 )
 
 // Due tells whether the object should be written now. Trigger: something happened that should be told at once.

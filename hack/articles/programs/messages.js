@@ -64,19 +64,21 @@ const fetchPage = () => new Promise((resolve, reject) => {
 });
 
 // fetch gets so many pages, at of them at a time, of which the last few stay in a cache until it is dropped at the end.
+// It goes on, up to three times as long, until memory is about where it was highest: a collection that happens to come
+// last makes one of the healthy pods, and the article is about the other ones.
 async function fetch(pages, at, cached) {
   const cache = [];
   let next = 0;
   let peak = 0;
   await Promise.all(Array.from({ length: at }, async () => {
-    while (next < pages) {
+    while (next < pages || (next < 3 * pages && rss() < 0.95 * peak)) {
       next += 1;
       cache.push(await fetchPage());
       if (cache.length > cached) cache.shift();
       peak = Math.max(peak, rss());
     }
   }));
-  return { peak };
+  return { peak, pages: next };
 }
 
 const steps = {
