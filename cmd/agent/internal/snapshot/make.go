@@ -130,9 +130,9 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Changed tells how far two snapshots of a pod differ, and so whether one should replace the other: by another container,
-// another limit, something found, or usage that is an eighth or more away from what was written; or by usage, or what
-// was found resident, that jumped by a half.
+// Changed tells how far two snapshots of a pod differ, and so whether one should replace the other: another container,
+// another limit, something found, or usage that is an eighth or more away from what was written; or usage, or what was
+// found resident, that jumped by a half.
 func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
