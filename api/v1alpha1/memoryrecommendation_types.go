@@ -272,6 +272,28 @@ type StallRecord struct {
 	Time metav1.Time `json:"time"`
 }
 
+// ChangeRecord is something that memfit did to running pods, and what came of it.
+type ChangeRecord struct {
+	// change of sizes in words; absent where the size stayed.
+	// +optional
+	Change string `json:"change,omitempty"`
+	// kind is what came of it: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (somebody else changed
+	// it) or RestartedForMemory.
+	Kind string `json:"kind"`
+	// pod is the last one that it happened to.
+	Pod string `json:"pod"`
+	// pods is how many pods it happened to, one after the other.
+	Pods int32 `json:"pods"`
+	// since is when it was seen of the first pod; absent where there is one.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// time is when it was seen of the last pod.
+	Time metav1.Time `json:"time"`
+	// why is what was recommended when the change began, or why it came to nothing.
+	// +optional
+	Why string `json:"why,omitempty"`
+}
+
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
 	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be
@@ -313,6 +335,13 @@ type MemoryRecommendationStatus struct {
 	// oomKills is the number of OOM kills counted so far.
 	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
+
+	// recentChanges are the last 16 things that memfit did to running pods, newest first. kubectl memfit history shows
+	// them among kills and stalls.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	RecentChanges []ChangeRecord `json:"recentChanges,omitempty"`
 
 	// recentOOMKills are the last 20 kills, newest first.
 	// +listType=atomic

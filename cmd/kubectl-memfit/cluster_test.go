@@ -284,6 +284,24 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("history", func(t *testing.T) {
+		out, errs, code := c.run("reader", "history", "deploy/web", "-n", "shop")
+		golden, err := os.ReadFile("internal/report/testdata/history-deployment-web.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code != 0 || errs != "" || out != string(golden) {
+			t.Errorf("exit %d, stderr %q, got\n%s\nwant\n%s", code, errs, out, golden)
+		}
+		if out, _, code := c.run("reader", "history", "deploy/web", "-n", "shop", "-o", "json"); code != 0 ||
+			!strings.Contains(out, `"kind": "Reverted"`) {
+			t.Errorf("for machines: exit %d, %q", code, out)
+		}
+		if _, errs, code := c.run("reader", "history"); code != exitFailed || !strings.Contains(errs, "name one workload") {
+			t.Errorf("no name: exit %d, %q", code, errs)
+		}
+	})
+
 	t.Run("export", func(t *testing.T) {
 		for _, format := range []string{"kustomize", "json6902", "helm-values", "ssa"} {
 			first, errs, code := c.run("reader", "export", "-A", "-o", format)

@@ -23,19 +23,25 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
   kubectl memfit explain web -o json | jq -r '.status.containers[0].reasons[]'`
 
 func explainCommand() *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:   "explain WORKLOAD [-n NAMESPACE] [-o json|yaml]",
 		Short: "Say why this number: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf(
-					"name one workload, as in: kubectl memfit explain deployment/web (kubectl memfit status lists them)",
-				)
-			}
-			return nil
-		},
+	}
+	return aboutWorkload(cmd, (*reader).explain)
+}
+
+// aboutWorkload makes cmd a verb about one workload, with -o json and yaml: its name is checked, and completes.
+func aboutWorkload(
+	cmd *cobra.Command, run func(r *reader, cmd *cobra.Command, workload, output string) error,
+) *cobra.Command {
+	var output string
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("name one workload, as in: kubectl memfit %s deployment/web (kubectl memfit status lists them)",
+				cmd.Name())
+		}
+		return nil
 	}
 	r := reading(cmd, false)
 	outputFlag(cmd, &output, "", "json", "yaml")
@@ -49,7 +55,7 @@ func explainCommand() *cobra.Command {
 		if err := known(output, "", "json", "yaml"); err != nil {
 			return err
 		}
-		return r.explain(cmd, args[0], output)
+		return run(r, cmd, args[0], output)
 	}
 	return cmd
 }

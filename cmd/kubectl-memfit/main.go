@@ -84,7 +84,7 @@ func root() *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
 	}
 	cmd.AddCommand(
-		statusCommand(), explainCommand(), whyCommand(), exportCommand(), mapCommand(), topCommand(), scanCommand(),
+		statusCommand(), explainCommand(), historyCommand(), whyCommand(), exportCommand(), mapCommand(), topCommand(), scanCommand(),
 		injectCommand(),
 	)
 	return cmd

@@ -32,8 +32,9 @@ Nothing is written to the cluster.`
 
 const scanExample = `  kubectl memfit scan -A
 
-  # Profiles to begin with, for Git
-  kubectl memfit scan -n shop --write profiles/`
+  # Profiles to begin with, for Git; -R, because there is a folder for each namespace
+  kubectl memfit scan -A --write profiles
+  kubectl apply -R -f profiles`
 
 func scanCommand() *cobra.Command {
 	var output, folder string
@@ -79,6 +80,7 @@ func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) er
 	if len(files) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "No profile is written: each workload has one, or nothing says what it runs")
 	}
+	written := 0
 	for _, f := range files {
 		path := filepath.Join(folder, filepath.FromSlash(f.Path))
 		err := writeNew(path, f.Text)
@@ -88,8 +90,13 @@ func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) er
 		case err != nil:
 			return exit{exitFailed, fmt.Errorf("writing profiles: %w", err)}
 		default:
+			written++
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written\n", path)
 		}
+	}
+	if written > 0 {
+		// -R: kubectl reads a folder's own files only, and profiles lie in a folder for each namespace.
+		fmt.Fprintf(cmd.ErrOrStderr(), "Check what is suggested, then: kubectl apply -R -f %s\n", folder)
 	}
 	return nil
 }

@@ -144,6 +144,12 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(after.Spec.Containers[0].Env).To(Equal(before.Spec.Containers[0].Env))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionTrue, "UpToDate", ContainSubstring("Every running pod")))
 		Expect(w.recorder.about("Resized")).To(HaveLen(4), "on both pods, and on the workload for each")
+		Expect(rec.Status.RecentChanges).To(HaveLen(1))
+		change := rec.Status.RecentChanges[0]
+		Expect(change.Kind).To(Equal("Resized"))
+		Expect(change.Pods).To(BeEquivalentTo(2))
+		Expect(change.Change).To(HavePrefix("limit of container app 256Mi to "))
+		Expect(change.Why).To(ContainSubstring("OOM-killed at 256Mi"))
 	})
 
 	It("lowers the limit of one pod first, and rolls it back after a kill", func() {

@@ -25,6 +25,8 @@ type Restarted struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
+	// Why says what was wrong with it.
+	Why string `json:"why,omitempty"`
 }
 
 // stayed is how long a pod that was to be evicted may go on as if nothing had been: then the eviction did not happen.
@@ -45,6 +47,7 @@ func (o *observation) followRestart() {
 	}
 	for i := range o.Pods {
 		if next := &o.Pods[i]; next.Ready && !next.Leaving && !next.Created.Before(r.At) {
+			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + r.Pod + ": " + r.Why}, r.At)
 			o.state.Restart = nil
 			return
 		}
@@ -148,7 +151,7 @@ func (d *decider) restart() {
 			d.restartHeld = why
 			break
 		}
-		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now)}
+		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Why: c.Why}
 		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}
 	d.lookIn(recheckAfter)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -526,7 +527,7 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	if e == nil || e.Decrease != lowering {
 		e = &Rollout{
 			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]recommend.Size{},
-			Before: map[string]recommend.Size{},
+			Before: map[string]recommend.Size{}, Why: d.recommended(to),
 		}
 		d.State.Rollout = e
 	}
@@ -548,6 +549,17 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 		return // it is written down, and sent as soon as the container runs
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+}
+
+// recommended is what is recommended for containers, in words.
+func (d *decider) recommended(containers map[string]recommend.Size) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(containers)) {
+		if text := d.Desired[name].Recommendation.Summary; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 // conclude puts the decision into words.

@@ -58,6 +58,13 @@ func (o *observation) found(kind FindingKind, st *Step, format string, args ...a
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
 }
 
+// keep keeps what became of a step for people.
+func (o *observation) keep(kind FindingKind, pod string, st *Step, why string) {
+	o.state.record(
+		Change{Kind: kind, At: o.Now, Pod: pod, Sizes: changes(st.From, st.To), Why: why}, o.state.Rollout.Began,
+	)
+}
+
 // follow observes each pod that is being changed or watched.
 func (o *observation) follow() {
 	e := o.state.Rollout
@@ -111,6 +118,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.found(
 			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
 		)
+		o.keep(Resized, st.Pod, st, o.state.Rollout.Why)
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -137,6 +145,7 @@ func (o *observation) giveUp(st *Step, reason, why string) {
 		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
 	)
 	o.found(NotResized, st, "%s is rolled back: %s", changes(st.From, st.To), why)
+	o.keep(NotResized, st.Pod, st, why)
 }
 
 // watch is a pod that runs with a lower limit.
@@ -171,6 +180,7 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
 		format.Time(o.state.ConflictingWriter.Until),
 	)
+	o.keep(Foreign, st.Pod, st, why)
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -185,6 +195,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			continue
 		}
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
+		o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
 		st.Pod, st.UID, st.Evict = next.Name, next.UID, false
 		st.Confirmed, st.Restarts, st.To = stamp(o.Now), next.restarts(), sizesOf(next, st.To)
 		if !o.state.Rollout.Decrease {
@@ -198,6 +209,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
 			format.InWords(waited),
 		)
+		o.keep(NotResized, st.Pod, st, "no ready pod has taken its place")
 		return true
 	}
 	return false
@@ -246,6 +258,9 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not "+
 				"lowered again before %s",
 				tried.Limit, name, before.Limit, why, format.Time(o.Now.Add(RevertHold)))})
+		o.keep(Reverted, pod.Name, &Step{
+			From: map[string]recommend.Size{name: tried}, To: map[string]recommend.Size{name: {Limit: before.Limit}},
+		}, why)
 	}
 	o.state.Rollout = nil
 	return true

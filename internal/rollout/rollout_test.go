@@ -108,6 +108,7 @@ func (c *cluster) wants(size recommend.Size, urgent bool) {
 	c.in.Desired["app"] = Desired{
 		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{
 			Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour},
+			Summary: "limit " + size.Limit.String() + ": nine days of evidence",
 		}},
 		Surroundings: recommend.Surroundings{WindowPeak: 60 * mib},
 	}

@@ -36,11 +36,15 @@ type State struct {
 	Restart *Restarted `json:"restart,omitempty"`
 	// ConflictingWriter tells of somebody else who resizes these pods.
 	ConflictingWriter *ForeignWriter `json:"foreign,omitempty"`
+	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
+	Changes []Change `json:"changes,omitempty"`
 }
 
 // Rollout is one change of a workload's pods to one set of sizes.
 type Rollout struct {
 	Began time.Time `json:"began"`
+	// Why is what was recommended when it began, in words.
+	Why string `json:"why,omitempty"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
 	Previous time.Time `json:"previous,omitzero"`
 	// Targets are the sizes by container; Before are those of the first pod that was changed.
@@ -269,8 +273,7 @@ type plain State
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
 	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
-		s.ConflictingWriter == nil &&
-		s.Restart == nil {
+		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 {
 		return []byte("null"), nil
 	}
 	return json.Marshal(encoded{version, plain(*s)})
@@ -290,6 +293,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	}
 	*s = State(e.plain)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
+	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[string]recommend.Size{&x.Targets, &x.Before} {

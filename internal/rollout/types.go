@@ -161,4 +161,6 @@ const (
 	Reverted FindingKind = v1alpha1.EventReverted
 	// Foreign: somebody else changed a size that memfit had set.
 	Foreign FindingKind = v1alpha1.EventForeignWriter
+	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
+	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )

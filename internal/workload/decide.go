@@ -191,6 +191,7 @@ func (d *decider) summarize() {
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
+	v.status.RecentChanges = changeRecords(&v.apply.State)
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories = head(v.status.Advisories, 8)

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -108,6 +109,21 @@ func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 		})
 	}
 	return total, records
+}
+
+// changeRecords are what was done to running pods, newest first.
+func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
+	for _, c := range slices.Backward(s.Changes) {
+		r := v1alpha1.ChangeRecord{
+			Change: c.Sizes, Kind: string(c.Kind), Pod: c.Pod, Pods: int32(min(c.Pods, 1<<30)), //nolint:gosec // bounded
+			Time: metav1.NewTime(c.At), Why: c.Why,
+		}
+		if c.Pods > 1 {
+			r.Since = &metav1.Time{Time: c.Since}
+		}
+		records = append(records, r)
+	}
+	return records
 }
 
 // kinds are the kinds of kill among the last ones, in a fixed order.

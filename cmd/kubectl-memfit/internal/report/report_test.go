@@ -135,6 +135,21 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestHistory(t *testing.T) {
+	recs := shop(t)
+	for i := range recs {
+		if recs[i].Name != "deployment-web" && recs[i].Name != "daemonset-agent" { // one with a history, one without
+			continue
+		}
+		var out bytes.Buffer
+		h := HistoryOf(&recs[i])
+		if err := h.Write(&out, false); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "history-"+recs[i].Name+".txt", out.String())
+	}
+}
+
 func TestNothingGoverned(t *testing.T) {
 	golden(t, "nothing-no-profile.txt", NothingGoverned("shop", nil))
 	golden(t, "nothing-anywhere.txt", NothingGoverned("", []Profile{web()}))

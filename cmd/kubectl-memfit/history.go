@@ -1,0 +1,50 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the OOM kills and stalls before and after.
+
+  Resized             a pod runs with the new size; the line below is what was recommended then
+  Replaced            the successor of an evicted pod does
+  NotResized          it was given up and rolled back; the line below says why
+  Reverted            a lower limit led to kills or restarts and was rolled back from every pod
+  ForeignWriter       somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
+  RestartedForMemory  a pod was evicted for a fresh one, because the profile says drift.action: Restart
+
+memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in its annotation
+memfit.dev/injected. Nothing is written to the cluster.`
+
+const historyExample = `  kubectl memfit history deployment/web -n shop
+
+  # What was rolled back, and why
+  kubectl memfit history web -o json | jq -r '.entries[].change | select(.kind == "Reverted") | .why'`
+
+func historyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "history WORKLOAD [-n NAMESPACE] [-o json|yaml]",
+		Short: "Say what memfit did to a workload's pods, and what came of it",
+		Long:  historyLong, Example: historyExample,
+	}
+	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload, output string) error {
+		a, err := r.ask(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rec, err := a.find(workload)
+		if err != nil {
+			return err
+		}
+		history := report.HistoryOf(rec)
+		if output != "" {
+			return encode(cmd.OutOrStdout(), output, history)
+		}
+		return history.Write(cmd.OutOrStdout(), colours(cmd))
+	})
+}

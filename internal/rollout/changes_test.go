@@ -1,0 +1,104 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// kept are the changes as they are stored, one a line.
+func (c *cluster) kept() string {
+	c.t.Helper()
+	var s State
+	if err := json.Unmarshal(c.stored, &s); err != nil {
+		c.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, change := range s.Changes {
+		fmt.Fprintf(&b, "%s %d %s in %s: %s; %s\n", change.Kind, change.Pods, change.Pod, change.At.Sub(change.Since),
+			change.Sizes, change.Why)
+	}
+	return b.String()
+}
+
+func (c *cluster) expectKept(want string) {
+	c.t.Helper()
+	if got := c.kept(); got != want {
+		c.t.Errorf("kept are\n%swant\n%s", got, want)
+	}
+}
+
+// TestWhatWasDoneToPodsIsKept: a raise of three pods is one line, also beside what the third could not have.
+func TestWhatWasDoneToPodsIsKept(t *testing.T) {
+	c := newCluster(t, 3, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
+	c.wants(big, true)
+	for range 4 {
+		c.look()
+		c.passes(5 * time.Second)
+	}
+	const raised = "Resized 3 web-3 in 10s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
+		"limit 256Mi: nine days of evidence\n"
+	c.expectKept(raised)
+
+	c.passes(25 * time.Hour)
+	c.wants(small, false)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.killed(0)
+	c.passes(time.Second)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	if lines := strings.Split(c.kept(), "\n"); len(lines) != 5 || lines[0]+"\n" != raised ||
+		!strings.HasPrefix(lines[1], "Resized 1 web-1 in 0s: limit of container app 256Mi to 100Mi (request 200Mi to 70Mi)") ||
+		!strings.HasPrefix(lines[2], "Reverted 1 web-1 in 0s: limit of container app 100Mi to 256Mi; pod web-1 was OOM killed at it") ||
+		!strings.HasPrefix(lines[3], "Resized 1 web-1 in 0s: limit of container app 100Mi to 256Mi") {
+		t.Errorf("a lower limit that killed is kept as\n%s", c.kept())
+	}
+}
+
+func TestWhatTheKubeletDidNotDoIsKept(t *testing.T) {
+	c := newCluster(t, 1, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
+	c.wants(big, true)
+	c.node = func(p *Pod) { p.Resize.Infeasible, p.Resize.Message = true, "Node didn't have enough capacity" }
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectKept("NotResized 1 web-1 in 0s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
+		"the node cannot hold it: Node didn't have enough capacity\n")
+}
+
+func TestARestartForMemoryIsKept(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.passes(time.Hour)
+	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Why: "its memory climbs"}
+	c.look()
+	c.in.Restart = nil
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectKept("")
+	c.in.Pods[0].Ready = true
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectKept("RestartedForMemory 1 web-3 in 0s: ; instead of web-1: its memory climbs\n")
+}
+
+// TestChangesAreBounded: those of long ago go first.
+func TestChangesAreBounded(t *testing.T) {
+	var s State
+	for i := range 3 * maxChanges {
+		at := start.Add(time.Duration(i) * time.Hour)
+		s.record(Change{Kind: Resized, At: at, Pod: "web-1", Sizes: fmt.Sprintf("limit %d", i)}, at)
+	}
+	if n := len(s.Changes); n != maxChanges || s.Changes[n-1].Sizes != fmt.Sprintf("limit %d", 3*maxChanges-1) {
+		t.Errorf("%d are kept, the last is %+v", n, s.Changes[n-1])
+	}
+}
