@@ -61,7 +61,10 @@ func (c server) inside(t *testing.T) {
 	want(exitFailed, "there is no pod nope", "top", "nope")
 
 	folder := t.TempDir()
-	want(0, "nodejs.yaml is written\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write", folder)
+	want(
+		0, "nodejs.yaml is written\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
+		folder,
+	)
 	if _, errs, _ := c.run("reader", "scan", "-n", "inside", "--write", folder); strings.Contains(errs, "kubectl apply") ||
 		!strings.Contains(errs, "nodejs.yaml exists and stays as it is") {
 		t.Errorf("nothing is written again: %q", errs)
