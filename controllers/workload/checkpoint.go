@@ -104,9 +104,9 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 
 // adopt makes c the version that the next write builds on.
 func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
-	e.checkpoint = v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
+	e.checkpoint = metav1.ObjectMeta{
 		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
-	}}
+	}
 	e.suspect = false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
 		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
@@ -147,7 +147,7 @@ func (r *Reconciler) save(
 func (r *Reconciler) write(
 	ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus,
 ) error {
-	c := e.checkpoint.DeepCopy()
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: *e.checkpoint.DeepCopy()}
 	if c.ResourceVersion == "" {
 		c.ObjectMeta = metav1.ObjectMeta{
 			Namespace: owner.Ref.Namespace, Name: policy.RecordName(owner.Ref),

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -29,7 +30,7 @@ type entry struct {
 
 	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it
 	// holds of what was counted and begun, since savedAt.
-	checkpoint v1alpha1.MemoryCheckpoint
+	checkpoint metav1.ObjectMeta
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
 	// suspect: nobody knows what became of the last write, so the object is read before the next.

@@ -40,10 +40,9 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 		},
 		spec: rec.Spec, hash: workload.WrittenHash(&rec.Status),
 	}
-	for _, c := range rec.Status.Conditions {
-		p.conditions = append(
-			p.conditions, metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime},
-		)
+	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
+	for i, c := range rec.Status.Conditions {
+		p.conditions[i] = metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
 	}
 	return p
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are
-	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 250
+	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 228
 	// bytes per running container.
 	readingsKept = 32
 	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
@@ -23,25 +23,30 @@ const (
 	latestKept = 4
 )
 
-// readings are what one running instance used.
+// readings are what one running instance used: times in Unix seconds, sizes in KiB.
 type readings struct {
-	from    uint32               // Unix seconds
-	after   [readingsKept]uint16 // seconds after that
+	from    uint32
+	after   [readingsKept]uint16 // seconds after from
 	kib     [readingsKept]uint32
-	spacing uint32 // seconds
+	spacing uint16 // seconds
 	n       uint8
 	// seen is how many of latest there are, which are the last few, each of them.
 	seen           uint8
 	workingSetOnly bool
-	latest         [latestKept]memory.Bytes
-	last           memory.Instant
-	usage          memory.Bytes // all of it, page cache included, at last; 0: unknown
+	latest         [latestKept]uint32
+	last           uint32
+	usage          uint32 // all of it, page cache included, at last; 0: unknown
+}
+
+// inKiB is the whole KiB of a size, up to 4 TiB.
+func inKiB(b memory.Bytes) uint32 {
+	return uint32(min(b/memory.KiB, math.MaxUint32)) //nolint:gosec // bounded
 }
 
 // add takes one sample; the same once more, or a late one, is passed over.
 func (r *readings) add(s *memory.Sample) {
-	now := memory.InstantOf(s.Time)
-	if now <= r.last {
+	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106
+	if at <= r.last {
 		return
 	}
 	use := s.Anonymous()
@@ -49,11 +54,10 @@ func (r *readings) add(s *memory.Sample) {
 		use = s.WorkingSet
 	}
 	copy(r.latest[1:], r.latest[:])
-	r.latest[0], r.last, r.workingSetOnly, r.usage = use, now, !s.HasRSS, s.Usage
+	r.latest[0], r.last, r.workingSetOnly, r.usage = inKiB(use), at, !s.HasRSS, inKiB(s.Usage)
 	r.seen = min(r.seen+1, latestKept)
 
-	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106
-	if r.n > 0 && at-r.at(int(r.n)-1) < r.spacing {
+	if r.n > 0 && at-r.at(int(r.n)-1) < uint32(r.spacing) {
 		return
 	}
 	if r.n == readingsKept {
@@ -65,7 +69,7 @@ func (r *readings) add(s *memory.Sample) {
 	if r.n == 0 {
 		r.from = at
 	}
-	r.after[r.n], r.kib[r.n] = uint16(at-r.from), uint32(use/memory.KiB) //nolint:gosec // checked; and 4 TiB
+	r.after[r.n], r.kib[r.n] = uint16(at-r.from), r.latest[0] //nolint:gosec // checked
 	r.n++
 }
 
@@ -79,7 +83,7 @@ func (r *readings) thin() {
 	if reach := r.at(readingsKept-1) - r.at(1); time.Duration(r.spacing)*time.Second >= widestSpacing {
 		kept = func(i int) int { return half + i }
 	} else {
-		r.spacing = max(reach/(half-1)-1, 1)
+		r.spacing = uint16(max(reach/(half-1)-1, 1)) //nolint:gosec // a part of what after holds
 	}
 	from := r.at(kept(0))
 	for i := range half {
@@ -88,16 +92,24 @@ func (r *readings) thin() {
 	r.from, r.n = from, half
 }
 
+// lastAt is when the last reading was taken, in whole seconds; zero: there is none.
+func (r *readings) lastAt() time.Time {
+	if r.last == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(r.last), 0).UTC()
+}
+
 // now is the last reading; 0: none.
-func (r *readings) now() memory.Bytes { return r.latest[0] }
+func (r *readings) now() memory.Bytes { return memory.Bytes(r.latest[0]) * memory.KiB }
 
 // most is the highest reading that is still kept, two hours back at most.
 func (r *readings) most() memory.Bytes {
 	most := slices.Max(r.latest[:])
-	for _, kib := range r.kib[:r.n] {
-		most = max(most, memory.Bytes(kib)*memory.KiB)
+	if r.n > 0 {
+		most = max(most, slices.Max(r.kib[:r.n]))
 	}
-	return most
+	return memory.Bytes(most) * memory.KiB
 }
 
 // low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that
@@ -106,7 +118,7 @@ func (r *readings) low() memory.Bytes {
 	if r.seen < latestKept {
 		return 0
 	}
-	return slices.Min(r.latest[:])
+	return memory.Bytes(slices.Min(r.latest[:])) * memory.KiB
 }
 
 // rises is a cheap first test, which most instances fail: from quarter to quarter it uses more, and a quarter more in

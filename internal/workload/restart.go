@@ -90,7 +90,7 @@ func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]sig
 			limit = effective // the pod lets it have no more
 		}
 		p.Containers = append(p.Containers, drift.Container{
-			Name: c.Name, Use: in.recent.now(), Limit: limit, At: in.recent.last.Time(),
+			Name: c.Name, Use: in.recent.now(), Limit: limit, At: in.recent.lastAt(),
 			WorkingSetOnly: in.recent.workingSetOnly,
 		})
 	}

@@ -94,7 +94,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 			running.Effective = limit
 		}
 		if in := st.instance(&ref); in != nil {
-			running.RSS, running.Usage = in.recent.now(), in.recent.usage
+			running.RSS, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal

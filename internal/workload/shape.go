@@ -47,7 +47,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replic
 func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		if in := st.instanceIn(pod, container); in != nil && in.recent.most() > most {
-			most, seen = in.recent.most(), in.recent.last.Time()
+			most, seen = in.recent.most(), in.recent.lastAt()
 		}
 	}
 	return most, seen
