@@ -67,7 +67,15 @@ func (i interval) faults() int64 {
 
 func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
 
-func (i interval) waited() time.Duration { return max(i.to.waited-i.from.waited, 0) }
+// waited is how long nothing could go on. Readings of time and pressure may lie a little apart, but twice the time that
+// passed is none: a node whose kubelet counts in another unit is not believed.
+func (i interval) waited() time.Duration {
+	waited := max(i.to.waited-i.from.waited, 0)
+	if waited > 2*i.lasted() {
+		return 0
+	}
+	return min(waited, i.lasted())
+}
 
 // pressure is the share of the time in which nothing could go on, in percent.
 func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }

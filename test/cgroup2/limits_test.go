@@ -7,6 +7,8 @@ package cgroup2
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -82,11 +84,30 @@ func TestMemoryHigh(t *testing.T) {
 	const page = 4096
 	n.Expect(n.number(cgroup + "/memory.high")).To(BeEquivalentTo((64*mebi + 64*mebi*9/10) / page * page))
 	n.Eventually(func() int { return n.counters(cgroup + "/memory.events")["high"] }).Should(BeNumerically(">", 0))
+	// The kubelet measures now and then: what it tells lies between what the kernel says before and after.
 	n.Eventually(func(g Gomega) {
-		psi := n.summary(pod.Name).Memory.PSI
-		g.Expect(psi).NotTo(BeNil())
-		g.Expect(psi.Some.Total).NotTo(BeZero())
+		before := n.waitedFull(cgroup)
+		g.Expect(before).To(BeNumerically(">", 100_000), "a tenth of a second")
+		g.Eventually(func(g Gomega) {
+			psi := n.summary(pod.Name).Memory.PSI
+			g.Expect(psi).NotTo(BeNil())
+			g.Expect(psi.Full.Total).To(And(BeNumerically(">=", before), BeNumerically("<=", n.waitedFull(cgroup))))
+		}).Should(Succeed(), "in the kernel's microseconds")
 	}).Should(Succeed())
+}
+
+// waitedFull is how long nothing in the cgroup could go on for want of memory, in the kernel's microseconds.
+func (n *node) waitedFull(cgroup string) (total int64) {
+	n.t.Helper()
+	for line := range strings.Lines(n.read(cgroup + "/memory.pressure")) {
+		if strings.HasPrefix(line, "full ") {
+			_, number, _ := strings.Cut(strings.TrimSpace(line), "total=")
+			var err error
+			total, err = strconv.ParseInt(number, 10, 64)
+			n.Expect(err).NotTo(HaveOccurred(), line)
+		}
+	}
+	return total
 }
 
 // TestSwap: with LimitedSwap a burstable container gets its share of the node's swap, lives past its limit with it,

@@ -254,9 +254,9 @@ type summary struct {
 	Name   string `json:"name"`
 	Memory struct {
 		PSI *struct {
-			Some struct {
-				Total uint64 `json:"total"`
-			} `json:"some"`
+			Full struct {
+				Total int64 `json:"total"`
+			} `json:"full"`
 		} `json:"psi"`
 	} `json:"memory"`
 	Swap struct {

@@ -211,7 +211,9 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		}, SpecTimeout(later*4))
 	})
 
-	It("tells a stall with the kernel's own word for it, PSI", func(ctx SpecContext) {
+	// Where a disk answers at once, PSI says next to nothing of it: on the lab's node 0.4 % of the time at 200 faults a
+	// second. A stall that PSI alone tells is the next spec's.
+	It("tells a stall of which PSI says little, by its major faults", func(ctx SpecContext) {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -220,11 +222,11 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		)))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
 		Expect(stall.Limit.String()).To(Equal("128Mi"))
-		Expect(stall.Summary).To(ContainSubstring("nothing could go on for"))
+		Expect(stall.Summary).To(And(ContainSubstring("major faults a second"), Not(ContainSubstring(" 0 major faults"))))
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
 
-	It("tells a stall at memory.high, below the limit, and raises both", func(ctx SpecContext) {
+	It("tells a stall at memory.high, below the limit, by PSI, and raises both", func(ctx SpecContext) {
 		there := onCgroup2(ctx, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -203,8 +204,12 @@ func (d *summary) swapMember(key []byte) error {
 	return err
 }
 
-// pressureMember reads the total of psi.full: nanoseconds in which no task of the container could go on for want of
-// memory.
+// mostMicroseconds fit a time.Duration.
+const mostMicroseconds = math.MaxInt64 / int64(time.Microsecond)
+
+// pressureMember reads the total of psi.full: how long no task of the container could go on for want of memory. The API
+// calls them nanoseconds; kubelets hand on what the kernel counts, which are microseconds (test/cgroup2 compares them
+// on a node).
 func (d *summary) pressureMember(key []byte) error {
 	if string(key) != "full" {
 		return d.skip()
@@ -214,7 +219,7 @@ func (d *summary) pressureMember(key []byte) error {
 			return d.skip()
 		}
 		n, _, err := d.count()
-		d.at.Waited = time.Duration(n)
+		d.at.Waited = time.Duration(min(n, mostMicroseconds)) * time.Microsecond
 		return err
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func TestDecodeSummary(t *testing.T) {
 				`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5},"some":{"total":1}}}}`,
 			),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
-				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Microsecond
+				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Millisecond
 			})},
 		},
 		"no major fault is an answer, no pressure is none": {
@@ -312,7 +313,7 @@ func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
 	}
 	if psi := c.Memory.PSI; psi != nil {
 		waited, _ := known(&psi.Full.Total)
-		s.Waited = time.Duration(waited)
+		s.Waited = time.Duration(min(waited, math.MaxInt64/1000)) * time.Microsecond
 	}
 	return []memory.Sample{s}
 }
