@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memfit/memfit/internal/quote"
@@ -173,7 +174,7 @@ func (f *File) bears(m runtimes.Mark) bool {
 func (f *File) evidence(m runtimes.Mark) string {
 	var how []string
 	if m.Symbol != "" {
-		how = append(how, "exports "+m.Symbol)
+		how = append(how, "exports "+symbol(m.Symbol))
 	}
 	if m.Section != "" {
 		how = append(how, "has a section "+m.Section)
@@ -188,6 +189,24 @@ func (f *File) evidence(m runtimes.Mark) string {
 		how = append(how, "says "+version)
 	}
 	return quote.Name(path.Base(f.Path)) + " " + strings.Join(how, " and ")
+}
+
+// symbol is a symbol as people write it: "_ZN4node5StartEiPPc" is node::Start. Others stay as they are.
+func symbol(name string) string {
+	rest, ok := strings.CutPrefix(name, "_ZN") // the nested names of the Itanium C++ ABI
+	var parts []string
+	for ok {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		n, err := strconv.Atoi(rest[:digits])
+		if err != nil || n == 0 || n > len(rest)-digits {
+			return name
+		}
+		parts, rest = append(parts, rest[digits:digits+n]), rest[digits+n:]
+		if strings.HasPrefix(rest, "E") {
+			return strings.Join(parts, "::")
+		}
+	}
+	return name
 }
 
 // version takes the version and the variant from the first file that tells them.

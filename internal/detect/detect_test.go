@@ -209,3 +209,15 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+func TestSymbolsReadAsPeopleWriteThem(t *testing.T) {
+	for name, want := range map[string]string{
+		"_ZN4node5StartEiPPc": "node::Start", "gHotSpotVMStructs": "gHotSpotVMStructs", "_ZN": "_ZN", "_ZN4nod": "_ZN4nod",
+		"_ZN2v88internalE": "v8::internal", "_ZNK4node5StartEv": "_ZNK4node5StartEv", "": "",
+		"_ZN99999999999999999999aE": "_ZN99999999999999999999aE",
+	} {
+		if got := symbol(name); got != want {
+			t.Errorf("%s reads %s, want %s", name, got, want)
+		}
+	}
+}

@@ -4,6 +4,9 @@
 package inject
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -80,6 +83,15 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits)).cgroup,
 		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
 	)
+}
+
+// Wrote are the variables of a container of a pod that hold a text of memfit, in whole or in part.
+func Wrote(pod *corev1.Pod, name string) []string {
+	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
+	if r == nil || r.DryRun {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.Set))
 }
 
 // heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the

@@ -36,6 +36,8 @@ type Prediction struct {
 	Why string
 	// Processes are those in which the lever means something.
 	Processes int
+	// Unreachable: none of them can do it.
+	Unreachable bool
 
 	largest memory.Bytes // Most of the process that Why is about
 }
@@ -45,7 +47,7 @@ func (p *Prediction) Exact() bool { return p.Least == p.Most }
 
 // Outcome is what would help a container.
 type Outcome struct {
-	// Predictions have the surest gain first.
+	// Predictions have the surest gain first, and what nobody can do last.
 	Predictions []Prediction
 	// Summary says in a sentence what helps most, or that nothing does.
 	Summary string
@@ -65,10 +67,20 @@ func Predict(processes []Process, limit memory.Bytes) Outcome {
 		out.Predictions = append(out.Predictions, *p)
 	}
 	slices.SortFunc(out.Predictions, func(a, b Prediction) int {
-		return cmp.Or(cmp.Compare(b.Least, a.Least), cmp.Compare(b.Most, a.Most), cmp.Compare(a.Action, b.Action))
+		return cmp.Or(
+			unreachable(a)-unreachable(b), cmp.Compare(b.Least, a.Least), cmp.Compare(b.Most, a.Most),
+			cmp.Compare(a.Action, b.Action),
+		)
 	})
 	out.Summary = total.summary(out.Predictions)
 	return out
+}
+
+func unreachable(p Prediction) int {
+	if p.Unreachable {
+		return 1
+	}
+	return 0
 }
 
 // predict adds what the levers of one process would give.
@@ -86,12 +98,13 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 		}
 		sum := all[lever.Action]
 		if sum == nil {
-			sum = &Prediction{Action: lever.Action}
+			sum = &Prediction{Action: lever.Action, Unreachable: true}
 			all[lever.Action] = sum
 		}
 		if sum.Processes++; sum.Processes == 1 || gain.Most > sum.largest {
 			sum.Knob, sum.How, sum.Why, sum.largest = lever.Knob, lever.How, gain.Why, gain.Most
 		}
+		sum.Unreachable = sum.Unreachable && lever.Unreachable
 		sum.Least, sum.Most = sum.Least.Plus(gain.Least), sum.Most.Plus(gain.Most)
 	}
 }
@@ -128,8 +141,8 @@ func amounts(p *Process) map[string]runtimes.Amounts {
 
 // sums are over all processes.
 type sums struct {
-	resident, inUse memory.Bytes
-	known, unread   bool
+	resident, inUse, free memory.Bytes
+	known, unread         bool
 }
 
 func (s *sums) add(p *Process) {
@@ -142,7 +155,7 @@ func (s *sums) add(p *Process) {
 			continue
 		}
 		s.known = true
-		s.inUse = s.inUse.Plus(u.InUse)
+		s.inUse, s.free = s.inUse.Plus(u.InUse), s.free.Plus(u.FreeResident)
 	}
 }
 
@@ -160,7 +173,9 @@ func (s *sums) summary(all []Prediction) string {
 		return "what would help is not known: the heaps of its processes could not be read"
 	case !s.known:
 		return "what would help is not known: no heap that memfit can read was found"
-	case len(all) == 0:
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p Prediction) bool { return p.Unreachable })
+	if len(all) == 0 {
 		return "memfit knows nothing that would give memory of it back"
 	}
 	best := &all[0]
@@ -168,14 +183,19 @@ func (s *sums) summary(all []Prediction) string {
 		return fmt.Sprintf("%s would give back %s of the %s that are resident", best.Action, best.amount(), s.resident)
 	}
 	open := slices.MaxFunc(all, func(a, b Prediction) int { return cmp.Compare(a.Most, b.Most) })
-	if open.Most >= worth {
-		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident for certain; %s may "+
-			"give back up to %s",
-			best.Least, s.resident, open.Action, open.Most)
+	switch {
+	case open.Most >= worth && best.Least == 0:
+		return fmt.Sprintf("%s may give back up to %s of the %s that are resident; no gain is certain",
+			open.Action, open.Most, s.resident)
+	case open.Most >= worth:
+		return fmt.Sprintf("%s may give back up to %s of the %s that are resident; only %s are certain, by %s",
+			open.Action, open.Most, s.resident, best.Least, best.Action)
+	case s.free >= worth:
+		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s are free, and kept by what "+
+			"manages them", open.Most, s.resident, s.free)
 	}
-	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, "+
-		"so that only a "+
-		"smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
+	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, so that "+
+		"only a smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
 }
 
 // amount is "61Mi", or "at least 61Mi and at most 188Mi".

@@ -118,8 +118,8 @@ func TestPredictions(t *testing.T) {
 				usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000)), arenas(),
 			}}},
 			want: []string{
-				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "-XX:TrimNativeHeapInterval 0",
-				"a full collection 0",
+				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "-XX:+UseG1GC 0..540", "MALLOC_ARENA_MAX=2 0..30",
+				"-XX:TrimNativeHeapInterval 0", "a full collection 0",
 			},
 		},
 		"an old JDK does not know the trim": {
@@ -127,8 +127,14 @@ func TestPredictions(t *testing.T) {
 				usage("hotspot", 60, 540, 0, 0, count("UseParallelGC", 1)), arenas(),
 			}}},
 			want: []string{
-				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "-XX:TrimNativeHeapInterval 0",
-				"a full collection 0",
+				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "-XX:+UseG1GC 0..540", "MALLOC_ARENA_MAX=2 0..30",
+				"-XX:TrimNativeHeapInterval 0", "a full collection 0",
+			},
+		},
+		"a trim that Node.js has no call for comes last": {
+			of: []Process{{Runtime: "NodeJS", Usages: []attribution.Usage{arenas()}}},
+			want: []string{
+				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "malloc_trim 50",
 			},
 		},
 		"Node.js: the pool goes for certain, a cap below the old generation too": {
@@ -203,8 +209,28 @@ func TestSummary(t *testing.T) {
 		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that " +
 			"only a smaller " +
 			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{full}},
-		"nothing gives back more than 0 of the 820Mi that are resident for certain; a full collection may give back up to " +
-			"820Mi": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{usage("v8", 800, 0, 0, 20)}},
+		"a full collection may give back up to 820Mi of the 820Mi that are resident; no gain is certain": {
+			RSS: 820 * memory.MiB, Usages: []attribution.Usage{usage("v8", 800, 0, 0, 20)},
+		},
+		"a fresh worker process may give back up to 120Mi of the 200Mi that are resident; only 2Mi are certain, by " +
+			"malloc_trim": {RSS: 200 * memory.MiB, Usages: []attribution.Usage{
+			usage("cpython", 30, 60, 0, 58), usage("glibc", 40, 2, 2, 0, count(glibc.Arenas, 1), mib(glibc.Retained, 2)),
+		}},
+		// 50Mi that a trim would give back, but nothing in Node.js can
+		"MALLOC_TRIM_THRESHOLD_=131072 may give back up to 52Mi of the 110Mi that are resident; only 3Mi are certain, by " +
+			"MALLOC_TRIM_THRESHOLD_=131072": {
+			RSS: 110 * memory.MiB, Runtime: "NodeJS", Usages: []attribution.Usage{arenas()},
+		},
+		"-XX:+UseG1GC may give back up to 102Mi of the 188Mi that are resident; no gain is certain": {
+			RSS: 188 * memory.MiB, Usages: []attribution.Usage{usage("hotspot", 26, 102, 0, 0, count("UseSerialGC", 1))},
+		},
+		// what a dead pool of a runtime keeps, and no lever reaches
+		"nothing gives back more than 0 of the 90Mi that are resident: 50Mi are free, and kept by what manages them": {
+			RSS: 90 * memory.MiB, Usages: []attribution.Usage{
+				usage("hotspot", 26, 50, 0, 0, count("UseShenandoahGC", 1)),
+				usage("glibc", 4, 0, 0, 0, count(glibc.Arenas, 1)),
+			},
+		},
 		"what would help is not known: the heaps of its processes could not be read": {
 			Usages: []attribution.Usage{{Reader: "glibc"}},
 		},

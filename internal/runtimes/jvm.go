@@ -78,9 +78,12 @@ var _ = row(&Runtime{
 	HeapReader:  readerHotSpot,
 	Levers: append([]Lever{
 		{Action: trimName, Knob: trimName, Gain: nativeTrimGain,
-			How: "memfit sets it unasked where it governs the pod; at once: jcmd PID System.trim_native_heap"},
+			How: "memfit sets it by itself where it governs the pod; at once: jcmd PID System.trim_native_heap"},
 		{Action: "a full collection", Gain: collectionGain,
 			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
+		{Action: "-XX:+UseG1GC", Gain: collectorGain,
+			How: "on the command line, instead of the collector that stands there; memfit does not set it, because a JVM with " +
+				"two collectors does not start"},
 	}, arenaLevers()...),
 	Never: map[string]string{
 		"_JAVA_OPTIONS":           "wins over the command line, so that nobody could override it",
@@ -147,9 +150,11 @@ func collectionGain(p Process) (Gain, bool) {
 	all := a.resident()
 	switch {
 	case a.Details["UseSerialGC"] > 0:
-		return exactly(0, "Serial keeps what one collection frees (measured, 17); %s of its heap are free", a.FreeResident)
+		return exactly(0, "Serial keeps what one collection frees (measured with JDK 17); %s of its heap are free",
+			a.FreeResident)
 	case a.Details["UseParallelGC"] > 0:
-		return exactly(0, "Parallel keeps what a collection frees (measured, 17); %s of its heap are free", a.FreeResident)
+		return exactly(0, "Parallel keeps what a collection frees (measured with JDK 17); %s of its heap are free",
+			a.FreeResident)
 	case a.Details["UseG1GC"] == 0:
 		return noLever()
 	}
@@ -162,6 +167,16 @@ func collectionGain(p Process) (Gain, bool) {
 	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at "+
 		"most %d %% of its "+
 		"heap free, and %s in any case", all, a.InUse, ratio, least)
+}
+
+// collectorGain is an upper bound of what a collector gives back that does not keep all that it frees.
+func collectorGain(p Process) (Gain, bool) {
+	a, ok := p.Amounts[readerHotSpot]
+	if !ok || a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
+		return noLever()
+	}
+	return between(0, a.FreeResident, "%s of the heap are free, which the collector that runs keeps; G1 gives a part of "+
+		"it back, but takes tables of its own", a.FreeResident)
 }
 
 const (

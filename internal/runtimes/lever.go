@@ -22,6 +22,9 @@ type Lever struct {
 	Knob string
 	// How says how to do it, as an instruction.
 	How string
+	// Unreachable: programs of this runtime cannot do it. What it would give is then a measure of what is free, and no
+	// advice.
+	Unreachable bool
 	// Gain computes what it gives back; ok is false where it means nothing to the process, or where what it depends on
 	// could not be read.
 	Gain func(Process) (g Gain, ok bool)

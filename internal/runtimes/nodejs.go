@@ -65,7 +65,7 @@ var _ = row(&Runtime{
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Gain: nodeYoungGain,
 			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
-	}, glibcLevers("Node.js has no call for it; memfit's agent can only tell what it would give")...),
+	}, append([]Lever{nodeTrim}, arenaLevers()...)...),
 	Never: map[string]string{
 		"--max-heap-size": "Node.js before 24.16 does not start with it",
 		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before " +
@@ -268,4 +268,10 @@ func splitNode(value string) (words []string, ok bool) {
 		words = append(words, word.String())
 	}
 	return words, !quoted
+}
+
+// nodeTrim shows how much is free, which only a native addon could give back.
+var nodeTrim = Lever{
+	Action: "malloc_trim", How: "Node.js has no call for it: this is how much is free, and not a way to get it back",
+	Unreachable: true, Gain: trimGain,
 }

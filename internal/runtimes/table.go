@@ -315,6 +315,14 @@ func Lookup(name string) *Runtime {
 	return auto
 }
 
+// TitleOf is what people call a runtime that the API names: "Java" for JVM. A name that memfit does not know stays.
+func TitleOf(name string) string {
+	if r := Lookup(name); r.Name == name {
+		return r.Title
+	}
+	return name
+}
+
 // ByCommand finds the runtime whose program this is, from its path or basename; nil when the name says nothing for
 // certain.
 func ByCommand(program string) *Runtime {

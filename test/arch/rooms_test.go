@@ -364,7 +364,7 @@ var rooms = []room{
 	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/levers", "internal/memory", "internal/profile",
+			"api/v1alpha1", "internal/format", "internal/levers", "internal/memory", "internal/profile", "internal/runtimes",
 			"internal/workloadkind",
 		},
 		outside: []string{
@@ -375,8 +375,8 @@ var rooms = []room{
 	{
 		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/memory", "internal/profile", "internal/runtimes", "internal/suggest",
-			"internal/workloadkind",
+			"api/v1alpha1", "internal/format", "internal/inject", "internal/memory", "internal/profile", "internal/runtimes",
+			"internal/suggest", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",

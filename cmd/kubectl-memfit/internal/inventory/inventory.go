@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/suggest"
@@ -65,6 +66,8 @@ type Container struct {
 
 	// kills that are told of; there may have been more.
 	kills int
+	// own: it is memfit's, whose webhook leaves it alone.
+	own bool
 }
 
 // Runtime is what runs in a container.
@@ -112,6 +115,7 @@ func Containers(in Input) []Container {
 			key := Key{pod.Namespace, pod.Name, spec.Name}
 			c := Container{
 				Namespace: pod.Namespace, Pod: pod.Name, Name: spec.Name, Node: pod.Spec.NodeName, Kind: kind, Workload: name,
+				own: pod.Labels["app.kubernetes.io/name"] == "memfit",
 			}
 			c.fromSpec(spec, pod)
 			c.fromRecommendation(rec)
@@ -142,8 +146,11 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 		c.Limit = &limit
 	}
 	var variables []string
+	wrote := inject.Wrote(pod, spec.Name)
 	for i := range spec.Env {
-		variables = append(variables, spec.Env[i].Name)
+		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // what memfit set says nothing of what runs
+			variables = append(variables, name)
+		}
 	}
 	s := suggest.For(
 		suggest.Container{Image: spec.Image, Command: spec.Command, Args: spec.Args, Variables: variables},
@@ -219,9 +226,8 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot, exists bool) {
 		c.Limit = s.Limit
 	}
 	if r := s.Runtime; r != nil {
-		c.Runtime = Runtime{Type: r.Type, Title: r.Type, Version: r.Version, From: FromAgent, Evidence: r.Evidence}
-		if row := runtimes.Lookup(r.Type); row.Name == r.Type {
-			c.Runtime.Title = row.Title
+		c.Runtime = Runtime{
+			Type: r.Type, Title: runtimes.TitleOf(r.Type), Version: r.Version, From: FromAgent, Evidence: r.Evidence,
 		}
 	}
 	if k := s.LastKill; k != nil && (c.LastKill == nil || k.Time.Sub(c.LastKill.Time).Abs() > sameKill) {

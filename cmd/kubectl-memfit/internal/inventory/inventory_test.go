@@ -6,6 +6,7 @@ package inventory
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,36 @@ func TestPartsAddUp(t *testing.T) {
 	}
 	if sum != 476*memory.MiB || p.Unexplained.String() != "15Mi" {
 		t.Errorf("the columns add up to %s, %s of it unexplained", sum, p.Unexplained.String())
+	}
+}
+
+// TestWhatMemfitSetSaysNothing: a GOMEMLIMIT that the webhook wrote is no sign that Go runs, and memfit needs no
+// profile.
+func TestWhatMemfitSetSaysNothing(t *testing.T) {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)},
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", Image: "shop/web", Env: []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "377487360"}},
+		}}},
+	}
+	title := func() string {
+		all := Containers(Input{Pods: []corev1.Pod{pod}})
+		return fmt.Sprint(all[0].Runtime.Title, " ", len(Profiles(Workloads(all, nil, now))))
+	}
+	if got := title(); got != "Go 1" {
+		t.Errorf("a variable of its owner: %s", got)
+	}
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "memfit"}
+	if got := title(); got != "Go 0" {
+		t.Errorf("a pod of memfit: %s", got)
+	}
+	pod.Labels, pod.Annotations = nil, map[string]string{
+		v1alpha1.InjectedAnnotation: `{"v":1,"profile":"MemoryProfile/p","containers":{"app":{"set":{"GOMEMLIMIT":"377487360"}}}}`,
+	}
+	if got := title(); got != " 0" {
+		t.Errorf("a variable of memfit: %s", got)
 	}
 }
 

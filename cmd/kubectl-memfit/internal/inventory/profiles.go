@@ -83,7 +83,7 @@ func ungoverned(all []Workload) (out []governable) {
 	for i := range all {
 		w := &all[i]
 		// Settings come with a new pod, so that a bare one has no use for a profile.
-		if w.Kind == barePod || w.Profile != "" || !tellable(w.Runtime.Type) ||
+		if w.own || w.Kind == barePod || w.Profile != "" || !tellable(w.Runtime.Type) ||
 			slices.Contains(profile.Sidecars(), w.Name) {
 			continue
 		}

@@ -110,11 +110,7 @@ func Runtime(r *v1alpha1.RuntimeFound) string {
 	if r == nil {
 		return ""
 	}
-	name := r.Type
-	if known := runtimes.Lookup(r.Type); known.Name == r.Type {
-		name = known.Title
-	}
-	text := clean(strings.TrimSpace(name + " " + r.Version))
+	text := clean(strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version))
 	if r.Libc != "" {
 		text += ", " + clean(r.Libc)
 	}

@@ -70,7 +70,7 @@ func (t Table) headings() []string {
 }
 
 func (t Table) cells(r *Row) []string {
-	c := []string{r.typed(), r.Profile.Name, runtimes(r), limits(r), uses(r), kills(r), shapes(r), applied(r)}
+	c := []string{r.typed(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r)}
 	if t.Namespaces {
 		c = append([]string{r.Namespace}, c...)
 	}
@@ -132,7 +132,7 @@ func requests(r *Row) string {
 	})
 }
 
-func runtimes(r *Row) string {
+func runtimesOf(r *Row) string {
 	var names []string
 	for i := range r.Containers {
 		names = append(names, without(r.Containers[i].Runtime, " ("))

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Why is what is known of one pod's memory: what the agent of its node saw, and what memfit did about its workload.
@@ -84,7 +85,8 @@ func (w *Why) Write(out io.Writer, colours Colours) error {
 func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
-		p.item("Runs", strings.Join(distinct([]string{strings.TrimSpace(r.Type + " " + r.Version), r.Libc}), ", "))
+		runs := strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version)
+		p.item("Runs", strings.Join(distinct([]string{runs, r.Libc}), ", "))
 		p.list("Settings", r.Flags)
 	}
 	if c.Usage != nil {
@@ -205,7 +207,7 @@ func (w *Why) did(p *page) {
 	e := w.Workload
 	if e == nil {
 		p.section("What memfit did", []string{
-			"Nothing: no profile governs a workload of this pod's name. Opt it in with the annotation " +
+			"Nothing: no profile governs its workload. To opt it in, give the workload the annotation " +
 				v1alpha1.ProfileAnnotation,
 		})
 		return

@@ -35,7 +35,7 @@ func TestWhy(t *testing.T) {
 	if err := why.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "no profile governs a workload of this pod's name") {
+	if !strings.Contains(out.String(), "no profile governs its workload") {
 		t.Error(out.String())
 	}
 }
