@@ -197,6 +197,24 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
+// TestCapInEffect: a cap that is not reached does nothing, and what would is said; one that is reached did what it can.
+func TestCapInEffect(t *testing.T) {
+	for options, want := range map[string]string{
+		"--max-old-space-size=768": "the old generation holds 322Mi, garbage included, and the cap in effect is 768Mi; " +
+			"with a lower one (heapLimit in the profile) V8 collects earlier",
+		"--max_old_space_size=322": "--max-old-space-size is effective already: it does not give back what is free now",
+	} {
+		out := Predict([]Process{{
+			Usages: []attribution.Usage{usage("v8", 322, 0, 0, 20, mib(v8.OldInUse, 322))},
+			Env:    map[string]string{"NODE_OPTIONS": options},
+		}}, 0)
+		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "--max-old-space-size" })
+		if i < 0 || out.Predictions[i].Why != want || out.Predictions[i].Most != 0 {
+			t.Errorf("%s: %+v, want %s", options, out.Predictions, want)
+		}
+	}
+}
+
 func number(b memory.Bytes) string { return strings.TrimSuffix(b.String(), "Mi") }
 
 // TestSummary: a container whose memory is in use is told so, and not what helped elsewhere.

@@ -173,7 +173,12 @@ func nodeCapGain(p Process) (Gain, bool) {
 	if !ok {
 		return noLever()
 	}
-	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), oldSpaceFlag) {
+	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
+	old := a.bytes(detailOldInUse)
+	if options := foldV8(p.Env["NODE_OPTIONS"]); strings.Contains(options, oldSpaceFlag) {
+		if heap := flagMiB(oldSpaceFlag)(options, p.Limit); old < heap {
+			return exactly(0, "the old generation holds %s, garbage included, and the cap in effect is %s"+lower, old, heap)
+		}
 		return effective(oldSpaceFlag)
 	}
 	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
@@ -181,11 +186,9 @@ func nodeCapGain(p Process) (Gain, bool) {
 	if heap == 0 {
 		return noLever()
 	}
-	old := a.bytes(detailOldInUse)
 	if old <= heap {
 		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it "+
-			"bounds bursts, "+
-			"and gives nothing back now", old, heap)
+			"bounds bursts, and gives nothing back now"+lower, old, heap)
 	}
 	return between(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit is %s",
 		old, heap)
