@@ -23,7 +23,7 @@ import (
 func TestReadersTellWhatLeversAsk(t *testing.T) {
 	told := map[string][]string{
 		glibc.Reader{}.Name():   {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
-		golang.Reader{}.Name():  {golang.HeapInUse, golang.Objects, golang.MappedReady},
+		golang.Reader{}.Name():  {golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live},
 		hotspot.Reader{}.Name(): hotspot.Flags,
 		v8.Reader{}.Name():      {v8.OldInUse, v8.YoungResident, v8.PoolResident},
 	}
@@ -194,6 +194,28 @@ func TestPredictions(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
+	}
+}
+
+// TestHurriedCollector: a Go program near its memory limit is told how often it collects, and one with room is not.
+func TestHurriedCollector(t *testing.T) {
+	for text, want := range map[string]string{
+		"79MiB": "the last collection found 58Mi alive, which leaves 15Mi of GOMEMLIMIT=79Mi: the collector runs 4 times " +
+			"as often as by itself; a higher limit helps, or less that is alive",
+		"67108864": "the last collection found 58Mi alive, which leaves next to nothing of GOMEMLIMIT=64Mi: the " +
+			"collector runs all the time; a higher limit helps, or less that is alive",
+		"202MiB": "GOMEMLIMIT is effective already: it does not give back what is free now",
+		"off":    "GOMEMLIMIT is effective already: it does not give back what is free now",
+	} {
+		out := Predict([]Process{{
+			Usages: []attribution.Usage{usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
+				mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))},
+			Env: map[string]string{"GOMEMLIMIT": text},
+		}}, 0)
+		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "GOMEMLIMIT" })
+		if i < 0 || out.Predictions[i].Why != want || out.Predictions[i].Most != 0 {
+			t.Errorf("%s: %+v, want %s", text, out.Predictions, want)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package runtimes
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -108,6 +109,28 @@ func goFree(p Process) (Gain, bool) {
 		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
 }
 
+// goHurried is what a limit that the runtime has does: it gives nothing back now. Where less than half of what is alive
+// is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
+// alive, and the program pays for them with its processor time.
+func goHurried(a Amounts, text string) (Gain, bool) {
+	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B")) // Go's MiB is the API's Mi
+	live := a.bytes(detailGoLive)
+	if err != nil || live == 0 {
+		return effective("GOMEMLIMIT")
+	}
+	limit := memory.FromQuantity(q)
+	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoInUse)).Minus(a.bytes(detailGoIdle))
+	switch left := limit.Minus(beside).Minus(live); {
+	case left < live/32:
+		return exactly(0, "the last collection found %s alive, which leaves next to nothing of GOMEMLIMIT=%s: the "+
+			"collector runs all the time; a higher limit helps, or less that is alive", live, limit)
+	case left < live/2:
+		return exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %d "+
+			"times as often as by itself; a higher limit helps, or less that is alive", live, left, limit, (live+left/2)/left)
+	}
+	return effective("GOMEMLIMIT")
+}
+
 // goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
 func goLimitGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerGo]
@@ -115,7 +138,7 @@ func goLimitGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
-		return effective("GOMEMLIMIT")
+		return goHurried(a, text)
 	}
 	text := p.Limit.String()
 	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)

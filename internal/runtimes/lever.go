@@ -110,6 +110,8 @@ const (
 	detailGoReady   = "mappedReady" // Go: what its memory limit is compared with
 	detailGoObjects = "objects"     // Go
 	detailGoInUse   = "heapInUse"   // Go
+	detailGoIdle    = "heapIdle"    // Go
+	detailGoLive    = "live"        // Go: what the last collection found alive; absent: not known
 
 	detailMaxFree = "MaxHeapFreeRatio"       // HotSpot: percent
 	detailMinHeap = "MinHeapSize"            // HotSpot
@@ -120,7 +122,7 @@ const (
 var LeverDetails = map[string][]string{
 	readerGlibc: {detailArenas, detailRetained, detailBeyondTwo, detailTopBeyond},
 	readerV8:    {detailOldInUse, detailYoungResident, detailPool},
-	readerGo:    {detailGoReady, detailGoObjects, detailGoInUse},
+	readerGo:    {detailGoReady, detailGoObjects, detailGoInUse, detailGoIdle, detailGoLive},
 	readerHotSpot: {
 		detailMaxFree, detailMinHeap, detailTrimmed, "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 	},
