@@ -190,6 +190,17 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Ti
 	return readSnapshot([]byte(text))
 }
 
+// asked is the request that memfit recommends for a Deployment's only container; 0: none yet.
+func (c *Cluster) asked(ctx context.Context, deployment string) (float64, error) {
+	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment,
+		"-o", "jsonpath={.status.containers[0].recommended.request}")
+	if err != nil || text == "" {
+		return 0, err
+	}
+	q, err := resource.ParseQuantity(text)
+	return q.AsApproximateFloat64(), err
+}
+
 var errNoLook = errors.New("memfit's agent has not looked into the container")
 
 func readSnapshot(text []byte) (*Container, time.Time, error) {

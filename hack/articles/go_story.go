@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -70,10 +71,10 @@ func goStory() Story {
 		Steps:    []Step{{Name: "load", Path: "load?requests=2000&at=10", Inspect: true}},
 		Look:     Place{goTight, "load"},
 		Needed: []Need{
-			{"which limit is in force", `limit`},
-			{"that the Go runtime was told of the limit", `GOMEMLIMIT`},
-			{"how much of it the live heap takes", `(?i)heap`},
-			{"that the collector does little else: raise the limit", `(?i)(collect|GC|spiral).*(limit|raise)|raise.*limit`},
+			{"which limit is in force", `of a limit of \d+Mi`},
+			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
+			{"how much of it the live heap takes", `last collection found \S+ alive`},
+			{"that the collector does little else: raise the limit", `the collector runs .*a higher limit`},
 		},
 		Expect: []Expectation{
 			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
@@ -91,6 +92,8 @@ func goStory() Story {
 					"beside its heap does not grow with it, so that this one has to spare at 13/18 what the article's had not"},
 			{"Smallest safe limit: the peak that was seen without settings, of the smallest limit that was not fatal",
 				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
+			{"The same, by what memfit asks for: the request, because a limit takes an hour of evidence",
+				"found by trying: 18 MiB", 1, 0.15, goAsked, ""},
 		},
 		Table: Table{Step: "load", Columns: []Column{
 			{"requests per CPU second", func(r *Reading) string { return fmt.Sprintf("%.0f", goRate(r)) }},
@@ -155,15 +158,32 @@ func goKilled(of float64, told bool) func(*Run) (Measured, error) {
 	}
 }
 
-// goFound compares the peak that memfit saw without settings with the smallest limit of the table that was not fatal.
-func goFound(r *Run) (Measured, error) {
-	smallest := 0
+// goSurvived is the smallest limit of the table, in MiB, that was not fatal; 0: all were.
+func goSurvived(r *Run) int {
 	for _, of := range []float64{13, 15, 18, 23, 36} {
 		if _, dead := r.died(goName(of, false)); !dead {
-			smallest = goLimit(of)
-			break
+			return goLimit(of)
 		}
 	}
+	return 0
+}
+
+// goAsked compares what memfit recommends as a request with it.
+func goAsked(r *Run) (Measured, error) {
+	x, err := r.At(goMemfit, "load")
+	if err != nil {
+		return Measured{}, err
+	}
+	smallest := goSurvived(r)
+	if x.Asked == 0 || smallest == 0 {
+		return Measured{}, errors.New("no limit without a kill, or memfit recommends nothing")
+	}
+	return Measured{x.Asked / float64(smallest<<20), fmt.Sprintf("%s asked for, %dMi needed", mib(x.Asked), smallest)}, nil
+}
+
+// goFound compares the peak that memfit saw without settings with it.
+func goFound(r *Run) (Measured, error) {
+	smallest := goSurvived(r)
 	x, err := r.At(goNone, "load")
 	if err != nil || x.Look == nil || smallest == 0 {
 		return Measured{}, fmt.Errorf("no limit without a kill, or memfit saw nothing: %w", err)

@@ -123,12 +123,16 @@ func answers(run *Run) ([]Answer, string) {
 	text := said.String()
 	var out []Answer
 	found := 0
+	pod := "?"
+	if x, err := run.At(run.Story.Look.Arm, run.Story.Look.Step); err == nil {
+		pod = x.Pod
+	}
 	for _, n := range run.Story.Needed {
 		a := Answer{Need: n}
-		pattern := regexp.MustCompile(n.Pattern)
-		for line := range strings.Lines(text) {
-			if pattern.MatchString(line) {
-				a.Line = strings.TrimSpace(line)
+		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))
+		for _, sentence := range sentences(text) {
+			if pattern.MatchString(sentence) {
+				a.Line = sentence
 				found++
 				break
 			}
@@ -144,6 +148,25 @@ func answers(run *Run) ([]Answer, string) {
 		return out, fmt.Sprintf("Not quite: %d of %d things are said.", found, len(out))
 	}
 	return out, "Yes: all that was needed is said."
+}
+
+// wrapped is from which length on a line may be followed by the rest of its sentence: memfit's commands wrap at 108.
+const wrapped = 84
+
+// sentences are lines, with those that were wrapped put together again.
+func sentences(text string) []string {
+	var out []string
+	before := 0
+	for line := range strings.Lines(text) {
+		short := strings.TrimSpace(line)
+		if n := len(out); n > 0 && before >= wrapped && strings.HasPrefix(line, "  ") && !strings.HasPrefix(short, "- ") {
+			out[n-1] += " " + short
+		} else {
+			out = append(out, short)
+		}
+		before = len(strings.TrimRight(line, "\n"))
+	}
+	return out
 }
 
 func commands(run *Run) []Command {

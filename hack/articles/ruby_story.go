@@ -27,10 +27,10 @@ func rubyStory() Story {
 		},
 		Look: Place{usual, again},
 		Needed: []Need{
-			{"that Ruby's own heap is small", `(?i)ruby heap`},
+			{"that Ruby's own heap is small", `Mi Ruby heap|Ruby heap +\S+Mi`},
 			{"that most of the system's heaps is free", `(?i)glibc arenas.*(free|nothing)`},
-			{"how much a trim would give back", `(?i)malloc_trim.*(Mi|MiB)`},
-			{"what can be set without patching Ruby", `MALLOC_ARENA_MAX|arenaMax`},
+			{"how much a trim would give back", `malloc_trim would give back \d+Mi`},
+			{"what can be set without patching Ruby", `tuning.arenaMax: 2 in the profile`},
 		},
 		Expect: []Expectation{
 			{"Ruby's own heap, of all", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},

@@ -61,7 +61,8 @@ type Step struct {
 // Place is a moment of a story.
 type Place struct{ Arm, Step string }
 
-// Need is something that the author had to know, and a regular expression that finds it in what memfit said.
+// Need is something that the author had to know, and a regular expression that finds it in a sentence of what memfit
+// said. POD stands for the name of the pod that is looked at.
 type Need struct{ What, Pattern string }
 
 // Expectation is one ratio, or another number, of an article beside the one that was measured.
@@ -113,6 +114,7 @@ type Reading struct {
 	Values    map[string]float64
 	Dead      string     // how it ended, instead of an answer
 	Look      *Container // what memfit's agent found afterwards
+	Asked     float64    // the request that memfit recommended then, in bytes; 0: none
 }
 
 // Container is what this program reads of a container in a MemorySnapshot. Amounts are bytes.

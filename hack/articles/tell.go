@@ -204,6 +204,11 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		if r.Look, err = t.inspected(ctx, pod, values["rss"]); err != nil {
 			return fmt.Errorf("%s: %w", arm.Name, err)
 		}
+		if arm.Profile != "" {
+			if r.Asked, err = t.asked(ctx, arm.Name); err != nil {
+				return fmt.Errorf("%s: %w", arm.Name, err)
+			}
+		}
 	}
 	t.keep(r)
 	return nil

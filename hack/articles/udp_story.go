@@ -31,10 +31,10 @@ func udpStory() Story {
 		},
 		Look: Place{memfit, collect},
 		Needed: []Need{
-			{"that memory does not come down after the load", `(?i)come[s]? down|StepRetention|retain`},
-			{"whether it is V8's heap or native memory", `(?i)V8 heap`},
+			{"that memory does not come down after the load", `(?i)does not come down|StepRetention|stays high`},
+			{"whether it is V8's heap or native memory", `Mi V8 heap|V8 heap +\S+Mi`},
 			{"which version runs", `20\.\d+\.\d+`},
-			{"what would give it back, and how much", `(?i)(would give back|malloc_trim)`},
+			{"what would give it back, and how much", `would give back \d+Mi`},
 		},
 		Expect: []Expectation{
 			{"With the patch: after the load, of before", "17.6 of 14.6 MiB", 1.2, 0.2,
