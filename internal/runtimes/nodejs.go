@@ -32,7 +32,7 @@ var _ = row(&Runtime{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
 			Yields: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
 			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
-			Derive: nodeOldSpace, Caps: flagMiB(oldSpaceFlag), Room: v8Room,
+			Derive: nodeOldSpace, Caps: v8OldSpace, Room: v8Room,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,
@@ -176,13 +176,13 @@ func nodeCapGain(p Process) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
 	old := a.bytes(detailOldInUse)
 	if options := foldV8(p.Env["NODE_OPTIONS"]); strings.Contains(options, oldSpaceFlag) {
-		if heap := flagMiB(oldSpaceFlag)(options, p.Limit); old < heap {
+		if heap := v8OldSpace(options, p.Limit); old < heap {
 			return exactly(0, "the old generation holds %s, garbage included, and the cap in effect is %s"+lower, old, heap)
 		}
 		return effective(oldSpaceFlag)
 	}
 	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
-	heap := flagMiB(oldSpaceFlag)(v.Value, p.Limit)
+	heap := v8OldSpace(v.Value, p.Limit)
 	if heap == 0 {
 		return noLever()
 	}

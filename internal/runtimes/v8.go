@@ -98,13 +98,11 @@ func v8Collection(p Process) (Gain, bool) {
 // foldV8 writes flags the one way: V8 takes "_" for "-" anywhere in a flag's name.
 func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
 
-// flagMiB reads a flag of whole MiB; the last one counts.
-func flagMiB(flag string) func(string, memory.Bytes) memory.Bytes {
-	return func(text string, _ memory.Bytes) memory.Bytes {
-		n, err := strconv.ParseInt(flagValue(foldV8(text), flag), 10, 32)
-		if err != nil {
-			return 0
-		}
-		return memory.Bytes(n) * memory.MiB
+// v8OldSpace reads the flag, which is in whole MiB; the last one counts.
+func v8OldSpace(text string, _ memory.Bytes) memory.Bytes {
+	n, err := strconv.ParseInt(flagValue(foldV8(text), oldSpaceFlag), 10, 32)
+	if err != nil {
+		return 0
 	}
+	return memory.Bytes(n) * memory.MiB
 }
