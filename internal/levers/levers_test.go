@@ -200,7 +200,7 @@ func TestPredictions(t *testing.T) {
 // TestHurriedCollector: a Go program near its memory limit is told how often it collects, and one with room is not.
 func TestHurriedCollector(t *testing.T) {
 	for text, want := range map[string]string{
-		"79MiB": "the last collection found 58Mi alive, which leaves 15Mi of GOMEMLIMIT=79Mi: the collector runs 4 times " +
+		"79MiB": "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: the collector runs 5 times " +
 			"as often as by itself; a higher limit helps, or less that is alive",
 		"67108864": "the last collection found 58Mi alive, which leaves next to nothing of GOMEMLIMIT=64Mi: the " +
 			"collector runs all the time; a higher limit helps, or less that is alive",

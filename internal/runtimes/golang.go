@@ -119,8 +119,10 @@ func goHurried(a Amounts, text string) (Gain, bool) {
 		return effective("GOMEMLIMIT")
 	}
 	limit := memory.FromQuantity(q)
-	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoInUse)).Minus(a.bytes(detailGoIdle))
-	switch left := limit.Minus(beside).Minus(live); {
+	// As the runtime itself computes the heap that its limit leaves (memoryLimitHeapGoal in runtime/mgcpacer.go).
+	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
+	headroom := max(limit.Percent(3), memory.MiB)
+	switch left := limit.Minus(beside).Minus(headroom).Minus(live); {
 	case left < live/32:
 		return exactly(0, "the last collection found %s alive, which leaves next to nothing of GOMEMLIMIT=%s: the "+
 			"collector runs all the time; a higher limit helps, or less that is alive", live, limit)
