@@ -190,15 +190,24 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Ti
 	return readSnapshot([]byte(text))
 }
 
-// asked is the request that memfit recommends for a Deployment's only container; 0: none yet.
-func (c *Cluster) asked(ctx context.Context, deployment string) (float64, error) {
-	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment,
-		"-o", "jsonpath={.status.containers[0].recommended.request}")
-	if err != nil || text == "" {
-		return 0, err
+// asked is the request that memfit recommends for a Deployment's only container; 0: none yet. Seen is until when the use
+// was measured that it rests on.
+func (c *Cluster) asked(ctx context.Context, deployment string) (request float64, seen time.Time, err error) {
+	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment, "-o", "jsonpath="+
+		"{.status.containers[0].recommended.request} {.status.containers[0].useSeen}")
+	if err != nil {
+		return 0, seen, err
 	}
-	q, err := resource.ParseQuantity(text)
-	return q.AsApproximateFloat64(), err
+	words := strings.Fields(text)
+	if len(words) != 2 {
+		return 0, seen, fmt.Errorf("memfit recommends no request for %s: %q", deployment, text)
+	}
+	q, err := resource.ParseQuantity(words[0])
+	if err != nil {
+		return 0, seen, err
+	}
+	seen, err = time.Parse(time.RFC3339, words[1])
+	return q.AsApproximateFloat64(), seen, err
 }
 
 var errNoLook = errors.New("memfit's agent has not looked into the container")

@@ -32,7 +32,7 @@ func jvmStory() Story {
 			{"that it is not the Java heap", `\d+Mi Java heap|Java heap +\d+Mi`},
 			{"that it is glibc's arenas, and how much of them is free", `(?i)glibc arenas.*(free|nothing)`},
 			{"how much a trim would give back", `TrimNativeHeapInterval would give back \d+Mi`},
-			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi.*trimInterval`},
+			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi .*memfit sets it`},
 		},
 		Expect: []Expectation{
 			{"Arenas after the trim, of before", "1363 of 2170 MiB", 0.63, 0.15, partRatio(usual, again, trim, arenas), ""},

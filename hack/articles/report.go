@@ -114,13 +114,12 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 
 // answers looks for what the author needed in what memfit said.
 func answers(run *Run) ([]Answer, string) {
-	var said strings.Builder
+	var said []string
 	for _, c := range commands(run) {
 		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
-			fmt.Fprintln(&said, c.Out)
+			said = append(said, sentences(c)...)
 		}
 	}
-	text := said.String()
 	var out []Answer
 	found := 0
 	pod := "?"
@@ -130,7 +129,7 @@ func answers(run *Run) ([]Answer, string) {
 	for _, n := range run.Story.Needed {
 		a := Answer{Need: n}
 		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))
-		for _, sentence := range sentences(text) {
+		for _, sentence := range said {
 			if pattern.MatchString(sentence) {
 				a.Line = sentence
 				found++
@@ -153,13 +152,13 @@ func answers(run *Run) ([]Answer, string) {
 // wrapped is from which length on a line may be followed by the rest of its sentence: memfit's commands wrap at 108.
 const wrapped = 84
 
-// sentences are lines, with those that were wrapped put together again.
-func sentences(text string) []string {
+// sentences are lines, with those that memfit wrapped put together again.
+func sentences(c Command) []string {
 	var out []string
-	before := 0
-	for line := range strings.Lines(text) {
+	before, wraps := 0, strings.HasPrefix(c.Line, "kubectl memfit")
+	for line := range strings.Lines(c.Out) {
 		short := strings.TrimSpace(line)
-		if n := len(out); n > 0 && before >= wrapped && strings.HasPrefix(line, "  ") && !strings.HasPrefix(short, "- ") {
+		if n := len(out); n > 0 && before >= wrapped && wraps && strings.HasPrefix(line, "  ") && !strings.HasPrefix(short, "- ") {
 			out[n-1] += " " + short
 		} else {
 			out = append(out, short)

@@ -205,7 +205,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 			return fmt.Errorf("%s: %w", arm.Name, err)
 		}
 		if arm.Profile != "" {
-			if r.Asked, err = t.asked(ctx, arm.Name); err != nil {
+			if r.Asked, err = t.recommended(ctx, arm.Name); err != nil {
 				return fmt.Errorf("%s: %w", arm.Name, err)
 			}
 		}
@@ -251,6 +251,22 @@ func (t *teller) inspected(ctx context.Context, pod string, rss float64) (*Conta
 		return nil, fmt.Errorf("memfit's agent did not look into %s: %w", pod, err)
 	}
 	return found, nil
+}
+
+// recommended waits until memfit has measured an arm after now, and returns the request that it recommends then.
+func (t *teller) recommended(ctx context.Context, arm string) (request float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookMost)
+	defer cancel()
+	began := time.Now()
+	err = await(ctx, func() (bool, error) {
+		var seen time.Time
+		request, seen, err = t.asked(ctx, arm)
+		return seen.After(began), err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("memfit's recommendation for %s: %w", arm, err)
+	}
+	return request, nil
 }
 
 // look keeps what a person would see now. A command that fails is kept with its error: that is what they would see.
