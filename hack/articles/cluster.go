@@ -190,8 +190,8 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Ti
 	return readSnapshot([]byte(text))
 }
 
-// asked is the request that memfit recommends for a Deployment's only container; 0: none yet. Seen is until when the use
-// was measured that it rests on.
+// asked is the request that memfit recommends for a Deployment's only container; 0: none yet. Seen is until when the
+// use was measured that it rests on.
 func (c *Cluster) asked(ctx context.Context, deployment string) (request float64, seen time.Time, err error) {
 	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment, "-o", "jsonpath="+
 		"{.status.containers[0].recommended.request} {.status.containers[0].useSeen}")

@@ -158,7 +158,8 @@ func sentences(c Command) []string {
 	before, wraps := 0, strings.HasPrefix(c.Line, "kubectl memfit")
 	for line := range strings.Lines(c.Out) {
 		short := strings.TrimSpace(line)
-		if n := len(out); n > 0 && before >= wrapped && wraps && strings.HasPrefix(line, "  ") && !strings.HasPrefix(short, "- ") {
+		rest := wraps && before >= wrapped && strings.HasPrefix(line, "  ") && !strings.HasPrefix(short, "- ")
+		if n := len(out); n > 0 && rest {
 			out[n-1] += " " + short
 		} else {
 			out = append(out, short)
