@@ -435,8 +435,8 @@ type DisruptionSpec struct {
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
-	// watch is how long a pod whose limit was lowered is watched for OOM kills and restarts before other pods follow: at
-	// least 10s. Default: 10m. Example: 30m for applications that take long to show what they need.
+	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
+	// follow: at least 10s. Default: 10m. Example: 30m for applications that take long to show what they need.
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="watch must be at least 10s, for example 10m"
 	// +optional

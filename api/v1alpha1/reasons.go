@@ -121,8 +121,8 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonUpToDate: every running pod has the recommended size; the condition is True.
 	ReasonUpToDate = "UpToDate"
-	// ReasonReverted: the size was rolled back because kills or restarts followed it, and is not tried again for a
-	// week.
+	// ReasonReverted: the size was rolled back because kills or restarts followed it, or a pod that was not ready any
+	// more, and is not tried again for a week.
 	ReasonReverted = "Reverted"
 	// ReasonCoolingDown: the last change is too recent. It goes on by itself; sizing.disruption.cooldown says how long
 	// it takes.
@@ -224,8 +224,8 @@ const (
 	EventReplaced = "Replaced"
 	// EventNotResized: a resize was given up and is rolled back. The note has the kubelet's answer.
 	EventNotResized = "NotResized"
-	// EventReverted: a lower limit led to kills or restarts and is rolled back from every pod. It is not tried again
-	// for a week.
+	// EventReverted: a lower limit led to kills, restarts or a pod that is not ready any more, and is rolled back from
+	// every pod. It is not tried again for a week.
 	EventReverted = "Reverted"
 	// EventForeignWriter: somebody else changed a size that memfit had set, and memfit leaves these pods alone for 24
 	// hours. Let only one of the two do it.

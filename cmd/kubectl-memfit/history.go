@@ -14,7 +14,7 @@ const historyLong = `Say what memfit did to the pods of one workload and what ca
   Resized             a pod runs with the new size; the line below is what was recommended then
   Replaced            the successor of an evicted pod does
   NotResized          it was given up and rolled back; the line below says why
-  Reverted            a lower limit led to kills or restarts and was rolled back from every pod
+  Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from every pod
   ForeignWriter       somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
   RestartedForMemory  a pod was evicted for a fresh one, because the profile says drift.action: Restart
 

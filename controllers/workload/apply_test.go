@@ -182,6 +182,30 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
 	})
 
+	It("rolls a lower limit back when its pod is not ready any more", func() {
+		profiled()
+		f := newFleet(w, 2)
+		f.livesFor(25 * time.Hour)
+		f.looks()
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
+		pod := expect.Exists(w.ctx, w.client, w.namespace, "web-0", &corev1.Pod{})
+		for i := range pod.Status.Conditions {
+			if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+				c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotReady"
+			}
+		}
+		Expect(w.client.Status().Update(w.ctx, pod)).To(Succeed())
+		f.looks()
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"), "a minute has not passed")
+		w.passes(time.Minute)
+		rec := f.looks()
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(HaveEach("256Mi"))
+		Expect(w.recorder.about("Reverted")).To(ContainElement(And(
+			HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 has not been ready since"),
+		)))
+		Expect(rec.Status.RecentChanges).To(ContainElement(HaveField("Kind", "Reverted")))
+	})
+
 	It("lowers the others when the first has been watched", func() {
 		profiled()
 		f := newFleet(w, 2)

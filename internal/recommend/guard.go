@@ -182,7 +182,7 @@ func (c *change) worthIt() Refusal {
 	return pass()
 }
 
-// revertHold is how long a size that led to kills is not tried again.
+// revertHold is how long a size that did harm is not tried again.
 const revertHold = 7 * day
 
 // notJustReverted refuses to go back to a size that was rolled back within the last week.
@@ -191,7 +191,7 @@ func (c *change) notJustReverted(p Progress) Refusal {
 	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() &&
 		c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
 		return refuse(v1alpha1.ReasonReverted,
-			"a limit of %s was rolled back at %s after kills or restarts; not tried again until %s", p.RevertedFrom,
+			"a limit of %s was rolled back at %s because it did harm; not tried again until %s", p.RevertedFrom,
 			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(revertHold)))
 	}
 	return pass()

@@ -66,7 +66,7 @@ func TestGuards(t *testing.T) {
 		"keep": {lower(), func(in *GuardInput) { in.Recommendation.Decision = Keep }, "UpToDate", ""},
 		"reverted yesterday": {
 			lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 380*mib }, "Reverted",
-			"380Mi was rolled back at 2026-03-01T00:00:00Z after kills or restarts; not tried again until 2026-03-08T00:00:00Z",
+			"380Mi was rolled back at 2026-03-01T00:00:00Z because it did harm; not tried again until 2026-03-08T00:00:00Z",
 		},
 		"reverted, but higher": {
 			lower(), func(in *GuardInput) { in.RevertedAt, in.RevertedFrom = start.Add(-day), 200*mib }, "", "",

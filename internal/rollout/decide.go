@@ -541,7 +541,10 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	}
 	e.Steps = append(
 		e.Steps,
-		Step{Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to)},
+		Step{
+			Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
+			Served: pod.serves(),
+		},
 	)
 	d.State.LastChange = stamp(d.Now)
 	if _, down := pod.down(to); down && !evict {

@@ -29,6 +29,9 @@ const (
 	successorPatience = 10 * time.Minute
 	// storm is the number of restarts within the watch that take a lower limit back although no kill was seen.
 	storm = 2
+	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe that
+	// fails now and then is none of the limit's doing. One that was restarted for its resize has as long as a successor.
+	unreadyPatience = time.Minute
 )
 
 // Observe compares what pods show with what was begun: it confirms, gives up, takes back. kills are those of the
@@ -154,7 +157,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		o.foreign(st, pod)
 		return true, false
 	}
-	over := o.Now.Sub(st.Confirmed) >= cmp.Or(o.Policy.Watch, DefaultWatch)
+	over := o.Now.Sub(st.Confirmed) >= cmp.Or(o.Policy.Watch, DefaultWatch) && st.Unready.IsZero()
 	return over, over
 }
 
@@ -197,7 +200,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
 		o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
 		st.Pod, st.UID, st.Evict = next.Name, next.UID, false
-		st.Confirmed, st.Restarts, st.To = stamp(o.Now), next.restarts(), sizesOf(next, st.To)
+		st.Confirmed, st.Restarts, st.To, st.Served = stamp(o.Now), next.restarts(), sizesOf(next, st.To), true
 		if !o.state.Rollout.Decrease {
 			o.state.Rollout.Completed++
 			return true
@@ -235,7 +238,8 @@ func sizesOf(pod *Pod, of map[string]recommend.Size) map[string]recommend.Size {
 	return out
 }
 
-// revert ends an experiment that lowered a limit and was followed by kills at it, or by a restart storm.
+// revert ends an experiment that lowered a limit and was followed by kills at it, by a restart storm, or by a pod that
+// is not ready any more.
 func (o *observation) revert(kills []memory.OOMKill) bool {
 	e := o.state.Rollout
 	if !e.Decrease {
@@ -244,6 +248,9 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 	pod, why := o.killedAtTarget(kills)
 	if why == "" {
 		pod, why = o.restartStorm()
+	}
+	if why == "" {
+		pod, why = o.notReady()
 	}
 	if why == "" {
 		return false
@@ -320,6 +327,48 @@ func (o *observation) restartStorm() (Pod, string) {
 		}
 	}
 	return Pod{}, ""
+}
+
+// notReady looks for a watched pod that has not been ready for a while, and was before its limit was lowered: what
+// lacks memory may hang, collect garbage or refuse work instead of dying. While a pod that still has the higher limit
+// is not ready either, it is something else, and the time begins anew.
+func (o *observation) notReady() (Pod, string) {
+	e := o.state.Rollout
+	others := slices.ContainsFunc(o.Pods, func(p Pod) bool {
+		return !p.Leaving && !p.Ready && p.Created.Before(e.Began) && p.above(e)
+	})
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		pod := o.pods[st.UID]
+		if pod == nil || pod.Leaving || st.Confirmed.IsZero() || !st.Served || !lowersAny(st.From, st.To) {
+			continue
+		}
+		if pod.Ready {
+			st.Unready = time.Time{}
+			continue
+		}
+		if st.Unready.IsZero() || others {
+			st.Unready = stamp(o.Now)
+		}
+		most := unreadyPatience
+		if pod.restartsFor(st) {
+			most = successorPatience
+		}
+		if o.Now.Sub(st.Unready) >= most {
+			return *pod, fmt.Sprintf(
+				"pod %s has not been ready since %s, and was before it", pod.Name, format.Time(st.Unready),
+			)
+		}
+	}
+	return Pod{}, ""
+}
+
+// above: a container has more than the change under way lowers it to.
+func (p *Pod) above(e *Rollout) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool {
+		target, known := e.Targets[c.Name]
+		return known && lowers(have(c).Limit, target.Limit)
+	})
 }
 
 func lowersAny(from, to map[string]recommend.Size) bool {

@@ -406,6 +406,73 @@ func TestARestartStormTakesItBack(t *testing.T) {
 	}
 }
 
+// TestAPodThatIsNotReadyAnyMoreTakesItBack: what lacks memory need not die of it.
+func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.passes(time.Hour)
+	c.wants(small, false)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectLimits("100Mi 256Mi")
+	for _, ready := range []bool{false, true, false} { // a probe that fails now and then
+		c.in.Pods[0].Ready = ready
+		c.passes(30 * time.Second)
+		c.look()
+		c.expectLimits("100Mi 256Mi")
+	}
+	c.in.Pods[1].Ready = false // nor is the one with the old limit: both lack something else
+	for range 30 {
+		c.passes(time.Minute)
+		c.look()
+		c.expectLimits("100Mi 256Mi")
+	}
+	c.in.Pods[1].Ready = true
+	c.passes(time.Second)
+	c.look()
+	c.expectLimits("100Mi 256Mi")
+	c.passes(time.Minute)
+	c.look()
+	c.expectLimits("256Mi 256Mi")
+	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 " +
+		"has not been ready since 2026-03-02T09:31:35Z, and was before it") {
+		t.Error(c.log)
+	}
+	c.in.Pods[0].Ready = true
+	c.passes(24 * time.Hour)
+	c.look()
+	c.expectLimits("256Mi 256Mi")
+}
+
+// TestAPodThatWasNotReadyBeforeTakesNothingBack: nor does one that its resize restarts, as long as it may take to
+// start.
+func TestAPodThatWasNotReadyBeforeTakesNothingBack(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.in.Policy.MaxUnavailable = 2
+	c.in.Pods[0].Ready = false
+	c.wants(small, false)
+	c.look()
+	for range 20 {
+		c.passes(time.Minute)
+		c.look()
+	}
+	c.expectLimits("100Mi 100Mi")
+
+	c = newCluster(t, 1, big)
+	c.in.Policy.SingleReplicaMayRestart = true
+	c.in.Pods[0].Containers[0].RestartsOnResize, c.quick = true, false
+	c.wants(small, false)
+	c.look()
+	for range 8 {
+		c.passes(time.Minute)
+		c.look()
+		c.expectLimits("100Mi")
+	}
+	c.passes(5 * time.Minute)
+	c.look()
+	c.expectLimits("256Mi")
+}
+
 func TestALaterKillTakesItBackFromEveryPod(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)

@@ -78,11 +78,15 @@ type Step struct {
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	// Restarts is the number of container restarts when it was.
 	Restarts int32 `json:"restarts,omitempty"`
+	// Served: the pod was ready when its change began. Unready is since when it has not been, with the new size in force;
+	// zero: it is ready.
+	Served  bool      `json:"served,omitempty"`
+	Unready time.Time `json:"unready,omitzero"`
 	// Back: the resize did not come about; From is written again.
 	Back bool `json:"back,omitempty"`
 }
 
-// Revert is a size that led to kills or restarts.
+// Revert is a size that led to kills or restarts, or kept a pod from being ready.
 type Revert struct {
 	Container string         `json:"container"`
 	Tried     recommend.Size `json:"tried"`

@@ -157,7 +157,7 @@ const (
 	Replaced FindingKind = v1alpha1.EventReplaced
 	// NotResized: the resize was given up and is rolled back.
 	NotResized FindingKind = v1alpha1.EventNotResized
-	// Reverted: a lower limit led to kills or restarts and is rolled back from every pod.
+	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
 	// Foreign: somebody else changed a size that memfit had set.
 	Foreign FindingKind = v1alpha1.EventForeignWriter

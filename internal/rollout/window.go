@@ -32,7 +32,7 @@ func (d *decider) waitsForWindow(c Container, in recommend.GuardInput) (reason, 
 	return "", "", false
 }
 
-// givesBack: a size that led to kills or restarts is rolled back.
+// givesBack: a size that did harm is rolled back.
 func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
 	r, stands := d.State.Standing(c.Name, d.Now)
 	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
