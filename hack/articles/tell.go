@@ -19,8 +19,8 @@ import (
 const (
 	readyMost = 6 * time.Minute // a busy machine starts eight programs at once
 	// lookMost is how long memfit's agent may take to look into a container and to write that down: at most six
-	// snapshots of a pod an hour are written in quiet times, the first when the pod is 90 s old, and a story changes what a
-	// pod holds more often than that (docs/agent.md).
+	// snapshots of a pod an hour are written in quiet times, the first when the pod is 90 s old, and a story changes
+	// what a pod holds more often than that (docs/agent.md).
 	lookMost = 11 * time.Minute
 	// lookEnough is after how long an older look counts where what is resident has hardly changed since: the agent has no
 	// reason to look again then.
