@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,32 @@ func TestReport(t *testing.T) {
 	r, err = report(sample(), errors.New("no pods"), dir)
 	if err != nil || r.OK() || !strings.Contains(r.Err, "no pods") {
 		t.Errorf("a story that did not happen: %+v, %v", r, err)
+	}
+}
+
+// TestSentences: what memfit wraps is one sentence, the items of a list and what kubectl prints are not.
+func TestSentences(t *testing.T) {
+	long := strings.Repeat("x", wrapped)
+	why := Command{"kubectl memfit why pod/a", "Would help - " + long + "\n             the rest\n             - another\nNext"}
+	if got := sentences(why); !slices.Equal(got, []string{"Would help - " + long + " the rest", "- another", "Next"}) {
+		t.Errorf("%q", got)
+	}
+	described := Command{"kubectl describe memoryrecommendation a", "  Helps:\n    " + long + "\n    another"}
+	if got := sentences(described); len(got) != 3 {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestRunsAreCounted: a story comes out when it does in each of its runs, and all their numbers are told.
+func TestRunsAreCounted(t *testing.T) {
+	good := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.5}, OK: true}}}
+	bad := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.9}}}}
+	again := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.51}, OK: true}}}
+	if r := again.after(bad.after(good)); r.OK() || r.Outcomes[0].values() != "0.50, 0.90, 0.51" {
+		t.Errorf("%t, %s", r.OK(), r.Outcomes[0].values())
+	}
+	if r := (&Report{}).after(&Report{Err: "no pods"}); r.OK() {
+		t.Error("a story of which one run did not happen came out")
 	}
 }
 
