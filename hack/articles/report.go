@@ -233,6 +233,7 @@ var functions = map[string]any{
 	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
 	"mib":  mib,
 	"here": Outcome.values,
+	"why":  func(line string) bool { return strings.HasPrefix(line, "kubectl memfit why") },
 	"yes": func(ok bool) string {
 		if ok {
 			return "yes"
