@@ -60,6 +60,12 @@ func (c server) inside(t *testing.T) {
 	want(exitFailed, "--sort size is not known: use use, share", "top", "--sort", "size")
 	want(exitFailed, "there is no pod nope", "top", "nope")
 
+	for _, verb := range []string{"top", "scan", "status"} {
+		if out, _, code := c.run("reader", verb, "-n", "inside", "--no-headers"); code != 0 ||
+			strings.Contains(out, "CONTAINER") || (verb == "status") != (out == "") {
+			t.Errorf("%s --no-headers: exit %d, %q", verb, code, out)
+		}
+	}
 	folder := t.TempDir()
 	want(
 		0, "nodejs.yaml is written\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",

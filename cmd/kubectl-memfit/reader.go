@@ -27,6 +27,8 @@ type reader struct {
 	flags *genericclioptions.ConfigFlags
 	// everywhere is -A.
 	everywhere bool
+	// noHeaders is --no-headers.
+	noHeaders bool
 }
 
 // inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.

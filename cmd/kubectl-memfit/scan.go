@@ -44,6 +44,7 @@ func scanCommand() *cobra.Command {
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, true)
+	r.noHeadersFlag(cmd)
 	outputFlag(cmd, &output, "", "json", "yaml")
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +68,7 @@ func (r *reader) scan(cmd *cobra.Command, folder, output string) error {
 	case len(all) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", place(namespace))
 	default:
-		err = inventory.WriteScan(cmd.OutOrStdout(), all, namespace == "")
+		err = inventory.WriteScan(cmd.OutOrStdout(), all, inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders})
 	}
 	if err != nil || folder == "" {
 		return err

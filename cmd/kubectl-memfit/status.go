@@ -46,6 +46,7 @@ func statusCommand() *cobra.Command {
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, true)
+	r.noHeadersFlag(cmd)
 	outputFlag(cmd, &output, "", "wide", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := known(output, "", "wide", "json", "yaml"); err != nil {
@@ -72,7 +73,7 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 	if err == nil { // else a profile may be there that could not be read
 		status.Seek(a.Askers(cmd.Context(), a.namespace), profiles)
 	}
-	table := report.Table{Namespaces: a.namespace == "", Wide: output == "wide", Colours: colours(cmd)}
+	table := report.Table{Namespaces: a.namespace == "", Wide: output == "wide", NoHeaders: r.noHeaders, Colours: colours(cmd)}
 	switch {
 	case output == "json" || output == "yaml":
 		return encode(cmd.OutOrStdout(), output, status)
@@ -93,6 +94,11 @@ func (a answer) unknownProfile(profiles []report.Profile) bool {
 // colours are for terminals that have them and people who want them.
 func colours(cmd *cobra.Command) report.Colours {
 	return report.Colours(printers.AllowsColorOutput(cmd.OutOrStdout()))
+}
+
+// noHeadersFlag adds --no-headers, as kubectl's own listings have it.
+func (r *reader) noHeadersFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
 }
 
 // outputFlag adds -o with its values, which complete.

@@ -40,6 +40,7 @@ func topCommand() *cobra.Command {
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
 	r := reading(cmd, true)
+	r.noHeadersFlag(cmd)
 	outputFlag(cmd, &output, "", "json", "yaml")
 	cmd.Flags().StringVar(&order, "sort", inventory.Orders[0], strings.Join(inventory.Orders, ", "))
 	_ = cmd.RegisterFlagCompletionFunc( // fails only for a flag that is not there
@@ -77,5 +78,5 @@ func (r *reader) top(cmd *cobra.Command, names []string, order, output string) e
 		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", place(namespace))
 		return nil
 	}
-	return inventory.WriteTop(cmd.OutOrStdout(), all, namespace == "")
+	return inventory.WriteTop(cmd.OutOrStdout(), all, inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders})
 }

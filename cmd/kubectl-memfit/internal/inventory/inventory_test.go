@@ -76,10 +76,17 @@ func TestTop(t *testing.T) {
 	all := Containers(shop(t))
 	Sort(all, "use")
 	var out bytes.Buffer
-	if err := WriteTop(&out, all, true); err != nil {
+	if err := WriteTop(&out, all, Table{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "top.txt", out.String())
+	out.Reset()
+	if err := WriteTop(&out, all, Table{Namespaces: true, NoHeaders: true}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != len(all) || !strings.HasPrefix(out.String(), all[0].Namespace+" ") {
+		t.Errorf("without headers, %d containers are\n%s", len(all), out.String())
+	}
 }
 
 // TestPartsAddUp: what the columns say is what is resident, also of a part that this program does not know.
@@ -140,7 +147,7 @@ func TestScan(t *testing.T) {
 	in := shop(t)
 	all := Workloads(Containers(in), in.Recommendations, now)
 	var out bytes.Buffer
-	if err := WriteScan(&out, all, true); err != nil {
+	if err := WriteScan(&out, all, Table{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "scan.txt", out.String())

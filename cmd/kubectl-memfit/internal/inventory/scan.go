@@ -97,9 +97,9 @@ func recorded(rec *v1alpha1.MemoryRecommendation, container string, since time.T
 }
 
 // WriteScan prints a line for each container of each workload.
-func WriteScan(w io.Writer, all []Workload, namespaces bool) error {
+func WriteScan(w io.Writer, all []Workload, t Table) error {
 	rows := [][]string{{"WORKLOAD", "CONTAINER", "PODS", "RUNTIME", "USE", "LIMIT", "KILLS", "PROFILE", "EVIDENCE"}}
-	if namespaces {
+	if t.Namespaces {
 		rows[0] = append([]string{"NAMESPACE"}, rows[0]...)
 	}
 	containers := make([]Container, 0, len(all))
@@ -110,12 +110,12 @@ func WriteScan(w io.Writer, all []Workload, namespaces bool) error {
 			o.typed(), o.Name, fmt.Sprint(o.Replicas), o.Runtime.String(), o.use(), size(o.Limit), o.killed(),
 			cmp.Or(o.Profile, "-"), o.Runtime.evidence(),
 		}
-		if namespaces {
+		if t.Namespaces {
 			row = append([]string{o.Namespace}, row...)
 		}
 		rows = append(rows, row)
 	}
-	return write(w, rows, killNote(all)+missing(containers))
+	return t.write(w, rows, killNote(all)+missing(containers))
 }
 
 func (w *Workload) typed() string { return workloadkind.Typed(w.Kind, w.Workload) }

@@ -53,22 +53,28 @@ func (c *Container) size(by string) memory.Bytes {
 	return memory.FromQuantity(*c.Use)
 }
 
+// Table says how to print rows.
+type Table struct {
+	// Namespaces adds a column with the namespace. NoHeaders leaves nothing but the rows.
+	Namespaces, NoHeaders bool
+}
+
 // WriteTop prints a line for each container, and below what is missing.
-func WriteTop(w io.Writer, all []Container, namespaces bool) error {
+func WriteTop(w io.Writer, all []Container, t Table) error {
 	rows := [][]string{{"POD", "CONTAINER", "RUNTIME", "USE", "LIMIT", "HEAP", "FREE", "NATIVE", "FILES", "UNEXPLAINED"}}
-	if namespaces {
+	if t.Namespaces {
 		rows[0] = append([]string{"NAMESPACE"}, rows[0]...)
 	}
 	for i := range all {
 		c := &all[i]
 		row := []string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}
 		row = append(row, c.Parts.cells()...)
-		if namespaces {
+		if t.Namespaces {
 			row = append([]string{c.Namespace}, row...)
 		}
 		rows = append(rows, row)
 	}
-	return write(w, rows, missing(all))
+	return t.write(w, rows, missing(all))
 }
 
 // cells are the columns of parts.
@@ -131,7 +137,10 @@ func missing(all []Container) string {
 }
 
 // write lays out rows and adds notes below.
-func write(w io.Writer, rows [][]string, notes string) error {
+func (t Table) write(w io.Writer, rows [][]string, notes string) error {
+	if t.NoHeaders {
+		rows, notes = rows[1:], ""
+	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i := range row {

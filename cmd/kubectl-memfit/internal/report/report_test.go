@@ -81,9 +81,10 @@ func TestStatus(t *testing.T) {
 	}
 	status := NewStatus(shop(t), []Profile{troubled})
 	for name, table := range map[string]Table{
-		"status.txt":        {Namespaces: true},
-		"status-wide.txt":   {Wide: true},
-		"status-colour.txt": {Colours: true},
+		"status.txt":            {Namespaces: true},
+		"status-wide.txt":       {Wide: true},
+		"status-colour.txt":     {Colours: true},
+		"status-no-headers.txt": {NoHeaders: true},
 	} {
 		var out bytes.Buffer
 		if err := status.Write(&out, table); err != nil {

@@ -45,7 +45,7 @@ func (s *Status) Write(w io.Writer, t Table) error {
 	if err := errors.Join(t.Write(w, s.Workloads), s.WriteUnserved(w, t)); err != nil {
 		return err
 	}
-	if len(s.Problems) == 0 {
+	if len(s.Problems) == 0 || t.NoHeaders {
 		return nil
 	}
 	var text strings.Builder

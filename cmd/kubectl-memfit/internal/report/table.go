@@ -18,7 +18,9 @@ import (
 type Table struct {
 	// Namespaces adds a column with the namespace, Wide those for requests, confidence, pods and the summary.
 	Namespaces, Wide bool
-	Colours          Colours
+	// NoHeaders leaves nothing but the lines of workloads: no headings, and nothing below.
+	NoHeaders bool
+	Colours   Colours
 }
 
 // stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
@@ -28,7 +30,9 @@ const stepsShown = 3
 func (t Table) Write(w io.Writer, rows []Row) error {
 	var laid bytes.Buffer
 	tabs := printers.GetNewTabWriter(&laid)
-	fmt.Fprintln(tabs, strings.Join(t.headings(), "\t"))
+	if !t.NoHeaders {
+		fmt.Fprintln(tabs, strings.Join(t.headings(), "\t"))
+	}
 	for i := range rows {
 		fmt.Fprintln(tabs, strings.Join(t.cells(&rows[i]), "\t"))
 	}
@@ -37,14 +41,19 @@ func (t Table) Write(w io.Writer, rows []Row) error {
 	}
 	// Colours come last: the layout counts their bytes as columns.
 	lines := strings.Split(strings.TrimSuffix(laid.String(), "\n"), "\n")
+	above := len(lines) - len(rows)
 	for i, text := range lines {
 		colour := bold
-		if i > 0 {
-			colour = alarm(&rows[i-1])
+		if i >= above {
+			colour = alarm(&rows[i-above])
 		}
 		lines[i] = t.Colours.paint(colour, strings.TrimRight(text, " "))
 	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"+t.next(rows))
+	text := strings.Join(lines, "\n") + "\n"
+	if !t.NoHeaders {
+		text += t.next(rows)
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -64,7 +64,7 @@ func (s *Status) Seek(askers []Asker, profiles []Profile) { s.Unserved = unserve
 
 // WriteUnserved prints them for people, one line each.
 func (s *Status) WriteUnserved(w io.Writer, t Table) error {
-	if len(s.Unserved) == 0 {
+	if len(s.Unserved) == 0 || t.NoHeaders {
 		return nil
 	}
 	var text strings.Builder
