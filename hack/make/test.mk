@@ -46,12 +46,14 @@ test-e2e-cgroup2: ## Run what cgroup v2 does otherwise end to end, on a node of 
 		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || exit; \
 	done
 
-# With the agent beside memfit; its specs are not in test-e2e, which runs without one.
+# With the agent beside memfit; its specs are not in test-e2e, which runs without one. They print what the plugin prints.
+AGENT_FLAGS ?=
+
 .PHONY: test-agent
-test-agent: ## Run the agent's specs on a real node: why a pod died, a child's kill, one Auto profile for five runtimes (E2E_SETUP= reuses the lab).
+test-agent: plugin ## Run the agent's specs on a real node: kills, what fills and would help, maps, scan, Auto, daemons that end (E2E_SETUP= reuses the lab).
 	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out load-vpa,$(E2E_SETUP)) agent-lab)
-	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); \
-	go test -count=1 -tags e2e,agent ./test/e2e -ginkgo.label-filter agent $(E2E_FLAGS)
+	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
+	go test -count=1 -tags e2e,agent ./test/e2e -ginkgo.label-filter agent $(E2E_FLAGS) $(AGENT_FLAGS)
 
 # Real neighbours for the suite. From the proxy as they are, in images of their own.
 VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg

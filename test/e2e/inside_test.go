@@ -1,0 +1,255 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && agent
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// freesAndTrims holds 96 MiB of blocks that come from malloc, frees most of them, and trims when it is asked for /trim:
+// the answer is what was resident before and after, in bytes.
+const freesAndTrims = `import ctypes, json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+held = [bytearray(b"x" * 65536) for _ in range(1536)]
+held = [held[i] for i in range(0, 1536, 48)]
+libc = ctypes.CDLL(None)
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        before = resident()
+        libc.malloc_trim(0)
+        body = json.dumps({"before": before, "after": resident()}).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+HTTPServer(("", 8080), Handler).serve_forever()`
+
+// plugin runs kubectl memfit, as somebody at a terminal does, and returns what it printed.
+func plugin(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	out, err := exec.CommandContext(ctx, "kubectl-memfit", args...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "kubectl memfit %v: %s", args, out)
+	GinkgoWriter.Printf("$ kubectl memfit %v\n%s\n", args, out)
+	return string(out)
+}
+
+// inspected waits until the agent has written what fills the first container of a pod.
+func inspected(ctx context.Context, pod *corev1.Pod, suits func(Gomega, *v1alpha1.ContainerSnapshot)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		s := snapshotOf(ctx, pod)
+		g.Expect(s).NotTo(BeNil())
+		g.Expect(s.Memory).NotTo(BeNil(), s.InspectionMessage)
+		suits(g, s)
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+}
+
+// gain is what a lever is predicted to give back at least.
+func gain(of []v1alpha1.PredictedGain, action string) memory.Bytes {
+	for i := range of {
+		if of[i].Action == action {
+			return memory.FromQuantity(of[i].Gain)
+		}
+	}
+	return -1
+}
+
+var _ = Describe("what the agent sees inside", Label("agent"), func() {
+	namespace := inNamespace()
+	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
+
+	It("is predicted as a real trim gives it back, in snapshot, recommendation, why, top and map", func(ctx SpecContext) {
+		const trim = "malloc_trim"
+		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
+		command := []string{"python3", "-c", freesAndTrims}
+		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "256Mi", command, annotated))).To(Succeed())
+		pod := runningPod(ctx, *namespace)
+		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
+			g.Expect(gain(s.Memory.Gains, trim)).To(BeNumerically(">", 64*memory.MiB))
+			g.Expect(s.Memory.Helps).To(HavePrefix(trim + " would give back "))
+			resident := s.Memory.Unexplained.DeepCopy()
+			for _, part := range s.Memory.Parts {
+				resident.Add(part.Resident)
+			}
+			g.Expect(resident.Cmp(s.Memory.Resident)).To(BeZero(), "parts add up")
+		})
+
+		By("drawing a map of its pages for who asks")
+		marked := pod.DeepCopy()
+		marked.Annotations = map[string]string{v1alpha1.MapAnnotation: "true"}
+		Expect(k8s.Patch(ctx, marked, client.MergeFrom(pod))).To(Succeed())
+		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) { g.Expect(s.Map).NotTo(BeNil()) })
+		name := []string{"pod/" + pod.Name, "-n", *namespace}
+		verb := func(v string, flags ...string) string {
+			GinkgoHelper()
+			return plugin(ctx, slices.Concat([]string{v}, name, flags)...)
+		}
+		Expect(verb("map", "--pages")).To(And(ContainSubstring("Pages:"), ContainSubstring("glibc")))
+		Expect(verb("map", "-o", "html")).To(And(ContainSubstring("<svg"), ContainSubstring("glibc")))
+
+		By("saying so to who reads")
+		Expect(verb("why")).To(And(
+			ContainSubstring("Runs       Python 3.11"), ContainSubstring(trim+": "), ContainSubstring("malloc_trim(0)"),
+		))
+		Expect(plugin(ctx, "top", "-n", *namespace)).To(MatchRegexp(pod.Name + ` +app +Python 3\.11`))
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.Containers).To(HaveLen(1))
+			g.Expect(rec.Status.Containers[0].FilledBy).NotTo(BeEmpty())
+			g.Expect(rec.Status.Containers[0].WouldHelp).To(ContainElement(HavePrefix(trim + " would give back ")))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+
+		By("trimming")
+		predicted := gain(snapshotOf(ctx, pod).Memory.Gains, trim)
+		answer, err := getFrom(ctx, pod, 8080, "/trim")
+		Expect(err).NotTo(HaveOccurred())
+		var resident struct{ Before, After memory.Bytes }
+		Expect(json.Unmarshal([]byte(answer), &resident)).To(Succeed())
+		gave := resident.Before - resident.After
+		GinkgoWriter.Printf("predicted %s, gave %s\n", predicted, gave)
+		Expect(gave).To(BeNumerically("~", predicted, predicted/50))
+	}, NodeTimeout(3*later))
+
+	It("is set against what was declared", func(ctx SpecContext) {
+		spec := recommend
+		spec.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		script := []string{"sh", "-c", "exec node -e 'setInterval(() => {}, 1000)'"}
+		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "128Mi", script, annotated))).To(Succeed())
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.Containers).To(HaveLen(1))
+			c := &rec.Status.Containers[0]
+			g.Expect(c.FoundRuntime).NotTo(BeNil())
+			g.Expect(c.FoundRuntime.Type).To(Equal(v1alpha1.RuntimeNodeJS))
+			g.Expect(c.FoundRuntime.Declared).To(ContainSubstring("declares JVM, but replicas run NodeJS 20."))
+			g.Expect(c.Advice).To(ContainElement(c.FoundRuntime.Declared))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Expect(plugin(ctx, "explain", "deploy/web", "-n", *namespace)).To(ContainSubstring("but replicas run NodeJS 20."))
+	}, NodeTimeout(2*later))
+
+	It("becomes profiles that a scan writes, and that the next pods start with", func(ctx SpecContext) {
+		d := workload(*namespace, jdkImage, "256Mi", []string{"sh", "-c", idleJava}, nil)
+		Expect(k8s.Create(ctx, d)).To(Succeed())
+		pod := runningPod(ctx, *namespace)
+		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
+			g.Expect(s.Runtime).NotTo(BeNil())
+			g.Expect(s.Runtime.Type).To(Equal(string(v1alpha1.RuntimeJVM)))
+		})
+		dir := GinkgoT().TempDir()
+		plugin(ctx, "scan", "-n", *namespace, "--write", dir)
+		files, err := filepath.Glob(filepath.Join(dir, "*", "*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(HaveLen(1))
+		text, err := os.ReadFile(files[0])
+		Expect(err).NotTo(HaveOccurred())
+		var written v1alpha1.MemoryProfile
+		Expect(yaml.UnmarshalStrict(text, &written)).To(Succeed(), string(text))
+		Expect(written.Spec.Runtime.Type).To(Equal(v1alpha1.RuntimeJVM))
+		Expect(string(text)).To(ContainSubstring("annotate deployment web " + v1alpha1.ProfileAnnotation + "=" + written.Name))
+		Expect(k8s.Create(ctx, &written)).To(Succeed())
+
+		with := d.DeepCopy()
+		with.Annotations = map[string]string{v1alpha1.ProfileAnnotation: written.Name}
+		Expect(k8s.Patch(ctx, with, client.MergeFrom(d))).To(Succeed())
+		Eventually(func(g Gomega) { // the webhook may not know the profile at once
+			g.Expect(env(replacePod(ctx, runningPod(ctx, *namespace)))).To(HaveKey("JAVA_TOOL_OPTIONS"))
+		}).WithContext(ctx).Should(Succeed())
+	}, NodeTimeout(3*later))
+
+	It("outlives a kubelet, a containerd and itself, while pods come and go by the hundred", func(ctx SpecContext) {
+		if os.Getenv("LAB_MODE") != "lab" {
+			Skip("kills daemons of the node, which only the lab of this machine can start again")
+		}
+		const comeAndGo, atOnce = 200, 16
+		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "160Mi", nil, diesTimes(2)))).To(Succeed())
+		many, tries, grace := int32(comeAndGo), int32(comeAndGo), int64(0)
+		side := int32(atOnce)
+		churn := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: "churn"},
+			Spec: batchv1.JobSpec{
+				// a pod that a daemon's end took along is tried again
+				Completions: &many, Parallelism: &side, BackoffLimit: &tries,
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+					Containers: []corev1.Container{{
+						Name: "app", Image: pythonImage, ImagePullPolicy: corev1.PullIfNotPresent,
+						Command: []string{"sh", "-c", "sleep 2"},
+					}},
+				}},
+			},
+		}
+		Expect(k8s.Create(ctx, churn)).To(Succeed())
+		done := func(n int32) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(churn), churn)).To(Succeed())
+				g.Expect(churn.Status.Succeeded).To(BeNumerically(">=", n))
+			}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+		}
+		for i, daemon := range []string{"kubelet", "containerd"} {
+			done(int32(comeAndGo * (i + 1) / 4))
+			By("ending " + daemon)
+			out, err := exec.CommandContext(ctx, "go", "-C", "../../hack/lab", "run", ".", "restart", daemon).CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(out))
+		}
+		done(comeAndGo * 3 / 4)
+		By("ending the agent")
+		killAgents(ctx)
+		done(comeAndGo)
+
+		By("looking at what is left")
+		Eventually(func(g Gomega) { // each death once, whoever was dead himself meanwhile
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.OOMKills).To(Equal(int64(2)))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		pod := runningPod(ctx, *namespace)
+		since := metav1.NewTime(time.Now().Truncate(time.Second))
+		Expect(k8s.Delete(ctx, churn, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		Eventually(func(g Gomega) { // a snapshot goes with its pod
+			var snapshots v1alpha1.MemorySnapshotList
+			g.Expect(k8s.List(ctx, &snapshots, client.InNamespace(*namespace))).To(Succeed())
+			g.Expect(snapshots.Items).To(HaveLen(1))
+			g.Expect(snapshots.Items[0].Name).To(Equal(pod.Name))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		fresh := replacePod(ctx, pod) // of which the agent learns only from daemons that started again
+		inspected(ctx, fresh, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
+			g.Expect(s.Memory.Time.Before(&since)).To(BeFalse())
+			g.Expect(s.Runtime).NotTo(BeNil())
+			g.Expect(s.Runtime.Type).To(Equal(string(v1alpha1.RuntimeNodeJS)))
+		})
+		var agents corev1.PodList
+		Expect(k8s.List(ctx, &agents, client.InNamespace(agentNamespace))).To(Succeed())
+		Expect(agents.Items).NotTo(BeEmpty())
+		for i := range agents.Items {
+			for _, status := range agents.Items[i].Status.ContainerStatuses {
+				Expect(status.RestartCount).To(BeZero(), "it ended by itself: %+v", status.LastTerminationState)
+			}
+		}
+	}, NodeTimeout(6*later))
+})
