@@ -169,7 +169,8 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		var written v1alpha1.MemoryProfile
 		Expect(yaml.UnmarshalStrict(text, &written)).To(Succeed(), string(text))
 		Expect(written.Spec.Runtime.Type).To(Equal(v1alpha1.RuntimeJVM))
-		Expect(string(text)).To(ContainSubstring("annotate deployment web " + v1alpha1.ProfileAnnotation + "=" + written.Name))
+		annotate := "annotate deployment web " + v1alpha1.ProfileAnnotation + "=" + written.Name
+		Expect(string(text)).To(ContainSubstring(annotate))
 		Expect(k8s.Create(ctx, &written)).To(Succeed())
 
 		with := d.DeepCopy()
