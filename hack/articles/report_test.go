@@ -114,7 +114,9 @@ func TestReport(t *testing.T) {
 // TestSentences: what memfit wraps is one sentence, the items of a list and what kubectl prints are not.
 func TestSentences(t *testing.T) {
 	long := strings.Repeat("x", wrapped)
-	why := Command{"kubectl memfit why pod/a", "Would help - " + long + "\n             the rest\n             - another\nNext"}
+	why := Command{
+		"kubectl memfit why pod/a", "Would help - " + long + "\n             the rest\n             - another\nNext",
+	}
 	if got := sentences(why); !slices.Equal(got, []string{"Would help - " + long + " the rest", "- another", "Next"}) {
 		t.Errorf("%q", got)
 	}
