@@ -38,10 +38,21 @@ const (
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
+	// aliveTimes is from where on an instance counts that runs: two doublings of the limit that killed, as many as kills
+	// alone may lead to (internal/recommend).
+	aliveTimes = 4.0
 )
+
+// Life is an instance that runs, and has used more and more since its start.
+type Life struct {
+	Age time.Duration
+	Use memory.Bytes
+}
 
 // Ramps are consecutive instances that climbed at one rate until they were killed. The zero value: there are none.
 type Ramps struct {
+	// Alive: the last of them runs, and climbs on. Last and LastAge are its own.
+	Alive bool
 	// Instances is how many, PerMinute their usual rate.
 	Instances int
 	PerMinute memory.Bytes
@@ -56,6 +67,11 @@ func (r Ramps) String() string {
 	if r.Instances == 0 {
 		return ""
 	}
+	if r.Alive {
+		return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start, at %s the first was killed "+
+			"after %s, and the last is at %s after %s",
+			r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
+	}
 	return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start until they were killed, at %s "+
 		"after %s and at %s after %s",
 		r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
@@ -64,8 +80,18 @@ func (r Ramps) String() string {
 // FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that nobody is sure of, of
 // unknown age or of unknown limit are passed over. A life that lasts twice as long as its ramp foretells takes the
 // finding back, because then memory has levelled off.
-func FindRamps(kills []memory.OOMKill, now time.Time) Ramps {
+//
+// alive is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
+// being killed again, which is fed then for as long as it climbs. So the successor of a killed instance counts before
+// it is killed itself, but not before it uses aliveTimes what that one had: until then its use is followed, which
+// spares what is only slow to start another kill.
+func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 	lives := ramps(kills)
+	if n := len(lives); n > 0 && alive.Age < rampMost && alive.Age >= rampLeast &&
+		float64(alive.Use) >= aliveTimes*float64(lives[n-1].limit) &&
+		now.Sub(lives[n-1].newest) <= 2*alive.Age+rampBackoff {
+		lives = append(lives, ascent{limit: alive.Use, age: alive.Age, kills: 1, newest: now, alive: true})
+	}
 	for ; len(lives) > 1; lives = lives[1:] { // of the first, much may have been in use before it began to leak
 		last := lives[len(lives)-1]
 		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
@@ -108,7 +134,7 @@ func exponentOf(lives []ascent) float64 {
 
 func found(lives []ascent) Ramps {
 	first, last := lives[0], lives[len(lives)-1]
-	r := Ramps{First: first.limit, Last: last.limit, FirstAge: first.age, LastAge: last.age}
+	r := Ramps{Alive: last.alive, First: first.limit, Last: last.limit, FirstAge: first.age, LastAge: last.age}
 	var rates []float64
 	for _, l := range lives {
 		r.Instances += l.kills
@@ -127,6 +153,7 @@ type ascent struct {
 	age    time.Duration // the usual one
 	kills  int
 	newest time.Time
+	alive  bool // it uses limit and runs
 }
 
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
@@ -147,7 +174,9 @@ func ramps(kills []memory.OOMKill) []ascent {
 		if slices.Max(seconds) > 2*rampJitter*slices.Min(seconds) {
 			return nil
 		}
-		all = append(all, ascent{limit, time.Duration(median(seconds) * float64(time.Second)), len(seconds), newest[limit]})
+		all = append(all, ascent{
+			limit: limit, age: time.Duration(median(seconds) * float64(time.Second)), kills: len(seconds), newest: newest[limit],
+		})
 	}
 	slices.SortFunc(all, func(a, b ascent) int { return cmp.Compare(a.limit, b.limit) })
 	return all

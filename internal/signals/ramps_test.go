@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -100,7 +101,7 @@ func TestRampsOfALeak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kills, now := grown(tc.use, tc.limits...)
-			if got := FindRamps(kills, now); (got.Instances > 0) != tc.want {
+			if got := FindRamps(kills, Life{}, now); (got.Instances > 0) != tc.want {
 				t.Errorf("got %+v (%s), want a leak: %t; kills %+v", got, got, tc.want, kills)
 			}
 		})
@@ -109,7 +110,7 @@ func TestRampsOfALeak(t *testing.T) {
 
 func TestRampsSayWhatWasSeen(t *testing.T) {
 	kills, now := grown(func(_ int, age float64) float64 { return 6 * age }, 64, 256)
-	got := FindRamps(kills, now)
+	got := FindRamps(kills, Life{}, now)
 	if want := "2 instances in a row climbed about"; !strings.HasPrefix(got.String(), want) ||
 		!strings.Contains(got.String(), "at 64Mi after 10s and at 256Mi after 42s") {
 		t.Errorf("got %q", got)
@@ -119,15 +120,50 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	}
 	// A kill while the limit is raised a little is one at either of two limits, which are alike.
 	kills[1].Asked = 320 * memory.MiB
-	if got := FindRamps(kills, now); got.Instances != 2 {
+	if got := FindRamps(kills, Life{}, now); got.Instances != 2 {
 		t.Errorf("killed at 256Mi, when 320Mi were asked for: %+v, want two instances", got)
 	}
 	// Kills at limits that were only asked for are no second ramp.
 	kills[1].Asked = 512 * memory.MiB
-	if got := FindRamps(kills, now); got.Instances > 0 {
+	if got := FindRamps(kills, Life{}, now); got.Instances > 0 {
 		t.Errorf("a limit that was not in force: %s", got)
 	}
 	if (Ramps{}).String() != "" {
 		t.Error("no ramps have a text")
+	}
+}
+
+// TestALeakThatIsFollowedIsKnownBeforeItsSecondKill: its limit is raised as it climbs, so that it is not killed again.
+func TestALeakThatIsFollowedIsKnownBeforeItsSecondKill(t *testing.T) {
+	kills, now := []memory.OOMKill{{
+		Kind: memory.OOMMainProcess, Time: t0, Limit: 64 * memory.MiB, Uptime: 26 * time.Second,
+	}}, t0.Add(2*time.Minute)
+	for name, tc := range map[string]struct {
+		alive Life
+		later time.Duration
+		want  bool
+	}{
+		"as fast as the one before":         {Life{110 * time.Second, 270 * memory.MiB}, 0, true},
+		"half as fast":                      {Life{200 * time.Second, 270 * memory.MiB}, 90 * time.Second, true},
+		"no doubling twice yet":             {Life{100 * time.Second, 250 * memory.MiB}, 0, false},
+		"it took all of it at its start":    {Life{20 * time.Second, 270 * memory.MiB}, 0, false},
+		"it has had that for minutes":       {Life{8 * time.Minute, 270 * memory.MiB}, 7 * time.Minute, false},
+		"another load, hours after":         {Life{110 * time.Second, 270 * memory.MiB}, 2 * time.Hour, false},
+		"it climbs for longer than samples": {Life{3 * time.Hour, 9 * memory.GiB}, 3 * time.Hour, false},
+		"nothing runs that climbs":          {Life{}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := FindRamps(kills, tc.alive, now.Add(tc.later))
+			if got.Alive != tc.want || (got.Instances > 0) != tc.want {
+				t.Errorf("got %+v (%s), want a leak: %t", got, got, tc.want)
+			}
+			said := "at 64Mi the first was killed after 26s, and the last is at 270Mi after " + format.Duration(tc.alive.Age)
+			if tc.want && !strings.HasSuffix(got.String(), said) {
+				t.Errorf("said %q", got)
+			}
+		})
+	}
+	if got := FindRamps(nil, Life{110 * time.Second, 270 * memory.MiB}, now); got.Instances > 0 {
+		t.Errorf("nothing was killed, and yet: %s", got)
 	}
 }

@@ -118,7 +118,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
 		in.reverted = &taken
 	}
-	in.leak = signals.FindRamps(in.kills, d.now)
+	in.leak = signals.FindRamps(in.kills, st.climbing(c.Name, pods), d.now)
 	return in
 }
 

@@ -21,6 +21,9 @@ type busyNode struct {
 
 	late float64 // seconds, at most
 	slow float64 // the share of its speed that a process loses, at most
+	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseReaches of a raise
+	// is told with the limit before it, as the ledger does.
+	follows bool
 }
 
 // run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it
@@ -37,7 +40,10 @@ func (n busyNode) run(
 	for now.Before(end) {
 		started, late, speed, measured := now, n.Float64()*n.late, 1-n.Float64()*n.slow, n.Float64()*15
 		var peak memory.Bytes
-		rss := memory.Bytes(0)
+		var raised time.Time
+		var readings readings
+		var alive signals.Life
+		before, rss := limit, memory.Bytes(0)
 		for age := 0.0; rss < limit && now.Before(end); age += 0.25 {
 			now = started.Add(time.Duration(age * float64(time.Second)))
 			rss = memory.Bytes((4 + use(max(0, age-late)*speed)) * float64(memory.MiB))
@@ -49,23 +55,45 @@ func (n busyNode) run(
 			h.Add(memory.Sample{
 				Container: app, Started: started, Time: now, RSS: rss, HasRSS: true, WorkingSet: rss, Usage: rss,
 			}, limit)
+			if !n.follows {
+				continue
+			}
+			readings.add(&memory.Sample{Time: now, RSS: rss, HasRSS: true})
+			alive = signals.Life{}
+			if readings.rises() {
+				alive = signals.Life{Age: now.Sub(started), Use: rss}
+			}
+			leaks = signals.FindRamps(kills, alive, now).String()
+			if more := recommended(h, kills, leaks, limit, now); more > limit {
+				before, limit, raised = limit, more, now
+			}
 		}
 		if rss < limit {
 			break // it lives
 		}
-		kills = append(kills, memory.OOMKill{
+		kill := memory.OOMKill{
 			Container: app, Kind: memory.OOMMainProcess, Time: now.Truncate(time.Second), Limit: limit, Proven: true,
 			Peak: peak, Uptime: now.Truncate(time.Second).Sub(started.Truncate(time.Second)), Confidence: memory.High,
-		})
-		died[limit] = true
-		leaks = signals.FindRamps(kills, now).String()
-		limit = max(limit, recommend.Evaluate(recommend.Input{
-			History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
-			Leak: leaks,
-		}).Size.Limit)
+		}
+		if now.Before(raised.Add(memory.RaiseReaches)) {
+			kill.Limit, kill.Asked, kill.Proven = before, limit, false
+		}
+		kills = append(kills, kill)
+		died[kill.Limit] = true
+		leaks = signals.FindRamps(kills, signals.Life{}, now).String()
+		limit = max(limit, recommended(h, kills, leaks, limit, now))
 		now = now.Add(time.Duration(min(2*len(kills), 10)) * time.Second) // the kubelet backs off
 	}
 	return died, limit, leaks
+}
+
+// recommended is the limit that a container with this one should have.
+func recommended(
+	h *history.Container, kills []memory.OOMKill, leak string, limit memory.Bytes, now time.Time,
+) memory.Bytes {
+	return recommend.Evaluate(recommend.Input{
+		History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB, Leak: leak,
+	}).Size.Limit
 }
 
 // TestAFastLeakIsBoundedOnABusyNode: what a leak is given must not depend on how steadily its node lets it leak. Where
@@ -73,8 +101,12 @@ func (n busyNode) run(
 func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
 	const most = 600 * memory.MiB // as in test/adverse
 	for _, perSecond := range []float64{1, 3, 6} {
-		for _, n := range []busyNode{{late: 0, slow: 0}, {late: 5, slow: 0.3}, {late: 5, slow: 0.5}} {
-			t.Run(fmt.Sprintf("%g MiB a second, up to %gs late and %g %% slower", perSecond, n.late, 100*n.slow),
+		for _, n := range []busyNode{
+			{late: 0, slow: 0}, {late: 5, slow: 0.3}, {late: 5, slow: 0.5}, {late: 5, slow: 0.5, follows: true},
+		} {
+			t.Run(
+				fmt.Sprintf("%g MiB a second, up to %gs late and %g %% slower, followed: %t",
+					perSecond, n.late, 100*n.slow, n.follows),
 				func(t *testing.T) {
 					for seed := range uint64(50) {
 						n.Rand = rand.New(rand.NewPCG(seed, 1)) // the same dice in every run
@@ -93,6 +125,17 @@ func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 	for seed := range uint64(50) {
 		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 2)), late: 5, slow: 0.5} // the same dice in every run
 		_, given, leaks := n.run(func(seconds float64) float64 { return min(300, 100*seconds) })
+		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
+			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)
+		}
+	}
+}
+
+// TestASlowStartIsFollowedOnABusyNode: what takes minutes to load its 300Mi gets that there, and is no leak in the end.
+func TestASlowStartIsFollowedOnABusyNode(t *testing.T) {
+	for seed := range uint64(50) {
+		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 3)), late: 5, slow: 0.3, follows: true} // the same dice in every run
+		_, given, leaks := n.run(func(seconds float64) float64 { return min(300, 2*seconds) })
 		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
 			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)
 		}

@@ -86,6 +86,20 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	return all
 }
 
+// climbing is the fullest instance of a container name that uses more and more.
+func (st *State) climbing(container string, pods []*corev1.Pod) (l signals.Life) {
+	for _, pod := range pods {
+		in := st.instanceIn(pod, container)
+		if in == nil || in.started == 0 || in.recent.workingSetOnly || !in.recent.rises() {
+			continue
+		}
+		if use := in.recent.now(); use > l.Use {
+			l = signals.Life{Age: in.recent.lastAt().Sub(in.started.Time()), Use: use}
+		}
+	}
+	return l
+}
+
 // Drifts says whether memory climbs or stays high, and that is more than a guess.
 func Drifts(s signals.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)

@@ -228,12 +228,14 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 
 	It("tells a stall at memory.high, below the limit, by PSI, and raises both", func(ctx SpecContext) {
 		there := onCgroup2(ctx, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
-		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		// In place, the request would follow use, and memory.high the request, before anything could stall.
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "128Mi", []string{"python3", "-c", aboveHigh},
 			all(there, withState, requests("16Mi"))))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
 		Expect(stall.Summary).To(And(ContainSubstring("nothing could go on for"), ContainSubstring("memory.high")))
+		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
 
