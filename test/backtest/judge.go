@@ -27,15 +27,21 @@ type Verdict struct {
 
 // Judge compares the outcomes of all policies on one set.
 func Judge(set string, outcomes []Outcome) Verdict {
-	v := Verdict{Set: set, trades: map[string]trade{}}
-	var mine, vpa []trade
+	trades := map[string]trade{}
 	for _, o := range outcomes {
-		t := o.Trade()
-		v.trades[o.Policy] = t
+		trades[o.Policy] = o.Trade()
+	}
+	return judge(set, trades)
+}
+
+func judge(set string, trades map[string]trade) Verdict {
+	v := Verdict{Set: set, trades: trades}
+	var mine, vpa []trade
+	for policy, t := range trades {
 		switch {
-		case strings.HasPrefix(o.Policy, "memfit"):
+		case strings.HasPrefix(policy, "memfit"):
 			mine = append(mine, t)
-		case strings.HasPrefix(o.Policy, "vpa"):
+		case strings.HasPrefix(policy, "vpa"):
 			vpa = append(vpa, t)
 		}
 	}
@@ -60,10 +66,10 @@ func (v Verdict) Held() (claims []string) {
 	for _, price := range prices {
 		best := v.vpa.cheapest(price).cost(price)
 		if v.mine.cheapest(price).cost(price) < best {
-			claims = append(claims, fmt.Sprintf("cost %g", price))
+			claims = append(claims, costClaim(price))
 		}
 		if v.trades["memfit"].cost(price) < best {
-			claims = append(claims, fmt.Sprintf("balanced %g", price))
+			claims = append(claims, balancedClaim(price))
 		}
 	}
 	return claims

@@ -33,6 +33,9 @@ func run() error {
 	weigh := flag.Bool(
 		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
 	)
+	hindsight := flag.Bool(
+		"hindsight", false, "print what the best choice of rules for young containers reaches on each set, and nothing else",
+	)
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)
@@ -44,6 +47,10 @@ func run() error {
 	}
 	if *weigh {
 		Sensitivity(os.Stdout, sets)
+		return nil
+	}
+	if *hindsight {
+		Hindsight(os.Stdout, sets)
 		return nil
 	}
 	var before held
@@ -69,6 +76,9 @@ func run() error {
 		outcomes := RunAll(set, os.Stdout)
 		verdict := Judge(set.Name, outcomes)
 		verdict.Print(os.Stdout)
+		for _, s := range Supports(outcomes) {
+			s.Print(os.Stdout, set.Name)
+		}
 		if i < drawn && len(tuning.Series) > 0 {
 			for _, p := range Pair(RunAll(tuning, io.Discard), outcomes) {
 				p.Print(os.Stdout, set.Name)

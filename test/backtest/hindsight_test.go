@@ -1,0 +1,37 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "testing"
+
+// TestDominanceIsBothOfCurvesAndCosts: to be below where one is is not enough when nothing lean is cheaper.
+func TestDominanceIsBothOfCurvesAndCosts(t *testing.T) {
+	vpa := curve{{2, 4}, {6, 0}}
+	for name, c := range map[string]struct {
+		rules []trade
+		want  bool
+	}{
+		"below and cheaper":        {[]trade{{1, 4}, {5, 0}, {9, 0}}, true},
+		"dearer at one price":      {[]trade{{1, 6}, {5.9, 0.2}, {9, 0}}, false},
+		"no kills, but never lean": {[]trade{{7, 0}, {8, 0}, {9, 0}}, false},
+		"lean, and never wide":     {[]trade{{1, 4}, {1.2, 3}, {1.5, 2}}, false},
+	} {
+		good := field{vpa: vpa, rules: []trade{{0.5, 3}, {3, 0}, {4, 0}}}
+		if got := dominate([]field{good, {vpa: vpa, rules: c.rules}}, 2, 1, 0); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestRoomRulesHaveTheDefault: memfit's own rule is among those of hindsight, so that they reach what it does.
+func TestRoomRulesHaveTheDefault(t *testing.T) {
+	points := Generate(3).Series[0].Points[:600]
+	want := Simulate(Series{Points: points}, newMemfit(""), false)
+	for _, c := range roomRules() {
+		if got := Simulate(Series{Points: points}, c.make(), false); got.Slack == want.Slack && got.Kills == want.Kills {
+			return
+		}
+	}
+	t.Error("no rule does what memfit's default does")
+}
