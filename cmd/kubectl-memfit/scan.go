@@ -68,7 +68,8 @@ func (r *reader) scan(cmd *cobra.Command, folder, output string) error {
 	case len(all) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", place(namespace))
 	default:
-		err = inventory.WriteScan(cmd.OutOrStdout(), all, inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders})
+		table := inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders}
+		err = inventory.WriteScan(cmd.OutOrStdout(), all, table)
 	}
 	if err != nil || folder == "" {
 		return err

@@ -73,7 +73,9 @@ func (r *reader) status(cmd *cobra.Command, output string) error {
 	if err == nil { // else a profile may be there that could not be read
 		status.Seek(a.Askers(cmd.Context(), a.namespace), profiles)
 	}
-	table := report.Table{Namespaces: a.namespace == "", Wide: output == "wide", NoHeaders: r.noHeaders, Colours: colours(cmd)}
+	table := report.Table{
+		Namespaces: a.namespace == "", Wide: output == "wide", NoHeaders: r.noHeaders, Colours: colours(cmd),
+	}
 	switch {
 	case output == "json" || output == "yaml":
 		return encode(cmd.OutOrStdout(), output, status)

@@ -84,7 +84,8 @@ func TestTop(t *testing.T) {
 	if err := WriteTop(&out, all, Table{Namespaces: true, NoHeaders: true}); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(out.String(), "\n"); lines != len(all) || !strings.HasPrefix(out.String(), all[0].Namespace+" ") {
+	lines := strings.Count(out.String(), "\n")
+	if lines != len(all) || !strings.HasPrefix(out.String(), all[0].Namespace+" ") {
 		t.Errorf("without headers, %d containers are\n%s", len(all), out.String())
 	}
 }
