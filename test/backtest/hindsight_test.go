@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// TestDominanceIsBothOfCurvesAndCosts: to be below where one is is not enough when nothing lean is cheaper.
+// TestDominanceIsBothOfCurvesAndCosts: a curve below the other one is not enough when nothing lean is cheaper.
 func TestDominanceIsBothOfCurvesAndCosts(t *testing.T) {
 	vpa := curve{{2, 4}, {6, 0}}
 	for name, c := range map[string]struct {
