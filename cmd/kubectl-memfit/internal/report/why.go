@@ -238,7 +238,7 @@ func (w *Why) next() []string {
 		if m := c.Memory; m != nil && m.Helps != "" {
 			steps = append(steps, c.Container+": "+m.Helps)
 		}
-		if r := c.Runtime; r != nil && r.ContainerAware == "No" {
+		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // nobody set it
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+
 				"limit; a profile sets it", c.Container, r.Type))
 		}

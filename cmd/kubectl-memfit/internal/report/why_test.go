@@ -69,3 +69,28 @@ func TestCurve(t *testing.T) {
 		t.Error("a curve of nothing")
 	}
 }
+
+// TestAHeapSizedByTheNode: a profile is advised only where nobody has set anything.
+func TestAHeapSizedByTheNode(t *testing.T) {
+	of := func(aware string, flags ...string) Why {
+		return Why{Seen: v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
+			{Container: "app", Runtime: &v1alpha1.RuntimeFound{Type: "Go", ContainerAware: aware, Flags: flags}},
+		}}}
+	}
+	governed := of("No")
+	governed.Workload = &Explanation{}
+	for name, c := range map[string]struct {
+		why  Why
+		told bool
+	}{
+		"nothing is set":       {of("No"), true},
+		"a setting is there":   {of("No", "GOMEMLIMIT=83047219 (GOMEMLIMIT)"), false},
+		"a profile governs it": {governed, false},
+		"it sees the limit":    {of("Yes"), false},
+	} {
+		next := strings.Join(c.why.next(), "\n")
+		if told := strings.Contains(next, "sizes its heap by the memory of the node"); told != c.told {
+			t.Errorf("%s: %q", name, next)
+		}
+	}
+}
