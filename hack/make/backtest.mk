@@ -9,7 +9,7 @@ TRACES ?=
 SEEDS  ?= 1,2
 # BACKTEST_FLAGS= reports without failing when memfit loses what held.txt says it held; -variants judges parts and stretched copies of every set as
 # well; -sensitivity prints what a quarter less and more of every constant does to total cost; -hindsight prints what
-# the best choice of rules for young containers would reach (for sets of a few days: each is replayed 229 times).
+# the best choice of rules for young containers would reach (for sets of a few days: each is replayed 559 times).
 BACKTEST_FLAGS ?= -check held.txt
 
 # The backtest is a module of its own: VPA's packages must not meet the operator's pins.

@@ -4,8 +4,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,21 +18,40 @@ import (
 
 // What could be had at best? On a small set VPA's curve hangs on a kill or two of 64 variants, so that memfit's being
 // above it may be for want of a better rule, or of luck. So the room for young containers is replayed at other slopes,
-// spans and tapers, the rest of memfit as it is, and whoever chooses three of these rules for the three postures knows
-// the outcome.
+// spans, tapers and least limits, the rest of memfit as it is, and whoever chooses three of these rules for the three
+// postures knows the outcome.
 
-// roomRules are memfit's default posture with other constants of the hazard curve.
-func roomRules() (rules []contender) {
+// roomRule is memfit's default posture with other constants of the hazard curve, and with a least limit, as VPA has
+// one.
+type roomRule struct {
+	least, perDoubling memory.Bytes
+	span               time.Duration
+	use, ends          memory.Bytes // the taper
+}
+
+func (r roomRule) contender() contender {
+	m := recommend.DefaultModel()
+	m.BurstPerDoubling, m.BurstSpan, m.BurstUse, m.BurstEnds = r.perDoubling, r.span, r.use, r.ends
+	return contender{make: func() Policy { return &memfit{model: m, policy: recommend.Policy{LimitMin: r.least}} }}
+}
+
+// atMost: no container gets more by r than by other.
+func (r roomRule) atMost(other roomRule) bool {
+	return r.least <= other.least && r.perDoubling <= other.perDoubling && r.span <= other.span && r.use <= other.use
+}
+
+func roomRules() (rules []roomRule) {
 	const always = 1 << 50 // no taper: the headroom of large containers is more
-	for _, perDoubling := range []memory.Bytes{10, 14, 17, 23, 31} {
-		for _, hours := range []time.Duration{7, 48, 150, 370, 740, 1500, 2700, 5200, 11000, 22000, 74000} {
-			for _, use := range [][2]memory.Bytes{
-				{64 * memory.MiB, 400 * memory.MiB}, {250 * memory.MiB, 400 * memory.MiB}, {always, always},
-			} {
-				m := recommend.DefaultModel()
-				m.BurstPerDoubling, m.BurstSpan = perDoubling*memory.MiB, hours*time.Hour
-				m.BurstUse, m.BurstEnds = use[0], use[1]
-				rules = append(rules, contender{make: func() Policy { return &memfit{model: m} }})
+	for _, least := range []memory.Bytes{0, 100, 250} {
+		for _, perDoubling := range []memory.Bytes{10, 14, 17, 23, 31} {
+			for _, hours := range []time.Duration{7, 48, 150, 370, 740, 1500, 2700, 5200, 11000, 22000, 74000} {
+				for _, use := range [][2]memory.Bytes{
+					{64 * memory.MiB, 400 * memory.MiB}, {250 * memory.MiB, 400 * memory.MiB}, {always, always},
+				} {
+					rules = append(
+						rules, roomRule{least * memory.MiB, perDoubling * memory.MiB, hours * time.Hour, use[0], use[1]},
+					)
+				}
 			}
 		}
 	}
@@ -43,10 +65,10 @@ type field struct {
 	rules []trade
 }
 
-// Hindsight prints, for each half of each set, the curve through the best of all rules, and of all choices of three how
-// many are below VPA's curve at every slack and cheaper than its cheapest variant at every price: on all tuning
-// halves, on all reporting halves, and on both. Only what the last number counts could have been found on the tuning
-// halves.
+// Hindsight prints, for each half of each set, the curve through the best of all rules, and for each highest of the
+// least limits of all choices of three how many are below VPA's curve at every slack and cheaper than its cheapest
+// variant at every price: on all tuning halves, on all reporting halves, and on both. Only what both counts could have
+// been found on the tuning halves. Of ordered ones each gives at least what the one before it gives, as postures do.
 func Hindsight(w io.Writer, sets []Set) {
 	rules := roomRules()
 	var halves [2][]field
@@ -60,26 +82,45 @@ func Hindsight(w io.Writer, sets []Set) {
 			}
 			f.vpa = newCurve(variants)
 			for _, c := range rules {
-				f.rules = append(f.rules, Run(half, c).Trade())
+				f.rules = append(f.rules, Run(half, c.contender()).Trade())
 			}
 			best := newCurve(f.rules)
 			fmt.Fprintf(w, "%s rules=%d dominates=%t best=%s vpa=%s\n", f.name, len(rules), best.dominates(f.vpa), best, f.vpa)
 			halves[h] = append(halves[h], f)
 		}
 	}
-	var all, tuned, reported, both int
-	for i := range rules {
+	found := map[memory.Bytes]*struct{ choices, tuning, reporting, both, ordered int }{}
+	for i, cautious := range rules { // rules are sorted by their least limit
+		n := found[cautious.least]
+		if n == nil {
+			n = new(struct{ choices, tuning, reporting, both, ordered int })
+			found[cautious.least] = n
+		}
 		for j := range i {
 			for k := range j {
 				onTuning, onReporting := dominate(halves[0], i, j, k), dominate(halves[1], i, j, k)
-				all++
-				tuned += one(onTuning)
-				reported += one(onReporting)
-				both += one(onTuning && onReporting)
+				n.choices++
+				n.tuning += one(onTuning)
+				n.reporting += one(onReporting)
+				n.both += one(onTuning && onReporting)
+				n.ordered += one(onTuning && onReporting && inOrder(cautious, rules[j], rules[k]))
 			}
 		}
 	}
-	fmt.Fprintf(w, "choices=%d tuning=%d reporting=%d both=%d\n", all, tuned, reported, both)
+	for _, least := range slices.Sorted(maps.Keys(found)) {
+		n := found[least]
+		fmt.Fprintf(w, "least=%s choices=%d tuning=%d reporting=%d both=%d ordered=%d\n",
+			least, n.choices, n.tuning, n.reporting, n.both, n.ordered)
+	}
+}
+
+// inOrder: they can be three postures, in some order.
+func inOrder(rules ...roomRule) bool {
+	slices.SortFunc(rules, func(a, b roomRule) int {
+		return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.perDoubling, b.perDoubling), cmp.Compare(a.span, b.span),
+			cmp.Compare(a.use, b.use))
+	})
+	return rules[0].atMost(rules[1]) && rules[1].atMost(rules[2])
 }
 
 // dominate says whether the curve through these rules dominates VPA's on every field.

@@ -29,9 +29,27 @@ func TestRoomRulesHaveTheDefault(t *testing.T) {
 	points := Generate(3).Series[0].Points[:600]
 	want := Simulate(Series{Points: points}, newMemfit(""), false)
 	for _, c := range roomRules() {
-		if got := Simulate(Series{Points: points}, c.make(), false); got.Slack == want.Slack && got.Kills == want.Kills {
+		got := Simulate(Series{Points: points}, c.contender().make(), false)
+		if got.Slack == want.Slack && got.Kills == want.Kills {
 			return
 		}
 	}
 	t.Error("no rule does what memfit's default does")
+}
+
+func TestPosturesAreInOrder(t *testing.T) {
+	little, more := roomRule{0, 10, 20, 30, 40}, roomRule{0, 10, 40, 30, 40}
+	floor, steep := roomRule{100, 10, 30, 30, 40}, roomRule{0, 20, 10, 30, 40}
+	for name, c := range map[string]struct {
+		rules []roomRule
+		want  bool
+	}{
+		"each gives as much as the one before": {[]roomRule{more, little, little}, true},
+		"one has a floor, and a shorter span":  {[]roomRule{little, more, floor}, false},
+		"one is steeper, and ends earlier":     {[]roomRule{little, steep, more}, false},
+	} {
+		if got := inOrder(c.rules...); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
 }
