@@ -9,17 +9,19 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the OOM kills and stalls before and after.
+const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the OOM kills and
+stalls before and after.
 
   Resized             a pod runs with the new size; the line below is what was recommended then
   Replaced            the successor of an evicted pod does
   NotResized          it was given up and rolled back; the line below says why
-  Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from every pod
+  Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from
+                      every pod
   ForeignWriter       somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
   RestartedForMemory  a pod was evicted for a fresh one, because the profile says drift.action: Restart
 
-memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in its annotation
-memfit.dev/injected. Nothing is written to the cluster.`
+memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in
+its annotation memfit.dev/injected. Nothing is written to the cluster.`
 
 const historyExample = `  kubectl memfit history deployment/web -n shop
 

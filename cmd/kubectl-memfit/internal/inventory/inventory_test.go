@@ -125,7 +125,8 @@ func TestWhatMemfitSetSaysNothing(t *testing.T) {
 		t.Errorf("a pod of memfit: %s", got)
 	}
 	pod.Labels, pod.Annotations = nil, map[string]string{
-		v1alpha1.InjectedAnnotation: `{"v":1,"profile":"MemoryProfile/p","containers":{"app":{"set":{"GOMEMLIMIT":"377487360"}}}}`,
+		v1alpha1.InjectedAnnotation: `{"v":1,"profile":"MemoryProfile/p",` +
+			`"containers":{"app":{"set":{"GOMEMLIMIT":"377487360"}}}}`,
 	}
 	if got := title(); got != " 0" {
 		t.Errorf("a variable of memfit: %s", got)
