@@ -26,7 +26,8 @@ import (
 // FuzzBothWays: to any request, the quick way and the framework's give one answer, within the budget, also after other
 // requests whose outcomes are remembered. Where the framework cannot read a request, the quick way admits the pod, or
 // refuses as well, and changes it only where nobody can read it: the API server, which reads pods in the framework's
-// way, sends no such request. Most seeds must be ones that are compared.
+// way, sends no such request. Where a field of the request comes twice, it changes the pod only as the framework does.
+// Most seeds must be ones that are compared.
 func FuzzBothWays(f *testing.F) {
 	h, pod, _ := golden(f, "../../../internal/inject/testdata/size-on-create.yaml")
 	usual := reviewOf(pod)
@@ -102,9 +103,20 @@ func checkBothWays(t testing.TB, h *testHandler, body []byte) bool {
 		}
 		return cmp.Equal(usual, quick)
 	case !cmp.Equal(usual, quick):
+		// Read stops where it knows that nobody governs the pod: it does not see what comes again after that
+		if len(quick.Patch) == 0 && hasDuplicate(body) {
+			return false
+		}
 		t.Errorf("%s: -usual +quick\n%s", body, cmp.Diff(usual, quick))
 	}
 	return true
+}
+
+// hasDuplicate: a field of the request or its pod comes twice, as no API server writes it.
+func hasDuplicate(body []byte) bool {
+	var request map[string]any // of any type, so that the pod within is looked at as well
+	strict, err := kjson.UnmarshalStrict(body, &request, kjson.DisallowDuplicateFields)
+	return err == nil && len(strict) > 0
 }
 
 // readable: a request and its pod are beyond a bound, which both ways must keep, or can be read as the API server
