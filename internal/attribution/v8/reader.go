@@ -71,6 +71,23 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	reader := words.New(s, r.MaxPages)
 	defer reader.Close()
 	v, known := versionOf(s, reader) // first: the heap may use up what may be read
+	regions, u, err := pagesOf(ctx, s, reader)
+	if err != nil || known && slices.Contains(measured, v) {
+		return regions, u, err
+	}
+	name := "of a version that cannot be read"
+	if known {
+		name = fmt.Sprintf("%d.%d", v.major, v.minor)
+	}
+	u.Coverage = 0
+	u.Notes = append(u.Notes, fmt.Sprintf("which pages V8 %s freed is not known", name))
+	return regions, u, nil
+}
+
+// pagesOf finds the pages of a heap of one of the measured versions.
+func pagesOf(
+	ctx context.Context, s *attribution.Snapshot, reader *words.Reader,
+) ([]attribution.Region, attribution.Usage, error) {
 	h := heap{s: s, words: reader}
 	for i := range s.Mappings {
 		if err := ctx.Err(); err != nil {
@@ -83,12 +100,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	if len(h.pages) == 0 {
 		return nil, attribution.Usage{}, ErrNone
 	}
-	u := h.usage()
-	if known && !slices.Contains(measured, v) {
-		u.Coverage = 0
-		u.Notes = append(u.Notes, fmt.Sprintf("which pages V8 %d.%d freed is not known", v.major, v.minor))
-	}
-	return h.regions, u, nil
+	return h.regions, h.usage(), nil
 }
 
 // version is V8's own.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
@@ -48,6 +49,23 @@ func write(p *fakeproc.Process, index int, m made) {
 	}
 }
 
+// claim reads the pages of a heap as of a version that was measured.
+func claim(t *testing.T, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	reader := words.New(s, DefaultMaxPages)
+	defer reader.Close()
+	return pagesOf(t.Context(), s, reader)
+}
+
+// TestUnknownVersion: pages of a version that nobody measured, or that cannot be read, give no figures.
+func TestUnknownVersion(t *testing.T) {
+	p := fakeproc.New()
+	write(p, 1, made{at: base, size: pageSize, allocated: 1000})
+	regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+	if err != nil || len(regions) != 1 || u.Coverage != 0 || len(u.Notes) != 1 {
+		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
+	}
+}
+
 func TestLayouts(t *testing.T) {
 	for index, name := range []string{"V8 10.2 and 11.3", "V8 12.4", "V8 13.6 and 14.6"} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +79,7 @@ func TestLayouts(t *testing.T) {
 				released.flags, released.pooled = 0, true
 			}
 			write(p, index, released)
-			regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+			regions, u, err := claim(t, p.Snapshot())
 			if err != nil || len(regions) != 5 || u.Coverage != 1 {
 				t.Fatalf("%d regions, %+v, %v", len(regions), u, err)
 			}
@@ -94,11 +112,11 @@ func TestLayouts(t *testing.T) {
 func TestWhatIsNoPage(t *testing.T) {
 	p := fakeproc.New().Map(base, pageSize, fakeproc.RW, "")
 	p.Touch(base, pageSize/procmem.PageSize)
-	if _, _, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrNone) {
+	if _, _, err := claim(t, p.Snapshot()); !errors.Is(err, ErrNone) {
 		t.Errorf("%v, want %v", err, ErrNone)
 	}
 	write(p, 1, made{at: base + 2*pageSize, size: pageSize, allocated: 1000})
-	_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+	_, u, err := claim(t, p.Snapshot())
 	if err != nil || u.Coverage != 0.5 {
 		t.Errorf("coverage %f, %v", u.Coverage, err)
 	}
@@ -111,7 +129,7 @@ func TestAPageThatReachesTooFar(t *testing.T) {
 	write(p, 1, made{at: base, size: pageSize, allocated: 1})
 	p.Put(base+16, 8<<20)
 	p.Put(base+40, base+8<<20)
-	if _, _, err := (Reader{}).Claim(t.Context(), p.Snapshot()); !errors.Is(err, ErrNone) {
+	if _, _, err := claim(t, p.Snapshot()); !errors.Is(err, ErrNone) {
 		t.Errorf("%v, want %v", err, ErrNone)
 	}
 	p = fakeproc.New()
@@ -119,7 +137,7 @@ func TestAPageThatReachesTooFar(t *testing.T) {
 	write(p, 1, made{at: base + pageSize, size: pageSize, allocated: 1})
 	p.Put(base+16, 2*pageSize)
 	p.Put(base+40, base+2*pageSize)
-	regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+	regions, u, err := claim(t, p.Snapshot())
 	if err != nil || len(regions) != 1 || u.Committed != 2*pageSize {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
@@ -167,7 +185,7 @@ func FuzzPages(f *testing.F) {
 		var regions []attribution.Region
 		var u attribution.Usage
 		var err error
-		budget.Check(t, pagesBudget, len(data), func() { regions, u, err = Reader{}.Claim(t.Context(), s) })
+		budget.Check(t, pagesBudget, len(data), func() { regions, u, err = claim(t, s) })
 		if err != nil && !errors.Is(err, ErrNone) {
 			t.Fatal(err)
 		}
