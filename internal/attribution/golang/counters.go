@@ -48,8 +48,10 @@ func (c *counters) fit(heap uint64) bool {
 	}
 	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
 	objects := c.totalAlloc - c.totalFree
+	// Of a heap that is small beside its mappings, the slack alone would let anything be mapped: six powers of two among
+	// the constants of memfit's manager passed for a heap of 160 KiB of which 8 bytes are mapped.
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
-		objects <= c.inUse && c.ready+slack/4 >= ready && c.ready <= ready+heap+maxOther
+		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
 
 // maxOther is what the runtime maps besides the heap: stacks of threads, tables, profiles.

@@ -116,6 +116,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		"more mapped than can be":  func(c []uint64) { c[5] = 1 << 50 },
 		"sums that wrap around":    func(c []uint64) { c[1] = 1<<64 - 1<<20 },
 		"a collector without work": func(c []uint64) { c[3], c[4] = 0, 0 },
+		"powers of two":            func(c []uint64) { copy(c, []uint64{128 << 10, 16 << 20, 32 << 10, 8 << 10, 512, 8}) },
 	} {
 		p := goProgram()
 		c := append([]uint64(nil), theCounters...)
