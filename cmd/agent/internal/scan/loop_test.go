@@ -42,7 +42,7 @@ type node struct {
 type writer struct {
 	written   []submitted
 	results   chan snapshot.Result
-	fails     bool
+	fails     error
 	forgotten int
 }
 
@@ -54,11 +54,7 @@ type submitted struct {
 func (w *writer) Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	snapshot.Summarize(status)
 	w.written = append(w.written, submitted{pod, status})
-	var err error
-	if w.fails {
-		err = errors.New("the API server is away")
-	}
-	w.results <- snapshot.Result{Pod: pod.UID, Err: err}
+	w.results <- snapshot.Result{Pod: pod.UID, Err: w.fails}
 	return true
 }
 
@@ -313,15 +309,27 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
 	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
 	n.tell(uid, idOf(1), "")
-	n.writer.fails = true
+	n.writer.fails = errors.New("the API server is away")
 	n.pass(30 * time.Minute)
 	if tries := len(n.writer.written); tries < 25 || tries > 40 {
 		t.Errorf("%d tries in half an hour, want one a minute", tries)
 	}
-	n.writer.fails, n.writer.written = false, nil
+	n.writer.fails, n.writer.written = nil, nil
 	n.pass(2 * time.Minute)
 	if len(n.writer.written) != 1 {
 		t.Errorf("%d writes when it is back", len(n.writer.written))
+	}
+}
+
+// TestANamespaceIsDeleted: a write that is refused because the pod ends with its namespace is not tried again.
+func TestANamespaceIsDeleted(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.writer.fails = fmt.Errorf("writing: %w", snapshot.ErrDeleted)
+	n.pass(4 * time.Minute)
+	if tries := len(n.writer.written); tries != 1 {
+		t.Errorf("%d tries, want one", tries)
 	}
 }
 

@@ -4,6 +4,7 @@
 package scan
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -48,13 +49,17 @@ func (l *Loop) write(now time.Time) {
 	}
 }
 
-// results reads what became of earlier writes. One that failed is tried again within the same budget.
+// results reads what became of earlier writes. One that failed is tried again within the same budget, unless the pod
+// goes with its namespace.
 func (l *Loop) results() {
 	for {
 		select {
 		case r := <-l.Writer.Results():
 			outcome := "ok"
-			if r.Err != nil {
+			switch {
+			case errors.Is(r.Err, snapshot.ErrDeleted):
+				outcome = "deleted"
+			case r.Err != nil:
 				outcome = "failed"
 				l.Log.Error("Writing a snapshot", "error", r.Err)
 				if o := l.objects[r.Pod]; o != nil {

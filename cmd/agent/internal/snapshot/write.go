@@ -6,10 +6,12 @@ package snapshot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +32,10 @@ type Result struct {
 	Pod types.UID
 	Err error
 }
+
+// ErrDeleted is the error of a write to a namespace that is being deleted, in which nothing new is taken: the pod ends
+// with it.
+var ErrDeleted = errors.New("the namespace is being deleted")
 
 // Writer writes snapshots one after the other, away from whoever reads memory: a slow API server delays no reading.
 type Writer struct {
@@ -116,7 +122,10 @@ func (w *Writer) write(ctx context.Context, j job) error {
 	}
 	err = w.client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Param("force", "true").Body(body).Do(ctx).Error()
-	if err != nil {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, ErrDeleted)
+	case err != nil:
 		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
 	}
 	return nil
