@@ -28,7 +28,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_agent_readings_total", Help: "Readings of containers: usage alone, full, or failed.",
 		}, []string{"kind"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_writes_total", Help: "MemorySnapshots sent to the API server: ok, failed, or deleted (the namespace is being deleted).",
+			Name: "memfit_agent_writes_total",
+			Help: "MemorySnapshots sent to the API server: ok, failed, or deleted (the namespace is being deleted).",
 		}, []string{"result"}),
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_oom_kills_total", Help: "OOM kills seen, by what they ended.",
