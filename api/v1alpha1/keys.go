@@ -18,7 +18,8 @@ const (
 	// watching.
 	PauseAnnotation = Group + "/pause"
 	// InspectAnnotation set to "false" on a pod keeps the agent from looking into its processes; what the kernel counts
-	// for its containers is still read.
+	// for its containers is still read. Each other value, such as the time, asks the agent of its node, at tier See, for
+	// an inspection now: what memory holds before and after something is done can be compared then.
 	InspectAnnotation = Group + "/inspect"
 	// MapAnnotation set to "true" on a pod asks the agent of its node, at tier See, for the map of its pages, which
 	// `kubectl memfit map` draws. Its snapshot has the map for as long as the annotation is there.

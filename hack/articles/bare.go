@@ -225,6 +225,17 @@ func (b *bare) one(ctx context.Context, step Step, arm Arm) error {
 	if _, dead := b.run.died(arm.Name); dead {
 		return nil
 	}
+	if step.Predicted {
+		before := Reading{Arm: arm.Name, Step: beforeStep(step.Name)}
+		var err error
+		if before.Look, err = p.look(ctx); err != nil {
+			return fmt.Errorf("looking into %s before %s: %w", arm.Name, step.Name, err)
+		}
+		if before.Values, err = p.ask(ctx, "stats"); err != nil {
+			return fmt.Errorf("%s: %w", arm.Name, err)
+		}
+		b.keep(before)
+	}
 	err := await(ctx, func() (bool, error) {
 		var err error
 		r.Values, err = p.ask(ctx, step.Path)
@@ -254,10 +265,14 @@ func (b *bare) one(ctx context.Context, step Step, arm Arm) error {
 			return fmt.Errorf("looking into %s: %w", arm.Name, err)
 		}
 	}
+	b.keep(r)
+	return nil
+}
+
+func (b *bare) keep(r Reading) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.run.Readings = append(b.run.Readings, r)
-	return nil
 }
 
 func (p *process) ask(ctx context.Context, path string) (map[string]float64, error) {

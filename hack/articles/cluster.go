@@ -23,22 +23,40 @@ type Cluster struct {
 	Namespace string
 }
 
+// commandMost is for a single command; the longest is a request that is a whole step.
+const commandMost = stepMost
+
 func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, error) {
+	ctx, cancel := within(ctx, commandMost, "kubectl "+strings.Join(args, " "))
+	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"-n", c.Namespace}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil { // it was killed, and the cause says why
+			err = context.Cause(ctx)
+		}
 		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
 	}
 	return out.String(), nil
 }
 
+// within bounds a wait, whose end then says what was waited for.
+func within(ctx context.Context, most time.Duration, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, most, fmt.Errorf("%s: not within %s", what, most))
+}
+
 // plugin runs a verb of kubectl memfit. kubectl wants flags after the name of a plugin.
 func (c *Cluster) plugin(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := within(ctx, commandMost, "kubectl memfit "+strings.Join(args, " "))
+	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "kubectl-memfit", append(args, "-n", c.Namespace)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return out.String(), err
 }
 
@@ -179,6 +197,13 @@ func (c *Cluster) ask(ctx context.Context, pod, path string) (map[string]float64
 		return nil, fmt.Errorf("%s of %s answers %q: %w", path, pod, text, err)
 	}
 	return values, nil
+}
+
+// inspect asks memfit's agent to look into a pod now.
+func (c *Cluster) inspect(ctx context.Context, pod string, now time.Time) error {
+	_, err := c.run(ctx, "", "annotate", "pod", pod, "--overwrite",
+		"memfit.dev/inspect="+now.UTC().Format(time.RFC3339Nano))
+	return err
 }
 
 // snapshot is what memfit's agent wrote about a pod's only container, and when that was looked into.

@@ -25,7 +25,7 @@ func jvmStory() Story {
 		Steps: []Step{
 			{Name: work, Path: "work?mib=600"},
 			{Name: again, Path: "work?mib=600", Settle: 15e9, Inspect: true},
-			{Name: trim, Path: "trim", Inspect: true, Arms: []string{usual}},
+			{Name: trim, Path: "trim", Predicted: true, Inspect: true, Arms: []string{usual}},
 		},
 		Look: Place{usual, again},
 		Needed: []Need{
@@ -35,10 +35,11 @@ func jvmStory() Story {
 			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi .*memfit sets it`},
 		},
 		Expect: []Expectation{
-			{"Arenas after the trim, of before", "1363 of 2170 MiB", 0.63, 0.15, partRatio(usual, again, trim, arenas), ""},
+			{"Arenas after the trim, of before", "1363 of 2170 MiB", 0.63, 0.15,
+				partRatio(usual, beforeStep(trim), trim, arenas), ""},
 			{"Java heap after the trim, of before", "10777 of 10778 MiB", 1, 0.05,
-				partRatio(usual, again, trim, "Java heap"), ""},
-			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, again, trim, "trim"),
+				partRatio(usual, beforeStep(trim), trim, "Java heap"), ""},
+			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, trim, "trim"),
 				"no article predicts"},
 			{"With memfit's TrimNativeHeapInterval, of what the trim by hand left", "-", 1, 0.15,
 				ratio(point{memfit, again, "rss"}, point{usual, trim, "rss"}), "the article sets it without a number"},

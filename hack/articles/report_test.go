@@ -29,7 +29,7 @@ func sample() *Run {
 			{"as in the article", "50 of 100 MiB", 0.5, 0.1, trimmed, ""},
 			{"not as in the article", "90 of 100 MiB", 0.9, 0.1, trimmed, ""},
 			{"of one that was killed", "-", 1, 1, ratio(point{"b", "trim", "rss"}, point{"a", "work", "rss"}), ""},
-			{"predicted", "-", 1, 0.05, predicted("a", "work", "trim", "trim"), "no article predicts"},
+			{"predicted", "-", 1, 0.05, predicted("a", "trim", "trim"), "no article predicts"},
 			{"arenas", "-", 0.6, 0.01, partShare("a", "work", "glibc arenas"), ""},
 			{"free", "-", 0.8, 0.04, freeShare("a", "work", "glibc arenas"), ""},
 		},
@@ -45,6 +45,7 @@ func sample() *Run {
 	}, Readings: []Reading{
 		{Arm: "a", Step: "work", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
 		{Arm: "b", Step: "work", Dead: "OOMKilled, exit 137"},
+		{Arm: "a", Step: "before trim", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
 		{Arm: "a", Step: "trim", Values: map[string]float64{"rss": 50 * mebi}},
 	}}
 }
@@ -64,11 +65,11 @@ func TestPredictedWithinBounds(t *testing.T) {
 		{10, 90, 1}, {50, 50, 1}, {100, 200, 0.5}, {5, 25, 2},
 	} {
 		r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = tc.least*mebi, tc.most*mebi
-		if m, err := predicted("a", "work", "trim", "trim")(r); err != nil || m.Value != tc.want {
+		if m, err := predicted("a", "trim", "trim")(r); err != nil || m.Value != tc.want {
 			t.Errorf("%g to %g MiB predicted, 50 given back: %+v, %v, want %g", tc.least, tc.most, m, err, tc.want)
 		}
 	}
-	if _, err := predicted("a", "work", "trim", "collect")(r); err == nil {
+	if _, err := predicted("a", "trim", "collect")(r); err == nil {
 		t.Error("a prediction that was not made is measured")
 	}
 }

@@ -23,7 +23,7 @@ func rubyStory() Story {
 		Steps: []Step{
 			{Name: work, Path: "work?rounds=60"},
 			{Name: again, Path: "work?rounds=180", Settle: 5e9, Inspect: true},
-			{Name: trim, Path: "trim", Inspect: true},
+			{Name: trim, Path: "trim", Predicted: true, Inspect: true},
 		},
 		Look: Place{usual, again},
 		Needed: []Need{
@@ -40,7 +40,7 @@ func rubyStory() Story {
 			{"With a trim in each full collection, of two arenas, while the threads work",
 				"almost as little (a picture)", 1, 0.25,
 				ratio(point{trims, again, "working"}, point{two, again, "working"}), ""},
-			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, again, trim, "trim"),
+			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, trim, "trim"),
 				"no article predicts"},
 			{"With memfit, of two arenas", "-", 1, 0.15, ratio(point{memfit, again, "rss"}, point{two, again, "rss"}),
 				"memfit sets MALLOC_ARENA_MAX=2 for Ruby"},

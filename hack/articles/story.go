@@ -50,13 +50,19 @@ type Arm struct {
 
 // Step is a request to each arm's program, which answers with a JSON object of numbers.
 type Step struct {
-	Name   string
-	Path   string
-	Arms   []string // nil: all
+	Name string
+	Path string
+	Arms []string // nil: all
+	// Settle is how long after the answer RSS is read; 0: it is the one of the answer.
 	Settle time.Duration
-	// Inspect waits until memfit's agent has looked into the containers after the step, and keeps what it found.
+	// Inspect has memfit's agent look into the containers after the step, and keeps what it found.
 	Inspect bool
+	// Predicted has it look right before the step, because it predicts what the step does: a reading of [beforeStep].
+	Predicted bool
 }
+
+// beforeStep names the readings right before a step.
+func beforeStep(step string) string { return "before " + step }
 
 // Place is a moment of a story.
 type Place struct{ Arm, Step string }
@@ -267,19 +273,19 @@ func (r *Run) gain(arm, step, action string) (Gain, error) {
 	return Gain{}, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
 }
 
-// predicted is what was given back between two steps, of what memfit said that the action would give back: 1 is
-// exactly. Where memfit gives bounds, anything between them is 1.
-func predicted(arm, before, after, action string) func(*Run) (Measured, error) {
+// predicted is what a step gave back, of what memfit said right before it that it would: 1 is exactly. Where memfit
+// gives bounds, anything between them is 1.
+func predicted(arm, step, action string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		g, err := r.gain(arm, before, action)
+		g, err := r.gain(arm, beforeStep(step), action)
 		if err != nil {
 			return Measured{}, err
 		}
-		a, err := r.Value(arm, before, "rss")
+		a, err := r.Value(arm, beforeStep(step), "rss")
 		if err != nil {
 			return Measured{}, err
 		}
-		b, err := r.Value(arm, after, "rss")
+		b, err := r.Value(arm, step, "rss")
 		if err != nil {
 			return Measured{}, err
 		}

@@ -18,13 +18,13 @@ import (
 
 const (
 	readyMost = 6 * time.Minute // a busy machine starts eight programs at once
-	// lookMost is how long memfit's agent may take to look into a container and to write that down: at most six
-	// snapshots of a pod an hour are written in quiet times, the first when the pod is 90 s old, and a story changes
-	// what a pod holds more often than that (docs/agent.md).
-	lookMost = 11 * time.Minute
-	// lookEnough is after how long an older look counts where what is resident has hardly changed since: the agent has no
-	// reason to look again then.
-	lookEnough = 75 * time.Second
+	// lookMost is how long memfit's agent may take to look into a container, once it was asked to, and to write that
+	// down, and memfit to size it by a later measurement.
+	lookMost = 3 * time.Minute
+	// looksMost is how often it is asked where memory changes while it looks.
+	looksMost = 4
+	// oneMoment: RSS before and after a look differ by less than that part, and so belong to what was found.
+	oneMoment = 64
 	// stepMost is how long the slowest step may take on a machine that does other things.
 	stepMost = 8 * time.Minute
 )
@@ -61,15 +61,25 @@ func tell(ctx context.Context, kubectl, programs string, s Story, say io.Writer)
 	if err != nil {
 		return t.run, err
 	}
-	for _, step := range s.Steps {
-		if err := t.step(ctx, step, pods); err != nil {
-			return t.run, fmt.Errorf("%s: %w", step.Name, err)
-		}
-		if s.Look.Step == step.Name {
-			t.look(ctx, pods[s.Look.Arm])
+	for _, phase := range phases(s.Steps) {
+		if err := t.phase(ctx, phase, pods); err != nil {
+			return t.run, err
 		}
 	}
 	return t.run, nil
+}
+
+// phases are steps that an arm takes one after the other without waiting for the other arms: what memfit predicts of
+// an action is about the memory of that moment, and not of when the slowest arm is done.
+func phases(steps []Step) (all [][]Step) {
+	for _, step := range steps {
+		if n := len(all); step.Predicted && n > 0 {
+			all[n-1] = append(all[n-1], step)
+		} else {
+			all = append(all, []Step{step})
+		}
+	}
+	return all
 }
 
 func (t *teller) tell(format string, args ...any) {
@@ -101,7 +111,7 @@ func (t *teller) apply(ctx context.Context) error {
 
 // started waits for the first pod of each arm. A program that cannot even start is a result where it may die.
 func (t *teller) started(ctx context.Context) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyMost)
+	ctx, cancel := within(ctx, readyMost, "pods that are ready")
 	defer cancel()
 	names := map[string]string{}
 	for _, arm := range t.story.Arms {
@@ -151,33 +161,55 @@ func (t *teller) dead(arm string) string {
 	return ""
 }
 
-// step does one step in all its arms at the same time.
-func (t *teller) step(ctx context.Context, step Step, pods map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, stepMost+lookMost+step.Settle)
-	defer cancel()
+// phase takes all arms through its steps at the same time.
+func (t *teller) phase(ctx context.Context, steps []Step, pods map[string]string) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	began := time.Now()
 	var group sync.WaitGroup
 	for _, arm := range t.story.Arms {
-		if step.Arms != nil && !slices.Contains(step.Arms, arm.Name) {
-			continue
-		}
 		group.Go(func() {
-			if err := t.one(ctx, step, arm, pods[arm.Name]); err != nil {
-				fail(err) // the others need not go on: the first says why
+			for _, step := range steps {
+				if step.Arms != nil && !slices.Contains(step.Arms, arm.Name) {
+					continue
+				}
+				if err := t.step(ctx, step, arm, pods[arm.Name]); err != nil {
+					fail(fmt.Errorf("%s: %w", step.Name, err)) // the others need not go on: the first says why
+					return
+				}
 			}
 		})
 	}
 	group.Wait()
-	t.tell("%s took %s", step.Name, time.Since(began).Round(time.Second))
 	return context.Cause(ctx)
+}
+
+// step does one step in one arm.
+func (t *teller) step(ctx context.Context, step Step, arm Arm, pod string) error {
+	ctx, cancel := within(ctx, 2*stepMost+step.Settle, "all of "+arm.Name)
+	defer cancel()
+	began := time.Now()
+	if err := t.one(ctx, step, arm, pod); err != nil {
+		return err
+	}
+	t.tell("%s of %s took %s", step.Name, arm.Name, time.Since(began).Round(time.Second))
+	if t.story.Look == (Place{arm.Name, step.Name}) {
+		t.look(ctx, pod)
+	}
+	return nil
 }
 
 func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error {
 	r := Reading{Arm: arm.Name, Step: step.Name, Pod: pod}
 	if was := t.dead(arm.Name); was != "" {
 		return nil // it was told; the container that was started again is another one
+	}
+	if step.Predicted {
+		before := Reading{Arm: arm.Name, Step: beforeStep(step.Name), Pod: pod}
+		var err error
+		if before.Look, before.Values, err = t.inspected(ctx, pod); err != nil {
+			return fmt.Errorf("%s before it: %w", arm.Name, err)
+		}
+		t.keep(before)
 	}
 	values, err := t.ask(ctx, pod, step.Path)
 	if err == nil && step.Settle > 0 {
@@ -202,8 +234,15 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 	}
 	r.Values = values
 	if step.Inspect {
-		if r.Look, err = t.inspected(ctx, pod, values["rss"]); err != nil {
+		var now map[string]float64
+		r.Look, now, err = t.inspected(ctx, pod)
+		if m := (*moving)(nil); errors.As(err, &m) {
+			t.tell("%s after %s: %v", arm.Name, step.Name, m)
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", arm.Name, err)
+		}
+		if step.Settle > 0 {
+			values["rss"] = now["rss"]
 		}
 		if arm.Profile != "" {
 			if r.Asked, err = t.recommended(ctx, arm.Name); err != nil {
@@ -231,32 +270,56 @@ func (t *teller) end(ctx context.Context, arm, name string) (ended string) {
 	return ended
 }
 
-// inspected waits for a look that is later than now; where the container has hardly changed since the last one, that
-// one will do after a while.
-func (t *teller) inspected(ctx context.Context, pod string, rss float64) (*Container, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookMost)
+// moving: memory changed while it was looked into.
+type moving struct{ before, seen, after float64 }
+
+func (m *moving) Error() string {
+	return fmt.Sprintf("%s were resident before memfit's agent looked, %s when it did, and %s after it", mib(m.before),
+		mib(m.seen), mib(m.after))
+}
+
+// inspected asks memfit's agent to look into a pod now, and returns what it found with what the program says of the
+// same moment. Where memory changed meanwhile it asks again, and in the end returns the last of them with a *moving.
+func (t *teller) inspected(ctx context.Context, pod string) (found *Container, values map[string]float64, err error) {
+	for range looksMost {
+		var before map[string]float64
+		if before, err = t.ask(ctx, pod, "stats"); err != nil {
+			return nil, nil, err
+		}
+		if found, err = t.looked(ctx, pod); err != nil {
+			return nil, nil, err
+		}
+		if values, err = t.ask(ctx, pod, "stats"); err != nil {
+			return nil, nil, err
+		}
+		m := &moving{before["rss"], found.Resident, values["rss"]}
+		if least, most := min(m.before, m.seen, m.after), max(m.before, m.seen, m.after); most-least <= most/oneMoment {
+			return found, values, nil
+		}
+		err = m
+	}
+	return found, values, err
+}
+
+// looked asks for one look, and waits for it.
+func (t *teller) looked(ctx context.Context, pod string) (found *Container, err error) {
+	ctx, cancel := within(ctx, lookMost, "a look of memfit's agent into "+pod)
 	defer cancel()
 	began := time.Now()
-	var found *Container
-	err := await(ctx, func() (bool, error) {
-		c, at, err := t.snapshot(ctx, pod)
-		if err != nil {
-			return false, err
-		}
-		found = c
-		fresh := at.After(began)
-		same := max(c.Resident, rss)-min(c.Resident, rss) <= max(c.Resident, rss)/8
-		return fresh || same && time.Since(began) > lookEnough, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("memfit's agent did not look into %s: %w", pod, err)
+	if err := t.inspect(ctx, pod, began); err != nil {
+		return nil, err
 	}
-	return found, nil
+	err = await(ctx, func() (bool, error) {
+		var at time.Time
+		found, at, err = t.snapshot(ctx, pod)
+		return err == nil && !at.Before(began.Truncate(time.Second)), err // a snapshot has whole seconds
+	})
+	return found, err
 }
 
 // recommended waits until memfit has measured an arm after now, and returns the request that it recommends then.
 func (t *teller) recommended(ctx context.Context, arm string) (request float64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookMost)
+	ctx, cancel := within(ctx, lookMost, "a recommendation of memfit for "+arm+" by what was measured from now on")
 	defer cancel()
 	began := time.Now()
 	err = await(ctx, func() (bool, error) {
@@ -264,10 +327,7 @@ func (t *teller) recommended(ctx context.Context, arm string) (request float64, 
 		request, seen, err = t.asked(ctx, arm)
 		return seen.After(began), err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("memfit's recommendation for %s: %w", arm, err)
-	}
-	return request, nil
+	return request, err
 }
 
 // look keeps what a person would see now. A command that fails is kept with its error: that is what they would see.

@@ -26,6 +26,8 @@ type Pod struct {
 	UID types.UID
 	// Declined: its owner does not want its processes to be looked into.
 	Declined bool
+	// Asked is for what somebody wants an inspection now: another value is another inspection; "": nobody does.
+	Asked string
 	// Drawn: somebody wants to see the map of its pages.
 	Drawn      bool
 	Containers []Container
@@ -143,8 +145,11 @@ func trim(object any) (Pod, error) {
 	}
 	out := Pod{
 		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
-		Declined: strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]), "false"),
-		Drawn:    strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),
+		Asked: strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]),
+		Drawn: strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),
+	}
+	if out.Declined = strings.EqualFold(out.Asked, "false"); out.Declined {
+		out.Asked = ""
 	}
 	for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if len(out.Containers) == containersMost {

@@ -33,10 +33,10 @@ func (l *Loop) explain(now time.Time) {
 		select {
 		case f := <-l.Explain.Found():
 			if c := l.containers[f.Container]; c != nil {
-				if o := l.objects[c.pod]; o != nil && f.Map != nil && (c.finding == nil || c.finding.Map == nil) {
-					o.trigger = true // somebody waits for the map
+				if o := l.objects[c.pod]; o != nil && (c.answers || f.Map != nil && (c.finding == nil || c.finding.Map == nil)) {
+					o.trigger = true // somebody waits for it
 				}
-				c.finding = &f
+				c.finding, c.answers = &f, false
 			}
 			l.Metrics.explained.WithLabelValues(map[bool]string{true: "ok", false: "failed"}[f.Err == nil]).Inc()
 			continue
@@ -55,10 +55,12 @@ func (l *Loop) explain(now time.Time) {
 	drawn := l.drawn(c)
 	look := Look{
 		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, Limit: c.limit(), Drawn: drawn,
-		Urgent: c.urgency == flightrecorder.Near || drawn && c.unmapped(),
+		Urgent: c.urgency == flightrecorder.Near || l.awaited(c),
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
+		asked := l.objects[c.pod].pod.Asked
+		c.answers, c.asked = asked != "" && asked != c.asked, asked
 	}
 }
 
@@ -71,6 +73,16 @@ func (l *Loop) drawn(c *container) bool {
 // unmapped tells whether nobody has drawn a map yet. Of a container that could not be read there will be none.
 func (c *container) unmapped() bool {
 	return c.finding == nil || c.finding.Err == nil && c.finding.Map == nil
+}
+
+// awaited tells whether somebody waits for a look into a container. One that has just started is left alone until it is
+// what it will be: what asks may stand in the template of its pod.
+func (l *Loop) awaited(c *container) bool {
+	if l.drawn(c) && c.unmapped() {
+		return true
+	}
+	o := l.objects[c.pod]
+	return o != nil && o.pod.Asked != "" && o.pod.Asked != c.asked && !c.explained.IsZero()
 }
 
 // limit is what was in force when the container was read last; 0: none, or not known.
@@ -91,7 +103,7 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 			continue
 		}
 		waited := c.waited(now)
-		if l.drawn(c) && c.unmapped() { // somebody who has just asked is waiting
+		if l.awaited(c) && now.Sub(c.explained) >= explainNear {
 			waited = max(waited, nearFirst*float64(now.Sub(c.explained)/explainNear))
 		}
 		if waited >= worst {

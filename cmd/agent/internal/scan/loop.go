@@ -96,6 +96,8 @@ type container struct {
 	explained     time.Time
 	explainedAt   memory.Bytes // its usage then
 	found         time.Time    // when its cgroup was found
+	asked         string       // what the pod asked for when the last look began
+	answers       bool         // what that look finds is what somebody waits for
 }
 
 // object is a pod and its snapshot.

@@ -404,3 +404,37 @@ func TestWhatJumpedIsLookedInto(t *testing.T) {
 		t.Errorf("looked %d times more into what stays where it jumped to", e.count-looked)
 	}
 }
+
+// TestWhoAsksIsAnswered: each new value of the annotation is one inspection, whose result is written at once, although
+// nothing has changed; the same value is not another one.
+func TestWhoAsksIsAnswered(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1)}
+	n.loop.Explain = e
+	uid, id := uidOf(1), idOf(1)
+	n.set(uid, id, 30*memory.MiB, 0, 11)
+	n.tell(uid, id, "")
+	n.pass(5 * time.Minute)
+	for i, asked := range []string{"one", "two"} {
+		looked, written := e.count, len(n.writer.written)
+		if err := n.pods.Update(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: uid, Annotations: map[string]string{v1alpha1.InspectAnnotation: asked},
+			},
+			Status: corev1.PodStatus{
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", ContainerID: "containerd://" + id}},
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		n.pass(2 * time.Second)
+		if e.count != looked+1 || len(n.writer.written) != written+1 || n.last().Inspection != v1alpha1.InspectionDone {
+			t.Errorf("request %d: %d looks and %d writes within two seconds", i+1, e.count-looked,
+				len(n.writer.written)-written)
+		}
+		n.pass(5 * time.Minute)
+		if e.count != looked+1 {
+			t.Errorf("request %d: %d looks in five minutes", i+1, e.count-looked)
+		}
+	}
+}
