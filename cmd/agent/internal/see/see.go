@@ -258,7 +258,8 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict says what would help. What runs in the largest process runs in all that execute the same program.
+// predict says what would help, in whole KiB. What runs in the largest process runs in all that execute the same
+// program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {
@@ -270,11 +271,11 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedGain{
-			Action: cut(p.Action, wordMost), Gain: p.Least.Quantity(), Method: cut(p.Why, sentenceMost),
+			Action: cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
 			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
-			most := p.Most.Quantity()
+			most := p.Most.CeilTo(memory.KiB).Quantity()
 			gain.AtMost = &most
 		}
 		out.Gains = append(out.Gains, gain)
