@@ -61,9 +61,13 @@ type Sample struct {
 	MajorFaults int64
 	// HasMajorFaults is false for sources that do not count them.
 	HasMajorFaults bool
-	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total). A kernel without PSI
-	// reports 0, as a calm one does: 0 is unknown, and only what rises says something.
+	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet hands
+	// on the kernel's microseconds. Where it tells nanoseconds, as its API says, this is a thousand times too long: only
+	// WaitedPercent shows which. A kernel without PSI reports 0, as a calm one does: 0 is unknown, and only what rises
+	// says something.
 	Waited time.Duration
+	// WaitedPercent is the kernel's average of the same over the last five minutes (avg300), 0 to 100, of hundredths.
+	WaitedPercent float64
 }
 
 // Anonymous is what the allocator holds, in memory and swapped out.

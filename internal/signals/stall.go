@@ -40,6 +40,8 @@ const (
 	stallVerify = 5 * time.Minute
 	// stallGap is the longest time between two samples that says something about the time in between.
 	stallGap = 5 * time.Minute
+	// averageSpan is that of the kernel's avg300.
+	averageSpan = 5 * time.Minute
 	// leastPage is the least that one major fault reads: most read more, because the kernel reads ahead.
 	leastPage = 4 * memory.KiB
 )

@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"math"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -14,6 +15,7 @@ type stallSample struct {
 	at, started memory.Instant
 	rss, usage  memory.Bytes
 	waited      time.Duration
+	average     float32 // of waiting, in percent
 	faults      int64
 	counted     bool
 }
@@ -21,7 +23,7 @@ type stallSample struct {
 func stallSampleOf(s memory.Sample) stallSample {
 	out := stallSample{
 		at: memory.InstantOf(s.Time), started: memory.InstantOf(s.Started),
-		usage: s.Usage, waited: s.Waited,
+		usage: s.Usage, waited: s.Waited, average: float32(s.WaitedPercent),
 		faults: s.MajorFaults, counted: s.HasMajorFaults,
 	}
 	if s.HasRSS {
@@ -67,14 +69,30 @@ func (i interval) faults() int64 {
 
 func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
 
-// waited is how long nothing could go on. Readings of time and pressure may lie a little apart, but twice the time that
-// passed is none: a node whose kubelet counts in another unit is not believed.
+// waited is how long nothing could go on. Totals in nanoseconds were read as microseconds, a thousand times too long,
+// which the averages show: they are out by no more than a factor of e. Readings of time and pressure may lie a little
+// apart, but twice the time that passed is none.
 func (i interval) waited() time.Duration {
-	waited := max(i.to.waited-i.from.waited, 0)
+	waited := i.to.waited - i.from.waited
+	if waited <= 0 {
+		return 0
+	}
+	if i.averaged() < waited/10 {
+		waited /= 1000
+	}
 	if waited > 2*i.lasted() {
 		return 0
 	}
 	return min(waited, i.lasted())
+}
+
+// averaged is at most what the kernel's averages say of the same. They cover averageSpan and forget exponentially: what
+// the first has left of itself in the second is no part of the interval. Waiting at its beginning is forgotten by
+// a factor of e in the longest interval that is looked at, stallGap. Averages are hundredths of a percent, so 30 ms are
+// not told from none.
+func (i interval) averaged() time.Duration {
+	left := float64(i.from.average) * math.Exp(-i.lasted().Seconds()/averageSpan.Seconds())
+	return time.Duration((float64(i.to.average) - left) / 100 * float64(averageSpan))
 }
 
 // pressure is the share of the time in which nothing could go on, in percent.

@@ -4,6 +4,8 @@
 package signals
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,9 @@ type life struct {
 	high   memory.Bytes
 	found  []memory.Stall // as they became known or ended, one after the other
 	every  time.Duration
+	before memory.Sample
+	// nanoseconds: the kubelet has pressure from containerd and not from cAdvisor.
+	nanoseconds bool
 }
 
 var lifeBegan = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -54,7 +59,29 @@ func (l *life) wait(d time.Duration, percent int, anon, cache memory.Bytes) {
 }
 
 func (l *life) look() {
-	l.watch.Add(l.sample, StallBounds{Limit: l.limit, High: l.high})
+	l.sample.WaitedPercent = average(l.before, l.sample)
+	l.before = l.sample
+	s := l.sample
+	if l.nanoseconds {
+		s.Waited *= 1000
+	}
+	l.watch.Add(s, StallBounds{Limit: l.limit, High: l.high})
+	l.note()
+}
+
+// average is the kernel's average of five minutes at the second of two samples, in hundredths of a percent, if waiting was the same
+// all the time in between.
+func average(before, s memory.Sample) float64 {
+	lasted := s.Time.Sub(before.Time)
+	if before.Time.IsZero() || s.Started != before.Started {
+		return 0
+	}
+	left := math.Exp(-lasted.Minutes() / 5)
+	percent := 100 * (s.Waited - before.Waited).Seconds() / lasted.Seconds()
+	return math.Round(100*(before.WaitedPercent*left+percent*(1-left))) / 100
+}
+
+func (l *life) note() {
 	s, ok := l.watch.Stall()
 	if n := len(l.found); ok && (n == 0 || l.found[n-1].Known != s.Known || l.found[n-1].Ended != s.Ended) {
 		l.found = append(l.found, s)
@@ -119,8 +146,7 @@ func TestWhatStalls(t *testing.T) {
 			}, 11 * time.Minute,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLife(mi(256))
+		inBothUnits(t, name, func(t *testing.T, l *life) {
 			tc.live(l)
 			if len(l.found) != 1 || !l.found[0].Ended.IsZero() {
 				t.Fatalf("found %+v, want one stall that goes on", l.found)
@@ -132,6 +158,18 @@ func TestWhatStalls(t *testing.T) {
 				s.PressurePercent == 0 {
 				t.Errorf("found %+v", s)
 			}
+		})
+	}
+}
+
+// inBothUnits runs a life as a kubelet tells it that counts pressure as the kernel does, and as its API says.
+func inBothUnits(t *testing.T, name string, test func(*testing.T, *life)) {
+	t.Helper()
+	for _, nanoseconds := range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s, nanoseconds %t", name, nanoseconds), func(t *testing.T) {
+			l := newLife(mi(256))
+			l.nanoseconds = nanoseconds
+			test(t, l)
 		})
 	}
 }
@@ -173,6 +211,13 @@ func TestWhatDoesNotStall(t *testing.T) {
 				150)
 		},
 		"calm at memory.high": func(l *life) { l.high = mi(232); l.wait(time.Hour, 3, mi(228), mi(3)) },
+		"next to calm at memory.high: a thousand times that would be a stall": func(l *life) {
+			l.high = mi(232)
+			for range 240 {
+				l.sample.Waited += l.every / 5000
+				l.use(l.every, mi(228), mi(3), 0)
+			}
+		},
 		"below memory.high it waits for others: the node is short of memory": func(l *life) {
 			l.high = mi(232)
 			l.wait(time.Hour, 30, mi(190), mi(3))
@@ -189,12 +234,52 @@ func TestWhatDoesNotStall(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLife(mi(256))
+		inBothUnits(t, name, func(t *testing.T, l *life) {
 			if live(l); len(l.found) > 0 {
 				t.Errorf("found %+v, want no stall", l.found)
 			}
 		})
+	}
+}
+
+// TestPressureHasTheSameSizeInBothUnits: whatever the pressure, before and within an interval of the length that the kubelet or
+// memfit chose, and wherever in it the waiting was.
+func TestPressureHasTheSameSizeInBothUnits(t *testing.T) {
+	for _, every := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, stallGap} {
+		for _, percent := range []float64{0, 0.01, 0.05, 0.2, 1, 3, 10, 40, 100} {
+			for _, earlier := range []float64{0, 0.5, 20, 100} { // for five minutes, until the interval begins
+				for _, first := range []bool{true, false} { // or last
+					waited := time.Duration(float64(every) * percent / 100)
+					begins, ends, atOnce := lifeBegan, lifeBegan.Add(every), lifeBegan.Add(waited)
+					if !first {
+						atOnce = ends.Add(-waited)
+					}
+					from := memory.Sample{Time: begins, WaitedPercent: earlier, Waited: time.Minute}
+					middle := memory.Sample{Time: atOnce, Waited: from.Waited}
+					if first {
+						middle.Waited += waited
+					}
+					to := memory.Sample{Time: ends, Waited: from.Waited + waited}
+					to.WaitedPercent = from.WaitedPercent
+					if middle.WaitedPercent = earlier; atOnce.After(begins) {
+						middle.WaitedPercent = average(from, middle)
+					}
+					if to.WaitedPercent = middle.WaitedPercent; ends.After(atOnce) {
+						to.WaitedPercent = average(middle, to)
+					}
+					for _, unit := range []time.Duration{1, 1000} {
+						a, b := from, to
+						a.Waited, b.Waited = a.Waited*unit, b.Waited*unit
+						got := interval{from: stallSampleOf(a), to: stallSampleOf(b)}.pressure()
+						// What the averages cannot tell from nothing is 30 ms, and less than that is no stall in either unit.
+						if most := max(1.01*percent, percent+10*30*time.Millisecond.Seconds()/every.Seconds()*100); got > most ||
+							got < 0.99*percent-10*30*time.Millisecond.Seconds()/every.Seconds()*100 {
+							t.Errorf("%s, %v%% after %v%%, first %t, unit %d: pressure %v%%", every, percent, earlier, first, unit, got)
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -280,17 +365,25 @@ func TestMemoryHighIsWhereTheKubeletPutsIt(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfAThrottledContainer: that it stood still below its limit, and what does that.
+// TestWhatIsSaidOfAThrottledContainer: that it stood still below its limit, and what does that. It may get a good way
+// from memory.high to its limit: 96 % of that was seen.
 func TestWhatIsSaidOfAThrottledContainer(t *testing.T) {
-	l := newLife(mi(256))
-	l.high = mi(232)
-	l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, mi(228), mi(3))
-	s, _ := l.watch.Stall()
-	if text := s.Evidence(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
-		!strings.Contains(text, "memory.high") {
-		t.Errorf("got %q", text)
+	for _, used := range []memory.Bytes{mi(231), mi(246)} {
+		l := newLife(mi(256))
+		l.high = mi(232)
+		l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, used.Minus(mi(3)), mi(3))
+		s, _ := l.watch.Stall()
+		if text := s.Evidence(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
+			!strings.Contains(text, "memory.high") {
+			t.Errorf("%s: got %q", used, text)
+		}
 	}
-	if s, _ := stalledLife().watch.Stall(); strings.Contains(s.Evidence(), "memory.high") {
-		t.Errorf("at its limit: %q", s.Evidence())
+	atLimit, noPressure := newLife(mi(256)), newLife(mi(256))
+	atLimit.use(10*time.Minute, mi(180), mi(60), 0).wait(3*time.Minute, 40, mi(235), mi(19))
+	noPressure.use(10*time.Minute, mi(180), mi(60), 0).use(3*time.Minute, mi(235), mi(11), 150)
+	for name, l := range map[string]*life{"99 %": atLimit, "no pressure": noPressure, "both": stalledLife()} {
+		if s, ok := l.watch.Stall(); !ok || strings.Contains(s.Evidence(), "memory.high") {
+			t.Errorf("at its limit, %s: found %t, %q", name, ok, s.Evidence())
+		}
 	}
 }

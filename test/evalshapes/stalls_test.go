@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"math"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -37,7 +38,7 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, signals.StallBoun
 		bounds = signals.StallBounds{
 			Limit: memory.Bytes(n["limit_mib"]) * memory.MiB, High: memory.Bytes(n["high_kib"]) * memory.KiB,
 		}
-		samples = append(samples, memory.Sample{
+		now := memory.Sample{
 			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
 			Time:      midnight.Add(time.Duration(n["second"]) * time.Second),
 			Started:   midnight.Add(time.Duration(n["started"]) * time.Second),
@@ -45,9 +46,24 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, signals.StallBoun
 			WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
 			Usage:      memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
 			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
-		})
+		}
+		if i > 0 {
+			now.WaitedPercent = average(samples[i-1], now)
+		}
+		samples = append(samples, now)
 	}
 	return samples, bounds
+}
+
+// average is the kernel's average of five minutes, which was not recorded: what waiting that was the same all the time
+// between two samples makes of it.
+func average(before, now memory.Sample) float64 {
+	lasted := now.Time.Sub(before.Time)
+	if lasted <= 0 || now.Waited < before.Waited {
+		return before.WaitedPercent
+	}
+	left := math.Exp(-lasted.Minutes() / 5)
+	return before.WaitedPercent*left + 100*float64(now.Waited-before.Waited)/float64(lasted)*(1-left)
 }
 
 func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {

@@ -54,7 +54,25 @@ type summary struct {
 	containers []memory.Sample
 	read       int
 	at         memory.Sample // the container being read
+	swap       swapTold      // of what is being read, a container or its pod
+	podSwap    memory.Bytes
+	untold     []int // indices of containers whose swap the kubelet may not know
 }
+
+// swapTold is a swap member. Zeros and both absent are not the same.
+type swapTold struct {
+	used, available       memory.Bytes
+	hasUsed, hasAvailable bool
+}
+
+// untold: it says that there is none, and no room for any. A kubelet says that of a container that may not swap, and of
+// one that cAdvisor does not know: then it asks the container runtime, and containerd tells nothing of swap.
+func (s swapTold) untold() bool {
+	return s.hasUsed && s.hasAvailable && s.used == 0 && s.available == 0
+}
+
+// sandboxSwap is more than what a pod's own process, pause, can have swapped out: it is some 300 KiB.
+const sandboxSwap = memory.MiB
 
 func (d *summary) summary() error {
 	switch d.tokens.PeekKind() {
@@ -92,13 +110,14 @@ func (d *summary) noJSON() error {
 }
 
 func (d *summary) pod() error {
-	d.ref, d.containers = memory.ContainerRef{}, d.containers[:0]
+	d.ref, d.containers, d.podSwap, d.untold = memory.ContainerRef{}, d.containers[:0], 0, d.untold[:0]
 	if err := d.object(d.podMember); err != nil {
 		return err
 	}
 	if d.ref.Pod == "" || d.ref.Namespace == "" {
 		return nil
 	}
+	d.tellSwap()
 	for _, c := range d.containers {
 		c.Container.Namespace, c.Container.Pod, c.Container.UID = d.ref.Namespace, d.ref.Pod, d.ref.UID
 		d.take(c)
@@ -106,10 +125,26 @@ func (d *summary) pod() error {
 	return nil
 }
 
+// tellSwap gives what the pod has swapped out beyond what is told of its containers to the one of which nothing is told.
+// Of several, nobody knows whose it is.
+func (d *summary) tellSwap() {
+	rest := d.podSwap
+	for i := range d.containers {
+		rest = rest.Minus(d.containers[i].Swap)
+	}
+	if len(d.untold) == 1 && rest >= sandboxSwap {
+		d.containers[d.untold[0]].Swap = rest
+	}
+}
+
 func (d *summary) podMember(key []byte) (err error) {
 	switch string(key) {
 	case "podRef":
 		err = d.object(d.refMember)
+	case "swap":
+		d.swap = swapTold{}
+		err = d.object(d.swapMember)
+		d.podSwap = d.swap.used
 	case "containers":
 		err = d.array(d.container)
 	default:
@@ -142,11 +177,15 @@ func (d *summary) container() error {
 	if d.read++; d.read > mostContainers {
 		return errTooMany
 	}
-	d.at = memory.Sample{}
+	d.at, d.swap = memory.Sample{}, swapTold{}
 	if err := d.object(d.containerMember); err != nil {
 		return err
 	}
+	d.at.Swap = d.swap.used
 	if s := d.at; s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
+		if d.swap.untold() {
+			d.untold = append(d.untold, len(d.containers))
+		}
 		d.containers = append(d.containers, s)
 	}
 	return nil
@@ -196,30 +235,43 @@ func (d *summary) memoryMember(key []byte) (err error) {
 
 // swapMember reads what is swapped out; its time is not that of memory, and is passed over.
 func (d *summary) swapMember(key []byte) error {
-	if string(key) != "swapUsageBytes" {
-		return d.skip()
+	var n int64
+	var err error
+	switch string(key) {
+	case "swapUsageBytes":
+		n, d.swap.hasUsed, err = d.count()
+		d.swap.used = memory.Bytes(n)
+	case "swapAvailableBytes":
+		n, d.swap.hasAvailable, err = d.count()
+		d.swap.available = memory.Bytes(n)
+	default:
+		err = d.skip()
 	}
-	n, _, err := d.count()
-	d.at.Swap = memory.Bytes(n)
 	return err
 }
 
 // mostMicroseconds fit a time.Duration.
 const mostMicroseconds = math.MaxInt64 / int64(time.Microsecond)
 
-// pressureMember reads the total of psi.full: how long no task of the container could go on for want of memory. The API
-// calls them nanoseconds; kubelets hand on what the kernel counts, which are microseconds (test/cgroup2 compares them
-// on a node).
+// pressureMember reads psi.full: how long no task of the container could go on for want of memory, in all and as the
+// kernel's average. The API calls the total nanoseconds. cAdvisor, from which a kubelet has it as a rule, hands on the
+// kernel's microseconds; containerd, which it asks for what cAdvisor does not know, makes nanoseconds of them.
 func (d *summary) pressureMember(key []byte) error {
 	if string(key) != "full" {
 		return d.skip()
 	}
 	return d.object(func(key []byte) error {
-		if string(key) != "total" {
-			return d.skip()
+		var n int64
+		var err error
+		switch string(key) {
+		case "total":
+			n, _, err = d.count()
+			d.at.Waited = time.Duration(min(n, mostMicroseconds)) * time.Microsecond
+		case "avg300":
+			d.at.WaitedPercent, err = d.percent()
+		default:
+			err = d.skip()
 		}
-		n, _, err := d.count()
-		d.at.Waited = time.Duration(min(n, mostMicroseconds)) * time.Microsecond
 		return err
 	})
 }

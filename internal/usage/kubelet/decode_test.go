@@ -85,10 +85,11 @@ func TestDecodeSummary(t *testing.T) {
 		"no figures": {doc(`{` + head + `"usageBytes":9}}`), nil},
 		"all that tells a stall": {
 			doc(
-				`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5},"some":{"total":1}}}}`,
+				`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5,"avg300":0.29},"some":{"total":1,"avg300":7}}}}`,
 			),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
 				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Millisecond
+				s.WaitedPercent = 0.29
 			})},
 		},
 		"no major fault is an answer, no pressure is none": {
@@ -101,6 +102,14 @@ func TestDecodeSummary(t *testing.T) {
 			doc(
 				`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":null,"psi":{"full":7,"some":{"total":9}}}}`,
 			),
+			[]memory.Sample{sample(300, 400, true)},
+		},
+		"a share of more than all of the time": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"psi":{"full":{"avg300":101}}}}`),
+			[]memory.Sample{sample(300, 400, true)},
+		},
+		"a share of less than none": {
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"psi":{"full":{"avg300":-1}}}}`),
 			[]memory.Sample{sample(300, 400, true)},
 		},
 		"nothing but zeros: its cgroup is gone":    {doc(`{` + head + `"rssBytes":0,"workingSetBytes":0}}`), nil},
@@ -137,6 +146,63 @@ func TestDecodeSummary(t *testing.T) {
 				}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("%s: samples (-want +got):\n%s", chunks, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestWhoseSwapItIs: of a container that cAdvisor does not know, a kubelet says that it has no swap and may have none,
+// and so it does of one that may have none. What its pod has beyond the others is told.
+func TestWhoseSwapItIs(t *testing.T) {
+	container := func(name, swap string) string {
+		return `{"name":"` + name + `","memory":{"time":"2026-11-20T14:00:07Z","rssBytes":300},"swap":` + swap + `}`
+	}
+	const (
+		untold = `{"time":"2026-11-20T14:00:07Z","swapAvailableBytes":0,"swapUsageBytes":0}`
+		none   = `{"swapAvailableBytes":9961472,"swapUsageBytes":0}`
+		some   = `{"swapAvailableBytes":9961472,"swapUsageBytes":5000000}`
+		full   = `{"swapAvailableBytes":0,"swapUsageBytes":5000000}`
+	)
+	for name, tc := range map[string]struct {
+		containers []string
+		pod        string
+		want       []memory.Bytes
+	}{
+		"as it was seen":                    {[]string{untold}, `{"swapUsageBytes":13365248}`, []memory.Bytes{13365248}},
+		"a sidecar that is told":            {[]string{some, untold}, `{"swapUsageBytes":13000000}`, []memory.Bytes{5000000, 8000000}},
+		"two of which nothing is told":      {[]string{untold, untold}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0, 0}},
+		"pause, beside one that may not":    {[]string{untold}, `{"swapUsageBytes":143360}`, []memory.Bytes{0}},
+		"pause, beside one that is told":    {[]string{full, untold}, `{"swapUsageBytes":5143360}`, []memory.Bytes{5000000, 0}},
+		"the pod was measured before":       {[]string{some, untold}, `{"swapUsageBytes":1000000}`, []memory.Bytes{5000000, 0}},
+		"one that could and does not":       {[]string{none}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0}},
+		"one without a limit":               {[]string{`{"swapUsageBytes":0}`}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0}},
+		"nothing is told of the pod either": {[]string{untold}, `null`, []memory.Bytes{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var containers []string
+			for i, swap := range tc.containers {
+				containers = append(containers, container(string(rune('a'+i)), swap))
+			}
+			list := `"containers":[` + strings.Join(containers, ",") + `]`
+			// The one that is left out, in its first second, has no index.
+			left := strings.Replace(list, `[`, `[{"name":"first","swap":`+untold+`},`, 1)
+			for _, in := range []string{
+				`{"pods":[{"podRef":{"name":"web-0","namespace":"shop"},` + list + `,"swap":` + tc.pod + `}]}`,
+				`{"pods":[{"swap":` + tc.pod + `,` + left + `,"podRef":{"name":"web-0","namespace":"shop"}}]}`,
+				`{"pods":[{"swap":{"swapUsageBytes":9999999999},"containers":[` + container("x", untold) + `]},` +
+					`{"podRef":{"name":"web-0","namespace":"shop"},` + list + `,"swap":` + tc.pod + `}]}`,
+			} {
+				samples, err := decoded(strings.NewReader(in))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []memory.Bytes
+				for _, s := range samples {
+					got = append(got, s.Swap)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s: swap (-want +got):\n%s", in, diff)
 				}
 			}
 		})
@@ -279,6 +345,7 @@ func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
 	}
 	var all []memory.Sample
 	for _, p := range *s.Pods {
+		first := len(all)
 		for _, c := range p.Containers {
 			if len(p.PodRef.Name)+len(p.PodRef.Namespace)+len(p.PodRef.UID)+len(c.Name) > longText/8 {
 				return nil, false
@@ -288,17 +355,43 @@ func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
 			}
 			all = append(all, sampleOf(p.PodRef, c)...)
 		}
+		tellSwapOf(p, all[first:])
 	}
 	return all, true
 }
 
-func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
-	known := func(n *uint64) (memory.Bytes, bool) {
-		if n == nil || *n > uint64(memory.Max) {
-			return 0, false
-		}
-		return memory.Bytes(*n), true
+func known(n *uint64) (memory.Bytes, bool) {
+	if n == nil || *n > uint64(memory.Max) {
+		return 0, false
 	}
+	return memory.Bytes(*n), true
+}
+
+// tellSwapOf does the same as [summary.tellSwap] from the other end: by container, for those that have a sample.
+func tellSwapOf(p stats.PodStats, samples []memory.Sample) {
+	if p.Swap == nil {
+		return
+	}
+	rest, _ := known(p.Swap.SwapUsageBytes)
+	var untold []int
+	for i, n := 0, 0; i < len(p.Containers); i++ {
+		c := p.Containers[i]
+		if c.Name == "" || c.Memory == nil || len(sampleOf(p.PodRef, c)) == 0 {
+			continue
+		}
+		rest = rest.Minus(samples[n].Swap)
+		if s := c.Swap; s != nil && s.SwapUsageBytes != nil && s.SwapAvailableBytes != nil &&
+			*s.SwapUsageBytes == 0 && *s.SwapAvailableBytes == 0 {
+			untold = append(untold, n)
+		}
+		n++
+	}
+	if len(untold) == 1 && rest >= memory.MiB {
+		samples[untold[0]].Swap = rest
+	}
+}
+
+func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
 	rss, hasRSS := known(c.Memory.RSSBytes)
 	ws, _ := known(c.Memory.WorkingSetBytes)
 	if c.Memory.Time.IsZero() || rss == 0 && ws == 0 {
@@ -314,6 +407,12 @@ func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
 	if psi := c.Memory.PSI; psi != nil {
 		waited, _ := known(&psi.Full.Total)
 		s.Waited = time.Duration(min(waited, math.MaxInt64/1000)) * time.Microsecond
+		if p := psi.Full.Avg300; p >= 0 && p <= 100 {
+			s.WaitedPercent = p
+		}
+	}
+	if c.Swap != nil {
+		s.Swap, _ = known(c.Swap.SwapUsageBytes)
 	}
 	return []memory.Sample{s}
 }

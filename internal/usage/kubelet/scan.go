@@ -125,5 +125,20 @@ func (s *scanner) count() (n int64, known bool, err error) {
 	return n, true, nil
 }
 
+// percent takes a number from 0 to 100. Anything else is skipped and 0.
+func (s *scanner) percent() (float64, error) {
+	if s.tokens.PeekKind() != jsontext.KindNumber {
+		return 0, s.skip()
+	}
+	text, err := s.tokens.ReadValue()
+	if err != nil {
+		return 0, err
+	}
+	if n, err := strconv.ParseFloat(string(text), 64); err == nil && n >= 0 && n <= 100 {
+		return n, nil
+	}
+	return 0, nil
+}
+
 // skip passes over one value.
 func (s *scanner) skip() error { return s.tokens.SkipValue() }
