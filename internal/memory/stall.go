@@ -51,8 +51,8 @@ func (s *Stall) Evidence() string {
 	return words
 }
 
-// throttledPercent of the limit: what stalls at its limit was seen at 99 %, because reclaim keeps usage within 1 %; what
-// memory.high holds was seen at 93 to 96 %, because a process that asks for more gets it, slowly.
+// throttledPercent of the limit: what stalls at its limit was seen at 99 %, because reclaim keeps usage within 1 %;
+// what memory.high holds was seen at 93 to 96 %, because a process that asks for more gets it, slowly.
 const throttledPercent = 98
 
 // Throttled says that it stood still below its limit, which only memory.high does, and only waiting shows.

@@ -69,8 +69,8 @@ func (l *life) look() {
 	l.note()
 }
 
-// average is the kernel's average of five minutes at the second of two samples, in hundredths of a percent, if waiting was the same
-// all the time in between.
+// average is the kernel's average of five minutes at the second of two samples, in hundredths of a percent, if waiting
+// was the same all the time in between.
 func average(before, s memory.Sample) float64 {
 	lasted := s.Time.Sub(before.Time)
 	if before.Time.IsZero() || s.Started != before.Started {
@@ -242,8 +242,8 @@ func TestWhatDoesNotStall(t *testing.T) {
 	}
 }
 
-// TestPressureHasTheSameSizeInBothUnits: whatever the pressure, before and within an interval of the length that the kubelet or
-// memfit chose, and wherever in it the waiting was.
+// TestPressureHasTheSameSizeInBothUnits: whatever the pressure, before and within an interval of the length that the
+// kubelet or memfit chose, and wherever in it the waiting was.
 func TestPressureHasTheSameSizeInBothUnits(t *testing.T) {
 	for _, every := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, stallGap} {
 		for _, percent := range []float64{0, 0.01, 0.05, 0.2, 1, 3, 10, 40, 100} {

@@ -125,7 +125,7 @@ func (d *summary) pod() error {
 	return nil
 }
 
-// tellSwap gives what the pod has swapped out beyond what is told of its containers to the one of which nothing is told.
+// tellSwap gives what the pod has swapped out beyond what is told of its containers to the one of which nothing is.
 // Of several, nobody knows whose it is.
 func (d *summary) tellSwap() {
 	rest := d.podSwap
