@@ -90,6 +90,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Tree: tree, Proc: os.DirFS(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
+	if loop.Created, err = created(ctx, o.cgroups, log); err != nil {
+		log.Warn("New containers are found within 10 s only", "error", err)
+	}
 	if o.tier == "see" {
 		explainer := see.New(o.proc, tree.Version(), readers.All(), time.Now)
 		loop.Explain = explainer

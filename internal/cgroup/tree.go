@@ -83,28 +83,43 @@ const (
 // Containers lists the containers of pods, by the names of their cgroups.
 func (t *Tree) Containers() ([]Container, error) {
 	var found []Container
-	err := t.search(t.top, 0, &found)
+	err := t.search(t.top, 0, func(dir, uid string) error {
+		if uid == "" || len(found) >= containersMost {
+			return nil
+		}
+		return t.ofPod(dir, uid, &found)
+	})
 	return found, err
 }
 
-// search looks for the cgroups of pods in dir, which is so deep below the top, and in what it holds.
-func (t *Tree) search(dir string, depth int, found *[]Container) error {
+// Parents lists the cgroups in which those of pods and containers are created.
+func (t *Tree) Parents() ([]string, error) {
+	var found []string
+	err := t.search(t.top, 0, func(dir, uid string) error {
+		if len(found) < containersMost && (uid != "" || strings.Contains(dir, "kubepods")) {
+			found = append(found, dir)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// search visits the cgroups in dir, which is so deep below the top, and in what it holds, down to those of pods. Of any
+// other the uid is empty.
+func (t *Tree) search(dir string, depth int, visit func(dir, uid string) error) error {
 	names, err := t.children(dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		child := path.Join(dir, name)
-		if uid, ok := podUID(name); ok {
-			err = t.ofPod(child, uid, found)
-		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
-			err = t.search(child, depth+1, found)
+		uid, isPod := podUID(name)
+		err = visit(child, uid)
+		if err == nil && !isPod && (depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods")) {
+			err = t.search(child, depth+1, visit)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
 			return err
-		}
-		if len(*found) >= containersMost {
-			return nil
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // How often a container is read. The kernel answers from counters, so that a reading costs the target nothing; what it
 // costs the agent, the Governor bounds.
 const (
-	// fastest is while a container is near its limit: 40 readings of the last ten seconds before a kill.
+	// fastest is while a container is near its limit, and in its first ten seconds: 40 readings before a kill.
 	fastest = 250 * time.Millisecond
 	// wary is while it may come near within a minute.
 	wary = time.Second
@@ -48,6 +48,9 @@ const (
 
 // Urgency of the container now: by what it holds, and by how fast that grows.
 func (r *Recorder) Urgency(now time.Time) Urgency {
+	if r.isNew && now.Sub(r.first) < growthWindow { // many die at their start, and how fast they grow is not known yet
+		return Near
+	}
 	limit := min(r.last.Limit, r.podLimit)
 	if limit == cgroup.Unlimited || limit <= 0 || r.lastFull.IsZero() {
 		return Quiet

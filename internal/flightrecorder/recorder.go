@@ -57,6 +57,8 @@ type Recorder struct {
 	processes []Process
 	kills     uint64
 	counted   bool // kills is what the kernel counted, and not a guess
+	isNew     bool
+	first     time.Time // of the first sample
 
 	killCount int
 	lastKill  *Kill
@@ -66,13 +68,18 @@ type Recorder struct {
 // New returns the recorder of a container. Of one that is new on the node every kill is counted, also one before its
 // first sample; of one that ran before the agent started, only what comes after its first sample.
 func New(isNew bool) *Recorder {
-	return &Recorder{counted: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited}}
+	return &Recorder{
+		counted: isNew, isNew: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited},
+	}
 }
 
 // Add takes a sample, not older than the one before. It says whether there is something that should be told at once: a
 // kill, or a stall that began or ended.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
+	if r.first.IsZero() {
+		r.first = s.At
+	}
 	if !s.Partial {
 		if r.killed(s) {
 			r.record(s, CounterRose)

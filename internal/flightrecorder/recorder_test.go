@@ -247,7 +247,7 @@ func TestUrgency(t *testing.T) {
 		"room, and a fast climb": {[]Sample{full(0, 50*memory.MiB), full(time.Second, 200*memory.MiB)}, Near},
 		"room, and a climb":      {[]Sample{full(0, 50*memory.MiB), full(time.Second, 60*memory.MiB)}, Wary},
 	} {
-		r := New(true)
+		r := New(false)
 		for _, s := range tc.samples {
 			r.Add(s)
 		}
@@ -257,9 +257,29 @@ func TestUrgency(t *testing.T) {
 	}
 }
 
+// TestAStartIsWatched: how fast a container that is new on the node grows is not known in its first seconds.
+func TestAStartIsWatched(t *testing.T) {
+	r, old := New(true), New(false)
+	for at := range 12 {
+		s := full(time.Duration(at)*time.Second, 100*memory.MiB)
+		r.Add(s)
+		old.Add(s)
+		want := Near
+		if at >= 10 {
+			want = Quiet
+		}
+		if got := r.Urgency(s.At); got != want {
+			t.Errorf("after %d s: urgency %d, want %d", at, got, want)
+		}
+		if got := old.Urgency(s.At); got != Quiet {
+			t.Errorf("after %d s: urgency %d of a container that ran before", at, got)
+		}
+	}
+}
+
 // TestPartialReadings: usage alone moves the urgency, and asks for a full reading when it comes near.
 func TestPartialReadings(t *testing.T) {
-	r := New(true)
+	r := New(false)
 	if !r.WantsFull(0, start) {
 		t.Error("the first reading should be a full one")
 	}

@@ -354,6 +354,7 @@ var rooms = []room{
 			"internal/format", "internal/levers", "internal/memory", "internal/pagemap", "internal/procmem/...",
 		},
 		outside: []string{
+			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2",
 		},

@@ -67,6 +67,8 @@ type Loop struct {
 	Pods    Pods
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
+	// Created tells whether cgroups were created since it was asked last; nil: not known.
+	Created func() bool
 	Node    string
 	Log     *slog.Logger
 	Metrics *Metrics
@@ -123,7 +125,7 @@ const (
 	// TickEvery is how often Tick should be called: the shortest interval of a container.
 	TickEvery = 250 * time.Millisecond
 	// searchEvery is how often cgroups are listed where nothing says that they have changed. A pod that is new to the API
-	// server, or a cgroup that has gone, brings it forward to searchSoon.
+	// server, or a cgroup that has gone, brings it forward to searchSoon, and one that was created to the next tick.
 	searchEvery = 10 * time.Second
 	searchSoon  = time.Second
 	// unknownMost is how long a container is read that no pod of this node names. The name of one that was just started
@@ -172,7 +174,8 @@ func (l *Loop) searchCgroups(now time.Time) {
 	if l.Pods.Version() != l.podVersion {
 		wait = searchSoon
 	}
-	if l.searched && now.Sub(l.search) < wait {
+	created := l.Created != nil && l.Created()
+	if l.searched && now.Sub(l.search) < wait && !created {
 		return
 	}
 	l.search = now
