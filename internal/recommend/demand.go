@@ -199,7 +199,7 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	if have == 0 || limit <= have {
 		return limit
 	}
-	least := max(e.headroom(recent).Percent(e.model.EatenPercent), e.records().trend.Percent(e.model.GrowthPercent))
+	least := max(e.headroom(recent).Percent(e.model.EatenPercent), e.records().trend)
 	if have.Minus(recent) >= least {
 		return limit
 	}

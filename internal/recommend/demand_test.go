@@ -170,6 +170,18 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 		!says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
+	grewBy24 := func(since time.Duration) memory.Bytes {
+		if since < 9*day-time.Hour {
+			return 400 * mib
+		}
+		return 424 * mib
+	}
+	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Raise {
+		t.Errorf("22Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
+	}
+	if got := sizedAfter(9*day, 450*mib, Policy{}, grewBy24); got.Decision != Keep {
+		t.Errorf("26Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
+	}
 }
 
 func TestAStepDownIsBelievedAfterDays(t *testing.T) {

@@ -53,10 +53,9 @@ type Model struct {
 	// as those before it. This is the age at which an earlier one counts half.
 	StepHalfLife time.Duration
 
-	// EatenPercent: when less of the headroom than this is left, a raise is due even if it is a small one.
+	// EatenPercent: when less of the headroom than this is left, a raise is due even if it is a small one. So it is when
+	// less is left than the last one to two hours added to the record: the next hour may add as much.
 	EatenPercent int32
-	// GrowthPercent: so it is when less is left than this share of what the last one to two hours added to the record.
-	GrowthPercent int32
 
 	// RepeatPercent is the growth after a kill that follows one at a lower limit within the hour, instead of the policy's
 	// factor: doubling finds a need of 64 times the limit within 7 kills.
@@ -75,7 +74,7 @@ func DefaultModel() Model {
 
 		DayHalfLife: 8, GoneHalfLife: 1, KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
-		StepHalfLife: 5 * time.Hour, EatenPercent: 33, GrowthPercent: 75,
+		StepHalfLife: 5 * time.Hour, EatenPercent: 33,
 		RepeatPercent: 200, RememberedPercent: 400,
 	}
 }

@@ -31,7 +31,6 @@ var constants = []struct {
 	}},
 	{"LeastHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LeastHeadroom, by) }},
 	{"EatenPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.EatenPercent, by) }},
-	{"GrowthPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GrowthPercent, by) }},
 	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
 	{"RememberedPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RememberedPercent, by) }},
 	{"sizing.headroomPercent",
