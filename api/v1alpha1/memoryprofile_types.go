@@ -103,7 +103,7 @@ type TuningSpec struct {
 
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
 	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
-	// Example: 256Mi.
+	// With processes it is the heap of each. Example: 256Mi.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
@@ -111,8 +111,28 @@ type TuningSpec struct {
 	// +optional
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
 
-	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas (1-64). 0 leaves it alone. Default: 2 for Ruby,
-	// elsewhere only suggested: measured results go both ways. Example: 2.
+	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
+	// workers of PM2 or node:cluster, Go's prefork, several JVMs. What is derived from the limit is then derived from an
+	// equal part of it, after reserve. Without it, a setting is as large as if one process had the whole limit, and a
+	// container that runs pm2 gets no heap cap. Default: not said. Example: 4.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	// +optional
+	Processes *int32 `json:"processes,omitempty"`
+
+	// reserve is how much of the container's limit is kept back for what is not the runtime, at least 1Mi: a process
+	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it is
+	// not below the limit, nothing is derived from that limit, and whoever creates the pod is warned. Default: none.
+	// Example: 256Mi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
+	// +optional
+	Reserve *resource.Quantity `json:"reserve,omitempty"`
+
+	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas of each process (1-64). 0 leaves it alone. Default:
+	// 2 for Ruby, elsewhere only suggested: measured results go both ways. Example: 2.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	// +optional

@@ -1461,6 +1461,16 @@ func (in *TuningSpec) DeepCopyInto(out *TuningSpec) {
 		x := (*in).DeepCopy()
 		*out = &x
 	}
+	if in.Processes != nil {
+		in, out := &in.Processes, &out.Processes
+		*out = new(int32)
+		**out = **in
+	}
+	if in.Reserve != nil {
+		in, out := &in.Reserve, &out.Reserve
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.ArenaMax != nil {
 		in, out := &in.ArenaMax, &out.ArenaMax
 		*out = new(int32)

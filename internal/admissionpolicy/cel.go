@@ -24,6 +24,8 @@ type rule struct {
 	containers chosen
 	formula    *formula
 	runtime    *runtimes.Runtime
+	// divided: the profile says how many processes share a container.
+	divided bool
 }
 
 // limitOf is a container's limit in bytes, as CEL says it.
@@ -219,6 +221,9 @@ func (r rule) yields() []string {
 			continue
 		}
 		for _, sign := range k.Yields {
+			if sign.UnlessDivided && r.divided {
+				continue
+			}
 			condition := r.without(sign)
 			if !slices.Contains(all, condition) {
 				all = append(all, condition)

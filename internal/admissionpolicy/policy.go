@@ -107,7 +107,9 @@ func rulesFor(n *profile.Named, c chosen) (rules []rule, leftOut []string) {
 		case err != nil:
 			leftOut = append(leftOut, fmt.Sprintf("%s: %v", env, err))
 		case f != nil:
-			rules = append(rules, rule{env: env, containers: c, formula: f, runtime: runtime})
+			rules = append(rules, rule{
+				env: env, containers: c, formula: f, runtime: runtime, divided: policy.Tuning.Processes != nil,
+			})
 		}
 	}
 	return rules, leftOut

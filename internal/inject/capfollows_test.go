@@ -12,11 +12,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
+// of is a profile for one runtime.
+func of(r v1alpha1.RuntimeType, tuning v1alpha1.TuningSpec) v1alpha1.MemoryProfileSpec {
+	return v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: r}, Tuning: tuning}
+}
+
 // TestCapFollows: whose heap cap grows with the limit.
 func TestCapFollows(t *testing.T) {
-	of := func(r v1alpha1.RuntimeType, tuning v1alpha1.TuningSpec) v1alpha1.MemoryProfileSpec {
-		return v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: r}, Tuning: tuning}
-	}
 	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
 	secret := func(name string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: name}}}

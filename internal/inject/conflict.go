@@ -65,6 +65,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
 	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace &&
 		slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
+	s.divided = c.facts.Processes > 0
 	checks := []func() string{
 		func() string { return w.userHas(s) },
 		func() string { return v.Left },
@@ -125,6 +126,9 @@ func (w *working) userHas(s setting) string {
 		return fmt.Sprintf("the command line sets %s itself, which replaces what the pod says", s.knob.Env)
 	}
 	for _, sign := range s.knob.Yields {
+		if sign.UnlessDivided && s.divided {
+			continue
+		}
 		if why := w.sign(s, sign); why != "" {
 			return why
 		}

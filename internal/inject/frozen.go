@@ -16,9 +16,9 @@ import (
 
 // Frozen is a heap cap that a running process keeps while its limit is resized.
 type Frozen struct {
-	// Cap of the managed heap; 0: there is none that is known.
+	// Cap of the managed heap, of all processes together; 0: there is none that is known.
 	Cap memory.Bytes
-	// Overhead is what the runtime needs besides.
+	// Overhead is what the runtime needs besides, and what the owner keeps back for others.
 	Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
 	Literal bool
@@ -34,13 +34,14 @@ func FrozenIn(pod *corev1.Pod, n *profile.Named, live map[string]Live, container
 	if c == nil || !growth.FollowsLimit || growth.HeapPercent == 0 {
 		return Frozen{}
 	}
-	atAdmission := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()
+	before := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container)
+	atAdmission := before.atAdmission() * before.parts()
 	literal := slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.knob.Name == c.runtime.runtime.Heap && s.knob.Follows == runtimes.Literal
 	})
-	from := max(atAdmission, c.limit.effective)
+	from := max(atAdmission, c.limit.effective*memory.Bytes(max(c.facts.Processes, 1)))
 	if literal && atAdmission > 0 {
 		from = atAdmission
 	}
-	return Frozen{Cap: from.Percent(growth.HeapPercent), Overhead: growth.Overhead, Literal: literal}
+	return Frozen{Cap: from.Percent(growth.HeapPercent), Overhead: growth.Overhead.Plus(growth.Reserve), Literal: literal}
 }

@@ -9,25 +9,74 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 
 // limit is what a container may use.
 type limit struct {
-	// effective is what its process can have: cgroup less memory-backed volumes. 0: no limit.
+	// effective is what one of its processes can have: cgroup less memory-backed volumes and what is kept back for others,
+	// divided by the number of processes. 0: no limit.
 	effective memory.Bytes
 	// cgroup is the limit that the runtime reads. 0: no limit.
 	cgroup memory.Bytes
 	// text says effective with where it comes from: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	text string
+	// reserve is what of cgroup the owner keeps back for others.
+	reserve memory.Bytes
+	// unfit says why nothing is left to derive from, with what to change; empty: something is.
+	unfit string
+}
+
+// division is how the owner of a container divides what its limit leaves.
+type division struct {
+	processes int32 // 0: it is not said, and one is assumed
+	reserve   memory.Bytes
+}
+
+func divided(t v1alpha1.TuningSpec) division {
+	var d division
+	if t.Processes != nil { // a profile read from a file has met no API server
+		d.processes = min(max(*t.Processes, 1), processesMost)
+	}
+	if t.Reserve != nil {
+		d.reserve = max(memory.FromQuantity(*t.Reserve), 0)
+	}
+	return d
+}
+
+// parts is at least 1.
+func (d division) parts() memory.Bytes { return memory.Bytes(max(d.processes, 1)) }
+
+// of is the part of one process of what volumes leave of whole, with how it comes about. Where there are several, it is
+// in whole MiB, which people can check.
+func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
+	part = whole.Minus(volumes).Minus(d.reserve)
+	if why = text; volumes > 0 {
+		why += fmt.Sprintf(" less %s of memory-backed volumes", exact(volumes))
+	}
+	if d.reserve > 0 {
+		why += fmt.Sprintf(" less %s of tuning.reserve", exact(d.reserve))
+	}
+	if d.processes > 1 {
+		if part /= d.parts(); part > memory.MiB {
+			part = part.FloorTo(memory.MiB)
+		}
+		why += fmt.Sprintf(" over %d processes", d.processes)
+	}
+	if why == text {
+		return part, text
+	}
+	return part, fmt.Sprintf("%s (%s)", exact(part), why)
 }
 
 // ofThePod goes before a limit that is the pod's.
 const ofThePod = "the pod's "
 
 // effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's
-// memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit.
-func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limit {
+// memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit. What is
+// left is divided as the owner says.
+func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes, by division) limit {
 	l := limit{cgroup: own}
 	l.text = exact(l.cgroup)
 	if pod.Spec.Resources != nil {
@@ -38,14 +87,14 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes) limi
 	if l.cgroup == 0 {
 		return limit{text: "no limit"}
 	}
-	l.effective = l.cgroup
-	if volumes := memoryVolumes(pod, c); volumes > 0 {
-		// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
-		l.effective = max(l.cgroup.Minus(volumes), 1)
-		l.text = fmt.Sprintf(
-			"%s (%s less %s of memory-backed volumes)", exact(l.cgroup.Minus(volumes)), l.text, exact(volumes),
-		)
+	volumes := memoryVolumes(pod, c)
+	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
+		l.unfit = fmt.Sprintf("tuning.reserve %s is not below what there is (%s of %s), so nothing is derived from the "+
+			"limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
 	}
+	part, text := by.of(l.cgroup, volumes, l.text)
+	// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
+	l.effective, l.reserve, l.text = max(part, 1), by.reserve, text
 	return l
 }
 

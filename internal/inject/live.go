@@ -69,18 +69,19 @@ func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 			heap = own
 		}
 	}
-	return seen.Set, heap
+	parts := divided(t.policy.Tuning).parts() // what was seen is of all processes together
+	return (seen.Set + parts - 1) / parts, heap
 }
 
-// HeapCap is the heap cap that a container of a running pod was started with, whoever set it; 0: none that shows in its
-// environment.
+// HeapCap is the heap cap that a process of a container of a running pod was started with, whoever set it; 0: none that
+// shows in its environment.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	c := container(pod, name)
 	if c == nil {
 		return 0
 	}
 	return heapCap(
-		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits)).cgroup,
+		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits), division{}).cgroup,
 		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
 	)
 }

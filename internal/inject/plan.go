@@ -98,6 +98,8 @@ type setting struct {
 	runtime *runtimes.Runtime
 	// replace: the profile names it in tuning.replace, so the user's own value gives way.
 	replace bool
+	// divided: the profile says how many processes there are.
+	divided bool
 }
 
 // text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
@@ -185,7 +187,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}
-	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit)
+	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
@@ -220,7 +222,7 @@ func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
 	spec := d.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Ask: ask(t.policy.Tuning),
+		Processes: divided(t.policy.Tuning).processes, Ask: ask(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {

@@ -158,6 +158,8 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 	}
 	maybe(func() { t.HeapPercent = new(pick(c, int32(-1), 10, 50, 75, 90, 100, 1000)) })
 	maybe(func() { t.HeapLimit = new(resource.MustParse(pick(c, "1", "100Mi", "256Mi", "4Gi"))) })
+	maybe(func() { t.Processes = new(pick(c, int32(-1), 1, 2, 8, 1000)) })
+	maybe(func() { t.Reserve = new(resource.MustParse(pick(c, "1", "64Mi", "200Mi", "8Ei"))) })
 	maybe(func() { t.ArenaMax = new(pick(c, int32(-1), 0, 1, 2, 64, 65)) })
 	maybe(func() { t.TrimThreshold = new(resource.MustParse(pick(c, "1", "128Ki", "2Gi"))) })
 	maybe(func() {

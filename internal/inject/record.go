@@ -37,6 +37,8 @@ type containerRecord struct {
 	DryRun bool `json:"dryRun,omitempty"`
 	// Limit is the effective limit that settings were derived from.
 	Limit string `json:"limit,omitempty"`
+	// Processes is how many processes share the container, each with that limit; 0: one.
+	Processes int32 `json:"processes,omitempty"`
 	// ResizePolicy is the memory resizePolicy that memfit added.
 	ResizePolicy string `json:"resizePolicy,omitempty"`
 	// Runtime is what memfit takes the container to run, and how it knows.
@@ -62,6 +64,17 @@ func (r *containerRecord) atAdmission() memory.Bytes {
 	text, _, _ := strings.Cut(strings.TrimPrefix(r.Limit, ofThePod), " ")
 	return parse(text)
 }
+
+// parts is how many processes had that limit each.
+func (r *containerRecord) parts() memory.Bytes {
+	if r == nil {
+		return 1
+	}
+	return memory.Bytes(min(max(r.Processes, 1), processesMost)) // a record can be copied or forged
+}
+
+// processesMost is the bound of tuning.processes.
+const processesMost = 256
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
 type sizeRecord struct {
@@ -141,8 +154,8 @@ func (r *record) text(room int) (text string, fits bool) {
 // record says what was done to the container; nil when tuning is off and nothing was sized.
 func (c *containerPlan) record(w *working) *containerRecord {
 	r := &containerRecord{
-		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.text, ResizePolicy: c.policy, Runtime: c.runtime.text,
-		Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.text, Processes: c.facts.Processes,
+		ResizePolicy: c.policy, Runtime: c.runtime.text, Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
 	}
 	for _, s := range c.skips {
 		if r.Skipped == nil {

@@ -43,6 +43,10 @@ func (r *containerRecord) append(out []byte) []byte {
 		o.text = append(o.text, "true"...)
 	}
 	o.str("limit", r.Limit)
+	if r.Processes != 0 {
+		o.key("processes")
+		o.text = strconv.AppendInt(o.text, int64(r.Processes), 10)
+	}
 	o.str("resizePolicy", r.ResizePolicy)
 	o.str("runtime", r.Runtime)
 	o.strings("set", r.Set)

@@ -47,7 +47,7 @@ func fill(rng *rand.Rand, v reflect.Value, texts []string) {
 		v.SetString(texts[rng.IntN(len(texts))])
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(rng.Int64N(1000))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

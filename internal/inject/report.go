@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -54,6 +55,9 @@ func (c *containerPlan) warnings() []string {
 				"container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name,
 			),
 		)
+	}
+	if c.limit.unfit != "" {
+		out = append(out, fmt.Sprintf("container %s: %s", c.name, c.limit.unfit))
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
@@ -181,6 +185,8 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	r := c.runtime.runtime
 	ours := slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == r.Heap })
 	g := r.Growth(c.facts, ours)
+	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
+	g.Reserve = c.limit.reserve
 	if c.usersHeap() || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
 		g.FollowsLimit, g.HeapPercent = false, 0
 	}

@@ -6,6 +6,7 @@ package profile
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -30,6 +31,9 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
 		out = append(out, "spec.tuning."+text)
 	}
+	if text := reserveRefused(spec.Tuning.Reserve, spec.Sizing.Limit); text != "" {
+		out = append(out, "spec.tuning."+text)
+	}
 	_, wrong := Windows(spec.Sizing.Disruption)
 	out = append(out, wrong...)
 	for _, e := range spec.Containers {
@@ -37,10 +41,18 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 		if e.Runtime != nil {
 			runtime = *e.Runtime
 		}
-		if e.Tuning == nil {
+		own := v1alpha1.TuningSpec{}
+		if e.Tuning != nil {
+			own = *e.Tuning
+		}
+		if text := heapLimitRefused(runtime, own); text != "" {
+			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
+		}
+		if own.Reserve == nil && e.Limit == nil { // nothing that the profile does not say for all
 			continue
 		}
-		if text := heapLimitRefused(runtime, *e.Tuning); text != "" {
+		reserve, limit := orPointer(own.Reserve, spec.Tuning.Reserve), orPointer(e.Limit, spec.Sizing.Limit)
+		if text := reserveRefused(reserve, limit); text != "" {
 			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
 		}
 	}
@@ -54,4 +66,14 @@ func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 		return ""
 	}
 	return fmt.Sprintf("heapLimit: %s %s", t.HeapLimit, why)
+}
+
+// reserveRefused says that no limit within the bounds would leave anything besides the reserve; empty: one does, or
+// nothing is reserved.
+func reserveRefused(reserve *resource.Quantity, limit *v1alpha1.Bounds) string {
+	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(*limit.Max) < 0 {
+		return ""
+	}
+	return fmt.Sprintf("reserve: %s is not below the largest limit of %s (limit.max), so that nothing would be left for "+
+		"the runtime: lower reserve, or raise limit.max", reserve, limit.Max)
 }

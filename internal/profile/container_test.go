@@ -106,7 +106,8 @@ func TestContainerRuntime(t *testing.T) {
 
 func TestContainerTuning(t *testing.T) {
 	base := v1alpha1.TuningSpec{
-		HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), Go: &v1alpha1.GoTuning{Cgo: "Used"},
+		HeapPercent: new(int32(60)), Processes: new(int32(2)), Reserve: quantity("64Mi"), ArenaMax: new(int32(2)),
+		Go:           &v1alpha1.GoTuning{Cgo: "Used"},
 		TrimInterval: &metav1.Duration{Duration: 30 * time.Second},
 	}
 	replacing := base
@@ -123,6 +124,14 @@ func TestContainerTuning(t *testing.T) {
 		"a field replaces that field and no other": {
 			base: base, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(0))},
 			want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(0)) },
+		},
+		"processes of one container": {
+			base: base, entry: v1alpha1.TuningSpec{Processes: new(int32(4))},
+			want: func(t *v1alpha1.TuningSpec) { t.Processes = new(int32(4)) },
+		},
+		"reserve of one container": {
+			base: base, entry: v1alpha1.TuningSpec{Reserve: quantity("32Mi")},
+			want: func(t *v1alpha1.TuningSpec) { t.Reserve = quantity("32Mi") },
 		},
 		"heapLimit replaces heapPercent: the two exclude each other": {
 			base: base, entry: v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")},
@@ -239,6 +248,27 @@ func TestInvalidNamesTheField(t *testing.T) {
 		},
 		"unreadable selector": {
 			spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, want: "spec.selector chooses no pod",
+		},
+		"a reserve that no limit leaves": {
+			spec: v1alpha1.MemoryProfileSpec{
+				Tuning: v1alpha1.TuningSpec{Reserve: quantity("1Gi")},
+				Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: quantity("1Gi")}},
+			},
+			want: "spec.tuning.reserve: 1Gi is not below the largest limit of 1Gi (limit.max), so that nothing would be left " +
+				"for the runtime: lower reserve, or raise limit.max",
+		},
+		"a reserve below the largest limit": {
+			spec: v1alpha1.MemoryProfileSpec{
+				Tuning: v1alpha1.TuningSpec{Reserve: quantity("1023Mi")},
+				Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: quantity("1Gi")}},
+			},
+		},
+		"a reserve of all, and a container with less": {
+			spec: v1alpha1.MemoryProfileSpec{
+				Tuning:     v1alpha1.TuningSpec{Reserve: quantity("256Mi")},
+				Containers: []v1alpha1.ContainerPolicy{{Name: "api", Limit: &v1alpha1.Bounds{Max: quantity("256Mi")}}},
+			},
+			want: "spec.containers[api].tuning.reserve: 256Mi is not below the largest limit of 256Mi",
 		},
 		"heapLimit for a JVM": {
 			spec: v1alpha1.MemoryProfileSpec{

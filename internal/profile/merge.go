@@ -33,6 +33,8 @@ func overlay(base, over v1alpha1.TuningSpec) v1alpha1.TuningSpec {
 	if over.HeapPercent != nil || over.HeapLimit != nil { // the two exclude each other, so they are replaced together
 		base.HeapPercent, base.HeapLimit = over.HeapPercent, over.HeapLimit
 	}
+	base.Processes = orPointer(over.Processes, base.Processes)
+	base.Reserve = orPointer(over.Reserve, base.Reserve)
 	base.ArenaMax = orPointer(over.ArenaMax, base.ArenaMax)
 	base.TrimThreshold = orPointer(over.TrimThreshold, base.TrimThreshold)
 	base.TrimInterval = orPointer(over.TrimInterval, base.TrimInterval)

@@ -4,6 +4,7 @@
 package recommend
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -52,7 +53,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		e.say("%s follows its limit: peaks went from %s to %s when the limit went from %s to %s; limit stays at %s",
 			name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
 		return limit
-	case limit == 0 || now.Peak < limit.Percent(heap).Percent(fillsPercent):
+	case limit == 0 || now.Peak < limit.Minus(e.Traits.Reserve).Percent(heap).Percent(fillsPercent):
 		return e.unfilledLimit(heap)
 	case live == 0:
 		e.say(
@@ -69,7 +70,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		return limit
 	}
 	room := live.Minus(e.Traits.Overhead).Percent(liveRoomPercent)
-	capped := room.Percent(10000 / heap) // the limit at which the heap's share is that room
+	capped := e.limitFor(room, heap)
 	sized := max(capped, e.plusHeadroom(room.Plus(e.Traits.Overhead)))
 	if sized > limit {
 		e.advise(
@@ -84,9 +85,23 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		return limit
 	}
 	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, "+
-		"heap %d %% of the limit: %s",
-		name, now.Peak, live, liveRoomPercent, heap, sized)
+		"heap %d %% of the limit%s: %s",
+		name, now.Peak, live, liveRoomPercent, heap, e.reserved(), sized)
 	return sized
+}
+
+// limitFor is the limit under which the heap's share comes to heap. What is kept back for others is added to it, and
+// never taken off what was seen: nobody knows how much of that they held.
+func (e *evaluation) limitFor(heap memory.Bytes, percent int32) memory.Bytes {
+	return heap.Percent(10000 / percent).Plus(e.Traits.Reserve)
+}
+
+// reserved says in a reason what of the limit is kept back for others.
+func (e *evaluation) reserved() string {
+	if e.Traits.Reserve == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" less tuning.reserve %s", e.Traits.Reserve)
 }
 
 // unfilledLimit is for a runtime that has not filled its heap cap: its peak is demand, and its heap must go on fitting
@@ -94,8 +109,8 @@ func (e *evaluation) followerLimit() memory.Bytes {
 func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	limit := e.demandLimit()
 	peak := e.highestDay().Minus(e.Traits.Overhead)
-	if fits := peak.Percent(10000 / heap); fits > limit {
-		e.say("%s so that a heap of %s stays below its cap, %d %% of the limit", fits, peak, heap)
+	if fits := e.limitFor(peak, heap); fits > limit {
+		e.say("%s so that a heap of %s stays below its cap, %d %% of the limit%s", fits, peak, heap, e.reserved())
 		return fits
 	}
 	return limit

@@ -154,3 +154,26 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsReservedIsNotForTheHeap: the heap's share is of the rest, so that the limit for a heap is larger by the
+// reserve, whether or not others hold it now.
+func TestWhatIsReservedIsNotForTheHeap(t *testing.T) {
+	sized := func(n int, reserve memory.Bytes) (memory.Bytes, string) {
+		limits, last := rounds(
+			n, 4*gib, Traits{Name: "Node.js", FollowsLimit: true, HeapPercent: 75, Reserve: reserve},
+			func(limit memory.Bytes, step int) memory.Bytes {
+				heap := limit.Minus(reserve).Percent(75)
+				return 400*mib + (heap-400*mib)*memory.Bytes(step%9)/8 // collected down to 400Mi
+			},
+		)
+		return limits[len(limits)-1], strings.Join(last.Reasons, "\n")
+	}
+	without, _ := sized(20, 0)
+	with, why := sized(20, gib)
+	if with < without+gib-64*mib || with > without+gib+64*mib {
+		t.Errorf("the limit is %s with a reserve of 1Gi and %s without:\n%s", with, without, why)
+	}
+	if _, why := sized(1, gib); !strings.Contains(why, "heap 75 % of the limit less tuning.reserve 1Gi") {
+		t.Errorf("the reasons do not name the reserve:\n%s", why)
+	}
+}

@@ -47,6 +47,8 @@ type Traits struct {
 	HeapPercent int32
 	// Overhead is what the runtime needs outside its heap whatever the limit.
 	Overhead memory.Bytes
+	// Reserve is what of the limit is kept back for others; the heap's share is of the rest.
+	Reserve memory.Bytes
 	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again
 	// or, with CapFrozen, in a new pod only.
 	CapFollowsLimit, CapFrozen bool

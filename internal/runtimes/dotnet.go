@@ -46,7 +46,7 @@ var _ = row(&Runtime{
 	}, glibc(0, "", tryArenas)...),
 	Levers: glibcLevers("call it after a burst"),
 	Growth: func(f Facts, set bool) Growth {
-		percent := int32(75) // its own default since .NET Core 3.0
+		percent := dotnetPercentOwn
 		if set {
 			percent = f.Ask.HeapPercent
 		}
@@ -80,6 +80,8 @@ const (
 	dotnetLimitName    = "DOTNET_GCHeapHardLimit"
 	dotnetConserveName = "DOTNET_GCConserveMemory"
 
+	dotnetPercentOwn int32 = 75 // its own default since .NET Core 3.0
+
 	dotnetRoom = 120 // see [Knob.Room]; as for V8, because it was not measured
 )
 
@@ -102,6 +104,8 @@ const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or
 func dotnetPercent(f Facts) Verdict {
 	p := f.Ask.HeapPercent
 	switch {
+	case p == 0 && f.Ask.HeapLimit == 0 && !f.Version.Below(V(5)):
+		return dividedByHand(f, ".NET", dotnetPercentOwn, dotnetPercentOwn)
 	case p == 0:
 		return notAsked()
 	case f.Version.Below(V(5)):

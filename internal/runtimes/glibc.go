@@ -141,3 +141,14 @@ func percentOr(a Ask, byDefault int32) int32 {
 	}
 	return byDefault
 }
+
+// dividedByHand is what a knob says that nobody asked for, of a runtime that takes own percent of what it sees for its
+// heap: a suggestion where that is more than most percent of what one process can have.
+func dividedByHand(f Facts, name string, own, most int32) Verdict {
+	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
+		return suggest(fmt.Sprintf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can "+
+			"have %s: heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText,
+			most))
+	}
+	return notAsked()
+}

@@ -232,7 +232,7 @@ func autoMemLimit(f Facts) Verdict {
 	case f.Limit > 0 && f.Limit < goLimitMin:
 		return left(tooSmallForGo(f))
 	case f.share(percent) == 0:
-		return left("memory-backed volumes take all but a thousandth of the limit: raise the limit")
+		return left(fmt.Sprintf("%s is less than a thousandth of the limit: raise the limit", f.LimitText))
 	}
 	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
 	if f.Cgroup > f.Limit {

@@ -33,9 +33,13 @@ func (k *Knob) Tight(v Verdict, f Facts) string {
 	if heap == 0 || heap >= need || f.Proven > 0 && heap >= f.Proven {
 		return ""
 	}
-	return fmt.Sprintf("pods without a heap cap were seen with a live heap of up to %s, which takes a cap of %s, and %s "+
-		"(%s) is less, so the process might run out of heap: %s",
-		f.Live, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
+	each := ""
+	if f.Processes > 1 {
+		each = fmt.Sprintf(" in each of %d processes", f.Processes)
+	}
+	return fmt.Sprintf("pods without a heap cap were seen with a live heap of up to %s%s, which takes a cap of %s, and "+
+		"%s (%s) is less, so the process might run out of heap: %s",
+		f.Live, each, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
 }
 
 // remedy is what the owner can do so that the heap is large enough.
@@ -49,10 +53,11 @@ func (k *Knob) remedy(v Verdict, f Facts, need memory.Bytes) string {
 // limitFor is the least limit, in steps of 16Mi, from which so large a heap follows. 0: no limit does that.
 func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	const step, tries = 16 * memory.MiB, 64
-	beside := f.Cgroup.Minus(f.Limit) // memory-backed volumes
+	parts := f.parts()
+	beside := f.Cgroup.Minus(f.Limit * parts) // memory-backed volumes, and what is reserved
 	f.Limit = max(f.Limit, need).CeilTo(step)
 	for range tries {
-		f.Cgroup = f.Limit.Plus(beside)
+		f.Cgroup = (f.Limit * parts).Plus(beside)
 		v := k.Derive(f)
 		if v.Value == "" || v.Fixed {
 			return 0

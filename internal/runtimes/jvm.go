@@ -61,7 +61,7 @@ var _ = row(&Runtime{
 			"more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first",
 	)...),
 	Growth: func(f Facts, set bool) Growth {
-		percent := int32(25) // HotSpot's own MaxRAMPercentage
+		percent := hotspotPercent
 		switch {
 		case set:
 			percent = f.Ask.HeapPercent
@@ -194,6 +194,8 @@ const (
 
 	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError; CrashOnOutOfMemoryError aborts
 
+	hotspotPercent int32 = 25 // HotSpot's own MaxRAMPercentage
+
 	trimDefault = 60 * time.Second
 
 	// hotspotRoom is how much heap a cap must leave (see [Knob.Room]): HotSpot's RSS stays 1.5 times its live set, and it
@@ -261,6 +263,8 @@ func maxRAM(f Facts) Verdict {
 	switch {
 	case f.Ask.HeapLimit > 0:
 		return left("heapLimit " + noXmx)
+	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
+		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
 		return notAsked()
 	case notHotSpot(f) != "":

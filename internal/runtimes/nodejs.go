@@ -107,13 +107,14 @@ const (
 )
 
 // clusters are programs that start several V8s, each of which would get the whole heap.
-var clusters = []Sign{
-	{Text: "pm2", In: InCommand,
-		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
-	{Text: "pm2-runtime", In: InCommand,
-		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
-	{Text: "pm2-docker", In: InCommand,
-		Why: "which starts several processes, and each would get the whole heap: set the flag in its configuration"},
+var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docker")}
+
+func cluster(program string) Sign {
+	return Sign{
+		Text: program, In: InCommand, UnlessDivided: true,
+		Why: "which starts several processes, and each would get the whole heap: say how many with tuning.processes, or " +
+			"set the flag in its configuration",
+	}
 }
 
 func nodeOldSpace(f Facts) Verdict {

@@ -135,6 +135,9 @@ type Sign struct {
 	In Where
 	// Why ends the sentence "X left alone: PLACE says TEXT, ...". Empty: "and the user's value wins".
 	Why string
+	// UnlessDivided: the sign stands for processes of unknown number, so it counts only where the profile does not say how
+	// many there are ([Facts.Processes]).
+	UnlessDivided bool
 }
 
 // Where says where a sign is looked for.
@@ -159,14 +162,18 @@ type Facts struct {
 	Variant string
 	// NoGlibc says why MALLOC_* settings mean nothing here; empty when they may.
 	NoGlibc string
-	// Limit is the effective limit: what the process can really have. 0: none.
+	// Limit is the effective limit: what one process can really have. 0: none.
 	Limit memory.Bytes
-	// Cgroup is the limit that the runtime sees; larger than Limit when memory-backed volumes take a part. 0: none.
+	// Cgroup is the limit that the runtime sees; larger than Limit when memory-backed volumes, a reserve or other
+	// processes of the runtime take a part. 0: none.
 	Cgroup memory.Bytes
+	// Processes is how many processes of the runtime share the container, as the profile says; each can have Limit. 0: it
+	// does not say, and one is assumed.
+	Processes int32
 	// LimitText is Limit as people say it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
-	// Live is the most that the live heap can be, from what was measured in replicas that ran without a cap. 0: not
-	// measured.
+	// Live is the most that the live heap of one process can be, from what was measured in replicas that ran without a
+	// cap. 0: not measured.
 	Live memory.Bytes
 	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
 	Proven memory.Bytes
@@ -179,8 +186,11 @@ type Facts struct {
 	Ask Ask
 }
 
+// parts is how many processes the container's limit is divided by: at least 1.
+func (f Facts) parts() memory.Bytes { return memory.Bytes(max(f.Processes, 1)) }
+
 // share is percent of the limit as a share of the limit that the runtime sees, in tenths of a percent, rounded down. It
-// is less than percent where memory-backed volumes take a part that the runtime knows nothing of.
+// is less than percent where something takes a part that the runtime knows nothing of.
 func (f Facts) share(percent int32) (tenths int64) {
 	if f.Cgroup <= f.Limit {
 		return int64(percent) * 10
@@ -251,8 +261,10 @@ type Growth struct {
 	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use
 	// near the share is then demand, and growth below it is no heap that fills.
 	Soft bool
-	// Overhead is what the runtime needs besides the heap: code, stacks, buffers. 0: not known.
+	// Overhead is what the runtime needs besides the heap: code, stacks, buffers; of all processes together. 0: not known.
 	Overhead memory.Bytes
+	// Reserve is what of the limit is kept back for others than the runtime. It does not grow with the limit.
+	Reserve memory.Bytes
 	// Name is the runtime as people call it: "Node.js".
 	Name string
 }

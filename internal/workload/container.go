@@ -44,9 +44,9 @@ func (q *containerInput) shape() signals.Shape {
 	in := signals.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
 	growth := q.plan.Growth(q.container.Name)
-	in.Overhead = growth.Overhead
+	in.Overhead = growth.Overhead.Plus(growth.Reserve)
 	if growth.FollowsLimit && growth.HeapPercent > 0 && !growth.Soft {
-		in.Cap = in.Limit.Percent(growth.HeapPercent)
+		in.Cap = in.Limit.Minus(growth.Reserve).Percent(growth.HeapPercent)
 	}
 	s := signals.Classify(in)
 	if len(q.urgent) == 0 || Drifts(s) {
@@ -207,7 +207,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
 		Traits: recommend.Traits{
 			Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead,
-			CapFollowsLimit: follows, CapFrozen: frozen,
+			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
 		InUse: q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,

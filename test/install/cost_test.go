@@ -41,6 +41,7 @@ func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {
 		"increase":   func(size string) string { return fmt.Sprintf(`{sizing: {oom: {minIncrease: %s}}}`, size) },
 		"heap":       func(size string) string { return fmt.Sprintf(`{tuning: {heapLimit: %s}}`, size) },
 		"semi-space": func(size string) string { return fmt.Sprintf(`{tuning: {nodejs: {semiSpace: %s}}}`, size) },
+		"reserve":    func(size string) string { return fmt.Sprintf(`{tuning: {reserve: %s}}`, size) },
 		"threshold":  func(size string) string { return fmt.Sprintf(`{tuning: {trimThreshold: %s}}`, size) },
 		"everywhere": func(size string) string {
 			var containers []string

@@ -38,6 +38,11 @@ func TestBadProfiles(t *testing.T) {
 		`{sizing: {oom: {minIncrease: "9E999999999"}}}`:                 "an exponent has at most two digits",
 		`{tuning: {heapLimit: 256MB}}`: "write it with a unit, for example " +
 			"256Mi",
+		`{tuning: {reserve: 256}}`: "reserve must be at least 1Mi: " +
+			"write it with a unit, for example 256Mi",
+		`{tuning: {reserve: "1e-999999999"}}`: "an exponent has at most two digits",
+		`{tuning: {processes: 0}}`:            "spec.tuning.processes in body should be greater than or equal to 1",
+		`{tuning: {processes: 257}}`:          "spec.tuning.processes in body should be less than or equal to 256",
 		`{tuning: {trimThreshold: 1Ki}}`: "trimThreshold must be between 64Ki " +
 			"and 1Gi, for example 128Ki",
 		`{tuning: {trimInterval: "30"}}`: "trimInterval must be 0s (off) or " +
@@ -89,6 +94,7 @@ func TestGoodProfiles(t *testing.T) {
 		`{tuning: {heapLimit: 1.5Gi}}`,
 		`{tuning: {heapLimit: 268435456}}`,
 		`{tuning: {trimInterval: 0s, trimThreshold: 128Ki, arenaMax: 0}}`,
+		`{containers: [{name: app, tuning: {processes: 4, reserve: 128Mi}}]}`,
 		`{tuning: {conflictPolicy: Replace, replace: [GOMEMLIMIT, --max-old-space-size]}}`,
 		`{containers: [{name: "*", mode: Ignored}, {name: app, tuning: {heapPercent: 60}, limit: {min: 64Mi, max: 64Mi}}]}`,
 		`{sizing: {mode: OnCreate, limit: {max: 4Gi}, oom: {factorPercent: 200}, disruption: {cooldown: 30m}}, drift: {window: 168h}}`,

@@ -39,6 +39,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 	for spec, why := range map[string]string{
 		`{"tuning":{"heapLimit":"1e-999999999"}}`:                                       "spec.tuning.heapLimit",
+		`{"tuning":{"reserve":"1e-999999999"}}`:                                         "spec.tuning.reserve",
 		`{"containers":[{"name":"a","limit":{"min":"1e-999999999"}}]}`:                  "spec.containers[0].limit.min",
 		`{"containers":[` + strings.Repeat(`{},`, 1<<18) + `{}]}`:                       "nearly empty",
 		`{"sizing":{"limit":{"max":"` + strings.Repeat("9", 1<<20) + `"}},"tuning":{}}`: "characters",
