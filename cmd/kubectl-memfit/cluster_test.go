@@ -172,7 +172,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("the cluster's profile is not offered: %q", errs)
 		}
 		if out, _, code := c.run("reader", "status", "-n", "empty", "-o", "json"); code != 0 ||
-			!strings.Contains(out, `"workloads": []`) {
+			!strings.Contains(out, `"items": []`) {
 			t.Errorf("for machines: exit %d, %q", code, out)
 		}
 		if _, errs, code := c.run("reader", "export", "-n", "empty"); code != exitFailed ||
@@ -355,6 +355,9 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("map, top and scan", func(t *testing.T) { c.inside(t) })
+	t.Run("formats", func(t *testing.T) { c.formats(t) })
+	t.Run("several clusters", func(t *testing.T) { c.clusters(t) })
+	t.Run("watch", func(t *testing.T) { c.watches(t) })
 
 	t.Run("completion", func(t *testing.T) {
 		as := []string{"--kubeconfig", c.kubeconfig, "--as", "reader"}
@@ -374,6 +377,12 @@ func TestCluster(t *testing.T) {
 			{[]string{"export", "-n", "tools", "pod/debug", ""}, []string{"job/import", ":4"}},
 			{[]string{"export", "-o", ""}, []string{"kustomize", "json6902", "helm-values", "ssa", ":4"}},
 			{[]string{"status", "-n", "sh"}, []string{"shop", ":4"}},
+			{[]string{"status", "-o", "j"}, []string{"json", "jsonpath=", ":4"}},
+			{[]string{"status", "-o", "cu"}, []string{"custom-columns=", ":6"}},
+			{[]string{"top", "--sort-by", "un"}, []string{"unexplained", ":4"}},
+			{[]string{"top", "-n", "inside", ""}, []string{"web-7d9f8", ":4"}},
+			{[]string{"why", "-n", "inside", ""}, []string{"pod/web-7d9f8", ":4"}},
+			{[]string{"status", "--context", "envtest,"}, []string{"envtest,gone", "envtest,twin", ":4"}},
 		} {
 			if got := complete(tc.words...); !slices.Equal(got, tc.want) {
 				t.Errorf("%q completes to %q, want %q", tc.words, got, tc.want)

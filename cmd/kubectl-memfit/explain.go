@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -24,18 +25,23 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
 
 func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain WORKLOAD [-n NAMESPACE] [-o json|yaml]",
+		Use:   "explain WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Say why this number: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
 	}
-	return aboutWorkload(cmd, (*reader).explain)
+	o := pageFlags(cmd, listing.OfPage)
+	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload string) error {
+		if _, _, err := o.options(cmd); err != nil {
+			return err
+		}
+		return r.explain(cmd, workload, o)
+	})
 }
 
-// aboutWorkload makes cmd a verb about one workload, with -o json and yaml: its name is checked, and completes.
+// aboutWorkload makes cmd a verb about one workload: its name is checked, and completes.
 func aboutWorkload(
-	cmd *cobra.Command, run func(r *reader, cmd *cobra.Command, workload, output string) error,
+	cmd *cobra.Command, run func(r *reader, cmd *cobra.Command, workload string) error,
 ) *cobra.Command {
-	var output string
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("name one workload, as in: kubectl memfit %s deployment/web (kubectl memfit status lists them)",
@@ -44,23 +50,17 @@ func aboutWorkload(
 		return nil
 	}
 	r := reading(cmd, false)
-	outputFlag(cmd, &output, "", "json", "yaml")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return r.completeWorkloads(cmd, args, typed)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := known(output, "", "json", "yaml"); err != nil {
-			return err
-		}
-		return run(r, cmd, args[0], output)
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(r, cmd, args[0]) }
 	return cmd
 }
 
-func (r *reader) explain(cmd *cobra.Command, workload, output string) error {
+func (r *reader) explain(cmd *cobra.Command, workload string, o *output) error {
 	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
@@ -76,8 +76,5 @@ func (r *reader) explain(cmd *cobra.Command, workload, output string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", unread)
 	}
 	explanation := report.Explain(rec, governing)
-	if output != "" {
-		return encode(cmd.OutOrStdout(), output, explanation)
-	}
-	return explanation.Write(cmd.OutOrStdout(), colours(cmd))
+	return o.page(cmd, "WorkloadExplanation", explanation, explanation.Write)
 }

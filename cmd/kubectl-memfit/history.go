@@ -6,6 +6,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -26,15 +27,25 @@ its annotation memfit.dev/injected. Nothing is written to the cluster.`
 const historyExample = `  kubectl memfit history deployment/web -n shop
 
   # What was rolled back, and why
-  kubectl memfit history web -o json | jq -r '.entries[].change | select(.kind == "Reverted") | .why'`
+  kubectl memfit history web -o json | jq -r '.items[].change | select(.kind == "Reverted") | .why'
+
+  # A line for each entry
+  kubectl memfit history web -o wide`
 
 func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "history WORKLOAD [-n NAMESPACE] [-o json|yaml]",
+		Use:   "history WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Say what memfit did to a workload's pods, and what came of it",
 		Long:  historyLong, Example: historyExample,
 	}
-	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload, output string) error {
+	o := listFlags(cmd, []string{
+		listing.Wide, listing.JSON, listing.YAML, listing.JSONPath, listing.CustomColumns, listing.CSV,
+	}, nil)
+	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload string) error {
+		options, _, err := o.options(cmd)
+		if err != nil {
+			return err
+		}
 		a, err := r.ask(cmd.Context())
 		if err != nil {
 			return err
@@ -44,9 +55,6 @@ func historyCommand() *cobra.Command {
 			return err
 		}
 		history := report.HistoryOf(rec)
-		if output != "" {
-			return encode(cmd.OutOrStdout(), output, history)
-		}
-		return history.Write(cmd.OutOrStdout(), colours(cmd))
+		return printed(history.Print(cmd.OutOrStdout(), options))
 	})
 }

@@ -49,15 +49,15 @@ func (c server) inside(t *testing.T) {
 	}
 	want(exitFailed, "has no MemorySnapshot: what fills it is read by memfit's agent on its node node-1", "map", pod.Name)
 	want(exitFailed, "there is no pod nope in namespace inside", "map", "pod/nope")
-	want(exitFailed, "is no pod: only pods can be drawn", "map", "deploy/web")
+	want(exitFailed, "is no pod: name one", "map", "deploy/web")
 	want(0, "Node.js 20?", "top")
 	c.create(t, &snapshot)
 	want(0, "A V8 heap ", "map", "pod/"+pod.Name)
 	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")
 	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
-	want(0, "app         Node.js 20.18.1   488Mi (95%)   512Mi   263Mi   100Mi", "top", "--sort", "free")
-	want(exitFailed, "--sort size is not known: use use, share", "top", "--sort", "size")
+	want(0, "app         Node.js 20.18.1   488Mi (95%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
+	want(exitFailed, "--sort-by size is not known: use use, share", "top", "--sort-by", "size")
 	want(exitFailed, "there is no pod nope", "top", "nope")
 
 	for _, verb := range []string{"top", "scan", "status"} {

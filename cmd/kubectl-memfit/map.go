@@ -4,14 +4,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
 )
 
@@ -32,10 +32,10 @@ const mapExample = `  kubectl memfit map pod/web-7d9f8 -n shop
   kubectl memfit map web-7d9f8 -n shop -c app -o svg > web.svg`
 
 func mapCommand() *cobra.Command {
-	var output, container string
+	var container string
 	var pages bool
 	cmd := &cobra.Command{
-		Use:   "map POD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o svg|html|json|yaml]",
+		Use:   "map POD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
 		Short: "Draw where the memory of a pod is",
 		Long:  mapLong, Example: mapExample,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -46,20 +46,23 @@ func mapCommand() *cobra.Command {
 		},
 	}
 	r := reading(cmd, false)
-	outputFlag(cmd, &output, "", "svg", "html", "json", "yaml")
+	o := pageFlags(cmd, slices.Concat([]string{"svg", "html"}, listing.OfPage))
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
 	cmd.ValidArgsFunction = r.completePods
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := known(output, "", "svg", "html", "json", "yaml"); err != nil {
+		options, _, err := o.options(cmd)
+		if err != nil {
 			return err
 		}
-		return r.draw(cmd, args[0], container, output, pages)
+		return r.draw(cmd, args[0], container, o.value, options, pages)
 	}
 	return cmd
 }
 
-func (r *reader) draw(cmd *cobra.Command, name, container, output string, pages bool) error {
+func (r *reader) draw(
+	cmd *cobra.Command, name, container, picked string, options listing.Options, pages bool,
+) error {
 	pod, err := podName(name)
 	if err != nil {
 		return exit{exitFailed, err}
@@ -77,20 +80,20 @@ func (r *reader) draw(cmd *cobra.Command, name, container, output string, pages 
 		return exit{exitFailed, fmt.Errorf("pod %s/%s: %w", namespace, pod, err)}
 	}
 	out := cmd.OutOrStdout()
-	switch output {
-	case "json", "yaml":
-		return encode(out, output, snapshot)
-	case "svg":
+	switch {
+	case picked == "svg":
 		return drawn.WriteSVG(out)
-	case "html":
+	case picked == "html":
 		return drawn.WriteHTML(out)
+	case picked != "":
+		return printed(listing.Object(out, options.Format, snapshot.Kind, snapshot))
 	}
 	if pages && !drawn.Mapped() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it "+
 			"back with %s-):\n"+
 			"  kubectl annotate pod -n %s %s %s=true\n", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 	}
-	return drawn.WriteText(out, picture.Colors(colours(cmd)), pages)
+	return drawn.WriteText(out, picture.Colors(options.Colors), pages)
 }
 
 // podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8.
@@ -103,20 +106,5 @@ func podName(text string) (string, error) {
 	case "po", "pod", "pods":
 		return name, nil
 	}
-	return "", fmt.Errorf("%q is no pod: only pods can be drawn, as in pod/web-7d9f8", text)
-}
-
-// completePods offers the pods that have a snapshot.
-func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
-		found, _ := c.Snapshots(ctx, namespace)
-		var names []string
-		for i := range found {
-			names = append(names, cobra.CompletionWithDesc("pod/"+found[i].Name, found[i].Status.Summary))
-		}
-		return names
-	})
+	return "", fmt.Errorf("%q is no pod: name one, as in pod/web-7d9f8", text)
 }

@@ -5,17 +5,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
@@ -25,10 +20,10 @@ import (
 // reader is what the verbs that read a cluster have in common: kubectl's own flags, and completion.
 type reader struct {
 	flags *genericclioptions.ConfigFlags
+	// contexts are those of --context; none: that of the kubeconfig.
+	contexts []string
 	// everywhere is -A.
 	everywhere bool
-	// noHeaders is --no-headers.
-	noHeaders bool
 }
 
 // inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.
@@ -37,7 +32,10 @@ var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeo
 // reading gives a verb kubectl's flags, and -A if it can be about all namespaces.
 func reading(cmd *cobra.Command, everywhere bool) *reader {
 	r := &reader{flags: genericclioptions.NewConfigFlags(true)}
+	r.flags.Context = nil // ours takes several
 	r.flags.AddFlags(cmd.Flags())
+	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(everywhere))
+	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	if everywhere {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
@@ -46,27 +44,25 @@ func reading(cmd *cobra.Command, everywhere bool) *reader {
 	return r
 }
 
-// open prepares to read, and says which namespace is asked for; "" is all of them.
+// open prepares to read from the one cluster that is asked for, and says which namespace; "" is all of them.
 func (r *reader) open() (*cluster.Cluster, string, error) {
-	c, err := cluster.Open(r.flags)
+	sites, err := r.sites()
 	if err != nil {
-		return nil, "", exit{exitFailed, err}
+		return nil, "", err
 	}
-	if r.everywhere {
-		return c, "", nil
+	if len(sites) > 1 {
+		return nil, "", exit{exitFailed, errors.New("this is about one cluster: name one --context")}
 	}
-	return c, c.Namespace, nil
+	return sites[0].Cluster, sites[0].namespace, nil
 }
 
 // answer is what a verb begins with: the recommendations, and where they are from.
 type answer struct {
-	*cluster.Cluster
-	// namespace is "" for all of them.
-	namespace string
-	recs      []v1alpha1.MemoryRecommendation
+	site
+	recs []v1alpha1.MemoryRecommendation
 }
 
-// ask reads the recommendations that a verb is about.
+// ask reads the recommendations that a verb about one cluster is about.
 func (r *reader) ask(ctx context.Context) (answer, error) {
 	c, namespace, err := r.open()
 	if err != nil {
@@ -76,7 +72,7 @@ func (r *reader) ask(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, exit{exitFailed, err}
 	}
-	return answer{c, namespace, recs}, nil
+	return answer{site{Cluster: c, namespace: namespace}, recs}, nil
 }
 
 // find is the recommendation of a workload that somebody named.
@@ -94,66 +90,4 @@ func place(namespace string) string {
 		return "all namespaces"
 	}
 	return "namespace " + namespace
-}
-
-// completionTimeout is how long somebody who pressed Tab waits before it feels broken.
-const completionTimeout = 3 * time.Second
-
-// completeWorkloads offers the workloads that memfit knows, by kind and name, and by the name alone to those who began
-// with that. An error offers nothing: there is nowhere to show it.
-func (r *reader) completeWorkloads(
-	cmd *cobra.Command, given []string, typed string,
-) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
-		recs, _ := c.Recommendations(ctx, namespace)
-		var names []string
-		for i := range recs {
-			name := report.Typed(&recs[i])
-			if typed != "" && strings.HasPrefix(recs[i].Spec.Workload.Name, typed) {
-				name = recs[i].Spec.Workload.Name
-			}
-			if !slices.Contains(given, name) {
-				names = append(names, cobra.CompletionWithDesc(name, recs[i].Status.Summary))
-			}
-		}
-		return names
-	})
-}
-
-func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, _ string) []string {
-		names, _ := c.Names(ctx)
-		return names
-	})
-}
-
-// complete asks the cluster for words, as long as somebody who pressed Tab waits, and keeps those that begin as typed.
-func (r *reader) complete(
-	cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string,
-) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	c, namespace, err := r.open()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	words := slices.DeleteFunc(ask(ctx, c, namespace), func(word string) bool { return !strings.HasPrefix(word, typed) })
-	return words, cobra.ShellCompDirectiveNoFileComp
-}
-
-// encode writes a value for machines.
-func encode(w io.Writer, format string, value any) error {
-	var out []byte
-	var err error
-	if format == "yaml" {
-		out, err = yaml.Marshal(value)
-	} else {
-		out, err = json.MarshalIndent(value, "", "  ")
-		out = append(out, '\n')
-	}
-	if err != nil {
-		return exit{exitFailed, fmt.Errorf("writing %s: %w", format, err)}
-	}
-	_, err = w.Write(out)
-	return err
 }

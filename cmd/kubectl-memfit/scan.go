@@ -4,19 +4,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
@@ -37,39 +39,48 @@ const scanExample = `  kubectl memfit scan -A
   kubectl apply -R -f profiles`
 
 func scanCommand() *cobra.Command {
-	var output, folder string
+	var folder string
 	cmd := &cobra.Command{
-		Use:   "scan [-n NAMESPACE | -A] [--write DIR] [-o json|yaml]",
+		Use:   "scan [-n NAMESPACE | -A] [--write DIR] [-o FORMAT]",
 		Short: "List every workload with its runtime, use and kills, and write profiles",
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, true)
-	r.noHeadersFlag(cmd)
-	outputFlag(cmd, &output, "", "json", "yaml")
+	o := listFlags(cmd, listing.OfList, inventory.WorkloadOrders)
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := known(output, "", "json", "yaml"); err != nil {
+		options, order, err := o.options(cmd)
+		if err != nil {
 			return err
 		}
-		return r.scan(cmd, folder, output)
+		sites, err := r.sites()
+		switch {
+		case err != nil:
+			return err
+		case folder != "" && len(sites) > 1:
+			return exit{exitFailed, errors.New("--write is about one cluster: name one --context")}
+		}
+		columns(&options, sites)
+		return scan(cmd, sites, folder, options, order)
 	}
 	return cmd
 }
 
-func (r *reader) scan(cmd *cobra.Command, folder, output string) error {
-	in, namespace, err := r.inventory(cmd)
-	if err != nil {
+func scan(cmd *cobra.Command, sites []site, folder string, options listing.Options, order string) error {
+	answers, err := askAll(cmd, sites, inventoryOf)
+	if len(answers) == 0 {
 		return err
 	}
-	all := inventory.Workloads(inventory.Containers(in), in.Recommendations, time.Now())
-	switch {
-	case output != "":
-		err = encode(cmd.OutOrStdout(), output, map[string]any{"workloads": all})
-	case len(all) == 0:
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", place(namespace))
-	default:
-		table := inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders}
-		err = inventory.WriteScan(cmd.OutOrStdout(), all, table)
+	var all []inventory.Workload
+	now := time.Now()
+	for _, in := range answers {
+		all = append(all, inventory.Workloads(inventory.Containers(in), in.Recommendations, now)...)
+	}
+	if len(all) == 0 && options.Format.IsTable() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
+	} else {
+		inventory.SortWorkloads(all, order)
+		err = errors.Join(printed(inventory.WriteScan(cmd.OutOrStdout(), all, options)), err)
 	}
 	if err != nil || folder == "" {
 		return err
@@ -115,48 +126,58 @@ func writeNew(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// inventory reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
+// inventoryOf reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
 // read is told.
-func (r *reader) inventory(cmd *cobra.Command) (in inventory.Input, namespace string, err error) {
-	c, namespace, err := r.open()
-	if err != nil {
-		return in, "", err
-	}
-	ctx := cmd.Context()
-	if in.Pods, err = c.Pods(ctx, namespace); err != nil {
-		return in, "", exit{exitFailed, err}
+func inventoryOf(ctx context.Context, s site, errs io.Writer) (in inventory.Input, err error) {
+	in.Cluster = s.name
+	if in.Pods, err = s.Pods(ctx, s.namespace); err != nil {
+		return in, err
 	}
 	warn := func(without string, err error) {
 		if err != nil && !cluster.NotServed(err) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "warning: without %s: %v\n", without, err)
+			fmt.Fprintf(errs, "warning: without %s: %v\n", without, err)
 		}
 	}
-	in.Snapshots, err = c.Snapshots(ctx, namespace)
+	in.Snapshots, err = s.Snapshots(ctx, s.namespace)
 	warn("what agents found", err)
-	in.Recommendations, err = c.Recommendations(ctx, namespace)
+	in.Recommendations, err = s.Recommendations(ctx, s.namespace)
 	warn("what profiles declare", err)
-	in.Used, err = c.Used(ctx, namespace)
+	in.Used, err = s.Used(ctx, s.namespace)
 	warn("metrics.k8s.io", err)
-	return in, namespace, nil
+	return in, nil
 }
 
-// chosen are the pods that were named.
-func chosen(pods []corev1.Pod, names []string, where string) ([]corev1.Pod, error) {
-	var out []corev1.Pod
+// chosen are the containers of the pods that were named, wherever there is one of that name: a StatefulSet's pods have
+// one name in many namespaces.
+func chosen(all []inventory.Container, names []string, where string) ([]inventory.Container, error) {
+	var out []inventory.Container
 	for _, text := range names {
 		name, err := podName(text)
 		if err != nil {
 			return nil, err
 		}
-		found := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Name == name })
-		if found < 0 {
-			return nil, fmt.Errorf("there is no pod %s in %s", name, where)
-		}
-		for i := range pods { // a StatefulSet's pods have one name in many namespaces
-			if pods[i].Name == name {
-				out = append(out, pods[i])
+		before := len(out)
+		for i := range all {
+			if all[i].Pod == name {
+				out = append(out, all[i])
 			}
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("there is no pod %s in %s", name, where)
 		}
 	}
 	return out, nil
+}
+
+// whereAll is where all clusters are asked, in words.
+func whereAll(sites []site) string {
+	var places []string
+	for _, s := range sites {
+		text := place(s.namespace)
+		if s.name != "" {
+			text += " of " + s.name
+		}
+		places = append(places, text)
+	}
+	return strings.Join(places, ", ")
 }

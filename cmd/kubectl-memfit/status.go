@@ -4,16 +4,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -27,7 +27,10 @@ applied, no number yet, the rest.
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-Colours only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
+With --watch, a line is printed anew when something in it changes (that takes the right to watch). -o csv has a line for each
+container, with sizes in MiB. With several --context, clusters are read at the same time and the worst workload of all comes first.
+
+Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
 const statusExample = `  # What should I do next?
   kubectl memfit status -n shop
@@ -35,55 +38,88 @@ const statusExample = `  # What should I do next?
   # Everywhere, with requests and summaries
   kubectl memfit status -A -o wide
 
+  # Two clusters, the fullest first
+  kubectl memfit status -A --context east,west --sort-by use
+
   # Workloads that were killed lately
-  kubectl memfit status -A -o json | jq -r '.workloads[] | select(.oomObserved) | .namespace + "/" + .name'`
+  kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'
+
+  # Columns of your own
+  kubectl memfit status -A -o custom-columns=NAME:.name,KILLS:.oomKills --sort-by .oomKills`
 
 func statusCommand() *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
-		Use:   "status [-n NAMESPACE | -A] [-o wide|json|yaml]",
+		Use:   "status [-n NAMESPACE | -A] [--watch] [-o FORMAT]",
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, true)
-	r.noHeadersFlag(cmd)
-	outputFlag(cmd, &output, "", "wide", "json", "yaml")
+	o := listFlags(cmd, listing.OfList, report.Orders)
+	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := known(output, "", "wide", "json", "yaml"); err != nil {
+		options, order, err := o.options(cmd)
+		if err != nil {
 			return err
 		}
-		return r.status(cmd, output)
+		sites, err := r.sites()
+		if err != nil {
+			return err
+		}
+		columns(&options, sites)
+		if *watch {
+			return watchStatus(cmd, sites, options, order)
+		}
+		return status(cmd, sites, options, order)
 	}
 	return cmd
 }
 
-func (r *reader) status(cmd *cobra.Command, output string) error {
-	a, err := r.ask(cmd.Context())
-	if err != nil {
+// found is what one cluster answered.
+type found struct {
+	answer
+	profiles []report.Profile
+	status   report.Status
+}
+
+func status(cmd *cobra.Command, sites []site, options listing.Options, order string) error {
+	answers, err := askAll(cmd, sites, statusOf)
+	if len(answers) == 0 {
 		return err
 	}
-	profiles, err := a.Profiles(cmd.Context(), a.namespace)
+	statuses := make([]report.Status, 0, len(answers))
+	for _, a := range answers {
+		if len(a.recs) == 0 && options.Format.IsTable() {
+			text := report.NothingGoverned(a.namespace, a.profiles)
+			if a.name != "" {
+				text = "Cluster " + a.name + ": " + text
+			}
+			fmt.Fprint(cmd.ErrOrStderr(), text)
+		}
+		statuses = append(statuses, a.status)
+	}
+	all := report.Join(statuses)
+	all.Sort(order)
+	return errors.Join(printed(all.Write(cmd.OutOrStdout(), options)), err)
+}
+
+func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
+	recs, err := s.Recommendations(ctx, s.namespace)
+	if err != nil {
+		return found{}, err
+	}
+	a := answer{s, recs}
+	profiles, err := a.Profiles(ctx, a.namespace)
 	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
 	// misses none.
 	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what profiles say of themselves: %v\n", err)
+		fmt.Fprintf(errs, "warning: without what profiles say of themselves: %v\n", err)
 	}
 	report.Bound(a.recs, profiles)
-	status := report.NewStatus(a.recs, profiles)
+	f := found{answer: a, profiles: profiles, status: report.NewStatus(a.name, a.recs, profiles)}
 	if err == nil { // else a profile may be there that could not be read
-		status.Seek(a.Askers(cmd.Context(), a.namespace), profiles)
+		f.status.Seek(a.Askers(ctx, a.namespace), profiles)
 	}
-	table := report.Table{
-		Namespaces: a.namespace == "", Wide: output == "wide", NoHeaders: r.noHeaders, Colours: colours(cmd),
-	}
-	switch {
-	case output == "json" || output == "yaml":
-		return encode(cmd.OutOrStdout(), output, status)
-	case len(a.recs) == 0:
-		_, err := io.WriteString(cmd.ErrOrStderr(), report.NothingGoverned(a.namespace, profiles))
-		return errors.Join(err, status.WriteUnserved(cmd.OutOrStdout(), table))
-	}
-	return status.Write(cmd.OutOrStdout(), table)
+	return f, nil
 }
 
 // unknownProfile tells whether a workload is governed by a profile that is not among these.
@@ -91,30 +127,4 @@ func (a answer) unknownProfile(profiles []report.Profile) bool {
 	return slices.ContainsFunc(
 		a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil },
 	)
-}
-
-// colours are for terminals that have them and people who want them.
-func colours(cmd *cobra.Command) report.Colours {
-	return report.Colours(printers.AllowsColorOutput(cmd.OutOrStdout()))
-}
-
-// noHeadersFlag adds --no-headers, as kubectl's own listings have it.
-func (r *reader) noHeadersFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
-}
-
-// outputFlag adds -o with its values, which complete.
-func outputFlag(cmd *cobra.Command, output *string, standard string, values ...string) {
-	cmd.Flags().StringVarP(output, "output", "o", standard, strings.Join(values, ", "))
-	// fails only for a flag that is not there
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func known(output string, values ...string) error {
-	if slices.Contains(values, output) {
-		return nil
-	}
-	return exit{
-		exitFailed, fmt.Errorf("-o %s is not known: use %s", output, strings.TrimPrefix(strings.Join(values, ", "), ", ")),
-	}
 }

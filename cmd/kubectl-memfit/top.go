@@ -4,13 +4,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const topLong = `List containers with the memory they use, and what it is.
@@ -27,56 +28,54 @@ HEAP to UNEXPLAINED add up to what is resident. They need memfit's agent, at tie
 why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
 const topExample = `  # Who holds on to free memory?
-  kubectl memfit top -A --sort free
+  kubectl memfit top -A --sort-by free
 
   # Containers above 90 % of their limit
-  kubectl memfit top -A --sort share`
+  kubectl memfit top -A --sort-by share`
 
 func topCommand() *cobra.Command {
-	var output, order string
 	cmd := &cobra.Command{
-		Use:   "top [POD...] [-n NAMESPACE | -A] [--sort " + strings.Join(inventory.Orders, "|") + "] [-o json|yaml]",
+		Use:   "top [POD...] [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
 		Short: "List containers by the memory they use, and what it is",
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
 	r := reading(cmd, true)
-	r.noHeadersFlag(cmd)
-	outputFlag(cmd, &output, "", "json", "yaml")
-	cmd.Flags().StringVar(&order, "sort", inventory.Orders[0], strings.Join(inventory.Orders, ", "))
-	_ = cmd.RegisterFlagCompletionFunc( // fails only for a flag that is not there
-		"sort", cobra.FixedCompletions(inventory.Orders, cobra.ShellCompDirectiveNoFileComp),
-	)
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	o := listFlags(cmd, listing.OfList, inventory.Orders)
+	cmd.ValidArgsFunction = r.completeRunning
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := known(output, "", "json", "yaml"); err != nil {
+		options, order, err := o.options(cmd)
+		if err != nil {
 			return err
 		}
-		if !slices.Contains(inventory.Orders, order) {
-			return exit{exitFailed, fmt.Errorf("--sort %s is not known: use %s", order, strings.Join(inventory.Orders, ", "))}
+		sites, err := r.sites()
+		if err != nil {
+			return err
 		}
-		return r.top(cmd, args, order, output)
+		columns(&options, sites)
+		return top(cmd, sites, args, options, order)
 	}
 	return cmd
 }
 
-func (r *reader) top(cmd *cobra.Command, names []string, order, output string) error {
-	in, namespace, err := r.inventory(cmd)
-	if err != nil {
+func top(cmd *cobra.Command, sites []site, names []string, options listing.Options, order string) error {
+	answers, err := askAll(cmd, sites, inventoryOf)
+	if len(answers) == 0 {
 		return err
 	}
+	var all []inventory.Container
+	for _, in := range answers {
+		all = append(all, inventory.Containers(in)...)
+	}
 	if len(names) > 0 {
-		if in.Pods, err = chosen(in.Pods, names, place(namespace)); err != nil {
-			return exit{exitFailed, err}
+		var missing error
+		if all, missing = chosen(all, names, whereAll(sites)); missing != nil {
+			return errors.Join(exit{exitFailed, missing}, err)
 		}
 	}
-	all := inventory.Containers(in)
+	if len(all) == 0 && options.Format.IsTable() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
+		return err
+	}
 	inventory.Sort(all, order)
-	if output != "" {
-		return encode(cmd.OutOrStdout(), output, map[string]any{"containers": all})
-	}
-	if len(all) == 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", place(namespace))
-		return nil
-	}
-	return inventory.WriteTop(cmd.OutOrStdout(), all, inventory.Table{Namespaces: namespace == "", NoHeaders: r.noHeaders})
+	return errors.Join(printed(inventory.WriteTop(cmd.OutOrStdout(), all, options)), err)
 }

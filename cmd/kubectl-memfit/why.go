@@ -5,10 +5,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -21,9 +21,8 @@ written to the cluster.`
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop`
 
 func whyCommand() *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
-		Use:   "why pod/NAME [-n NAMESPACE] [-o json|yaml]",
+		Use:   "why pod/NAME [-n NAMESPACE] [-o FORMAT]",
 		Short: "Say what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -34,30 +33,19 @@ func whyCommand() *cobra.Command {
 		},
 	}
 	r := reading(cmd, false)
-	outputFlag(cmd, &output, "", "json", "yaml")
+	o := pageFlags(cmd, listing.OfPage)
+	cmd.ValidArgsFunction = r.completePods
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := known(output, "", "json", "yaml"); err != nil {
+		if _, _, err := o.options(cmd); err != nil {
 			return err
 		}
-		return r.why(cmd, args[0], output)
+		return r.why(cmd, args[0], o)
 	}
 	return cmd
 }
 
-// podNamed is the name in pod/NAME, pods/NAME, po/NAME or NAME.
-func podNamed(asked string) (string, error) {
-	kind, name, typed := strings.Cut(asked, "/")
-	if !typed {
-		return asked, nil
-	}
-	if kind == "pod" || kind == "pods" || kind == "po" {
-		return name, nil
-	}
-	return "", fmt.Errorf("%q is no pod; name one, as in pod/web-6d5f7c9b8-x2x7k", asked)
-}
-
-func (r *reader) why(cmd *cobra.Command, name, output string) error {
-	pod, err := podNamed(name)
+func (r *reader) why(cmd *cobra.Command, name string, o *output) error {
+	pod, err := podName(name)
 	if err != nil {
 		return exit{exitFailed, err}
 	}
@@ -70,8 +58,5 @@ func (r *reader) why(cmd *cobra.Command, name, output string) error {
 		return exit{exitFailed, err}
 	}
 	why := report.WhyOf(snapshot, report.OfPod(a.recs, pod))
-	if output != "" {
-		return encode(cmd.OutOrStdout(), output, why)
-	}
-	return why.Write(cmd.OutOrStdout(), colours(cmd))
+	return o.page(cmd, "PodExplanation", why, why.Write)
 }

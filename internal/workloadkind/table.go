@@ -187,5 +187,13 @@ func Called(apiVersion, kind, typed string) bool {
 	return slices.Contains(names, name)
 }
 
+// Resource is a workload as kubectl -o name has it: "deployment.apps/web", "pod/debug".
+func Resource(apiVersion, kind, name string) string {
+	if group := Group(apiVersion); group != "" {
+		kind += "." + group
+	}
+	return Typed(kind, name)
+}
+
 // Typed is a workload as kubectl takes it: "deployment/web".
 func Typed(kind, name string) string { return strings.ToLower(kind) + "/" + name }

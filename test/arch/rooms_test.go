@@ -363,21 +363,30 @@ var rooms = []room{
 		},
 	},
 	{
+		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists as kubectl get prints them
+		ours: []string{"internal/memory"},
+		outside: []string{
+			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
+			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers",
+			"k8s.io/client-go/util/jsonpath",
+		},
+	},
+	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/levers", "internal/memory", "internal/profile", "internal/runtimes",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/levers",
+			"internal/memory", "internal/profile", "internal/runtimes",
 			"internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			"k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{
 		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/inject", "internal/memory", "internal/profile", "internal/runtimes",
-			"internal/suggest", "internal/workloadkind",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/inject", "internal/memory",
+			"internal/profile", "internal/runtimes", "internal/suggest", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",

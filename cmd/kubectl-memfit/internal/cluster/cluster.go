@@ -61,7 +61,7 @@ func Open(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 
 // Recommendations are those of a namespace, of all with "".
 func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1alpha1.MemoryRecommendation, error) {
-	return list[v1alpha1.MemoryRecommendation](ctx, c, "memoryrecommendations", namespace)
+	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, namespace)
 }
 
 // Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could

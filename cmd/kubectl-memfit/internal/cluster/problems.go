@@ -13,10 +13,10 @@ import (
 
 // roles are the ClusterRoles that memfit installs for people who look; each is part of "view".
 var roles = map[string]string{
-	"memoryrecommendations": "memfit-memoryrecommendation-viewer-role",
+	recommendations:         "memfit-memoryrecommendation-viewer-role",
 	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
 	"clustermemoryprofiles": "memfit-clustermemoryprofile-viewer-role",
-	"memorysnapshots":       "memfit-memorysnapshot-viewer-role",
+	snapshots:               "memfit-memorysnapshot-viewer-role",
 }
 
 // helpful says how to mend what stopped a list.

@@ -17,7 +17,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-const snapshots = "memorysnapshots"
+const (
+	recommendations = "memoryrecommendations"
+	snapshots       = "memorysnapshots"
+)
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 

@@ -21,6 +21,8 @@ import (
 
 // Input is what was read of a cluster.
 type Input struct {
+	// Cluster is its name, where several were asked.
+	Cluster         string
 	Pods            []corev1.Pod
 	Snapshots       []v1alpha1.MemorySnapshot
 	Recommendations []v1alpha1.MemoryRecommendation
@@ -42,8 +44,11 @@ const (
 	FromSpec    Source = "suggested"
 )
 
-// Container is what is known of one running container. -o json and -o yaml of `kubectl memfit top` print these fields.
+// Container is what is known of one running container. They are the items of
+// `kubectl memfit top -o json`.
 type Container struct {
+	// Cluster is the kubeconfig's context, where several were asked.
+	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Name      string `json:"container"`
@@ -114,6 +119,7 @@ func Containers(in Input) []Container {
 		for _, spec := range running(pod) {
 			key := Key{pod.Namespace, pod.Name, spec.Name}
 			c := Container{
+				Cluster:   in.Cluster,
 				Namespace: pod.Namespace, Pod: pod.Name, Name: spec.Name, Node: pod.Spec.NodeName, Kind: kind, Workload: name,
 				own: pod.Labels["app.kubernetes.io/name"] == "memfit",
 			}

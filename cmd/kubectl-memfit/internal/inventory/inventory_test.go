@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -76,12 +77,12 @@ func TestTop(t *testing.T) {
 	all := Containers(shop(t))
 	Sort(all, "use")
 	var out bytes.Buffer
-	if err := WriteTop(&out, all, Table{Namespaces: true}); err != nil {
+	if err := WriteTop(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "top.txt", out.String())
 	out.Reset()
-	if err := WriteTop(&out, all, Table{Namespaces: true, NoHeaders: true}); err != nil {
+	if err := WriteTop(&out, all, listing.Options{Namespaces: true, NoHeaders: true}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Count(out.String(), "\n")
@@ -149,7 +150,7 @@ func TestScan(t *testing.T) {
 	in := shop(t)
 	all := Workloads(Containers(in), in.Recommendations, now)
 	var out bytes.Buffer
-	if err := WriteScan(&out, all, Table{Namespaces: true}); err != nil {
+	if err := WriteScan(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "scan.txt", out.String())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -53,12 +54,7 @@ func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.T
 		w := &out[i]
 		w.Kills = max(w.kills, recorded(known[workloadKey{w.Namespace, w.Kind, w.Workload}], w.Name, since))
 	}
-	slices.SortStableFunc(out, func(a, b Workload) int {
-		return cmp.Or(
-			cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.size("share"), a.size("share")), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Name, b.Name),
-		)
-	})
+	SortWorkloads(out, WorkloadOrders[0])
 	return out
 }
 
@@ -96,26 +92,66 @@ func recorded(rec *v1alpha1.MemoryRecommendation, container string, since time.T
 	return n
 }
 
-// WriteScan prints a line for each container of each workload.
-func WriteScan(w io.Writer, all []Workload, t Table) error {
-	rows := [][]string{{"WORKLOAD", "CONTAINER", "PODS", "RUNTIME", "USE", "LIMIT", "KILLS", "PROFILE", "EVIDENCE"}}
-	if t.Namespaces {
-		rows[0] = append([]string{"NAMESPACE"}, rows[0]...)
+var (
+	scanColumns = []listing.Column{
+		{Heading: "WORKLOAD"}, {Heading: "CONTAINER"}, {Heading: "PODS"}, {Heading: "RUNTIME"}, {Heading: "USE"},
+		{Heading: "LIMIT"}, {Heading: "KILLS"}, {Heading: "PROFILE"}, {Heading: "EVIDENCE"},
+		{Heading: "FULLEST POD", Wide: true},
 	}
+	scanFields = []string{
+		"kind", "workload", "container", "pods", "runtime", "version", "runtime_from", "use_mib", "limit_mib", "kills",
+		"last_kill", "profile", "evidence", "fullest_pod",
+	}
+)
+
+// WriteScan prints a line for each container of each workload.
+func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
+	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Fields: scanFields}
 	containers := make([]Container, 0, len(all))
 	for i := range all {
-		o := &all[i]
-		containers = append(containers, o.Container)
-		row := []string{
-			o.typed(), o.Name, fmt.Sprint(o.Replicas), o.Runtime.String(), o.use(), size(o.Limit), o.killed(),
-			cmp.Or(o.Profile, "-"), o.Runtime.evidence(),
-		}
-		if t.Namespaces {
-			row = append([]string{o.Namespace}, row...)
-		}
-		rows = append(rows, row)
+		f := &all[i]
+		containers = append(containers, f.Container)
+		l.Items = append(l.Items, listing.Item{
+			Object: f, Cluster: f.Cluster, Namespace: f.Namespace, Name: f.resource(),
+			Cells: []string{
+				f.typed(), f.Name, fmt.Sprint(f.Replicas), f.Runtime.String(), f.use(), size(f.Limit), f.killed(), f.Profile,
+				f.Runtime.evidence(), f.Pod,
+			},
+			Records: [][]string{{
+				f.Kind, f.Workload, f.Name, fmt.Sprint(f.Replicas), f.Runtime.Title, f.Runtime.Version, string(f.Runtime.From),
+				listing.MiB(f.Use), listing.MiB(f.Limit), fmt.Sprint(f.Kills), killedAt(f.LastKill), f.Profile,
+				f.Runtime.evidence(), f.Pod,
+			}},
+		})
 	}
-	return t.write(w, rows, killNote(all)+missing(containers))
+	return printed(w, &l, o, killNote(all)+missing(containers))
+}
+
+// WorkloadOrders are the words that order workloads; the first one is what Workloads gives.
+var WorkloadOrders = []string{"kills", "use", "share", "name"}
+
+// SortWorkloads puts those with the most kills first, the largest, the fullest, or goes by name.
+func SortWorkloads(all []Workload, by string) {
+	slices.SortStableFunc(all, func(a, b Workload) int {
+		first := cmp.Compare(b.size(by), a.size(by))
+		if by == WorkloadOrders[0] {
+			first = cmp.Or(cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.size("share"), a.size("share")))
+		}
+		return cmp.Or(
+			first, cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// resource is a workload as kubectl -o name has it; of a kind that memfit does not know, without its group.
+func (w *Workload) resource() string {
+	for _, k := range workloadkind.All() {
+		if k.Name == w.Kind {
+			return workloadkind.Resource(k.APIVersion(), w.Kind, w.Workload)
+		}
+	}
+	return w.typed()
 }
 
 func (w *Workload) typed() string { return workloadkind.Typed(w.Kind, w.Workload) }
@@ -141,7 +177,7 @@ func killNote(all []Workload) string {
 // evidence is how that is known, in a few words.
 func (r Runtime) evidence() string {
 	if len(r.Evidence) == 0 {
-		return "-"
+		return ""
 	}
 	if r.From == FromAgent {
 		return "agent: " + r.Evidence[0]

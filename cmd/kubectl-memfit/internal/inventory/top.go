@@ -12,18 +12,24 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Orders are the values of --sort.
+// Orders are the words that order containers; the first one is the usual.
 var Orders = []string{"use", "share", "free", "unexplained", "name"}
 
 // Sort puts the largest first; containers of which the number is not known come last, and equal ones by name.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
-		return cmp.Or(cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
+		return cmp.Or(
+			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Pod, b.Pod),
+		)
 	})
 }
 
@@ -53,28 +59,64 @@ func (c *Container) size(by string) memory.Bytes {
 	return memory.FromQuantity(*c.Use)
 }
 
-// Table says how to print rows.
-type Table struct {
-	// Namespaces adds a column with the namespace. NoHeaders leaves nothing but the rows.
-	Namespaces, NoHeaders bool
-}
-
-// WriteTop prints a line for each container, and below what is missing.
-func WriteTop(w io.Writer, all []Container, t Table) error {
-	rows := [][]string{{"POD", "CONTAINER", "RUNTIME", "USE", "LIMIT", "HEAP", "FREE", "NATIVE", "FILES", "UNEXPLAINED"}}
-	if t.Namespaces {
-		rows[0] = append([]string{"NAMESPACE"}, rows[0]...)
+var (
+	topColumns = []listing.Column{
+		{Heading: "POD"}, {Heading: "CONTAINER"}, {Heading: "RUNTIME"}, {Heading: "USE"}, {Heading: "LIMIT"},
+		{Heading: "HEAP"}, {Heading: "FREE"}, {Heading: "NATIVE"}, {Heading: "FILES"}, {Heading: "UNEXPLAINED"},
+		{Heading: "WORKLOAD", Wide: true}, {Heading: "NODE", Wide: true}, {Heading: "LAST KILL", Wide: true},
 	}
+	topFields = []string{
+		"pod", "container", "kind", "workload", "node", "runtime", "version", "runtime_from", "use_mib", "limit_mib",
+		"heap_mib", "free_mib", "native_mib", "files_mib", "unexplained_mib", "last_kill",
+	}
+)
+
+// WriteTop prints a line for each container, and for people below it what is missing.
+func WriteTop(w io.Writer, all []Container, o listing.Options) error {
+	l := listing.List{Kind: "ContainerMemoryList", Columns: topColumns, Fields: topFields}
 	for i := range all {
 		c := &all[i]
-		row := []string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}
-		row = append(row, c.Parts.cells()...)
-		if t.Namespaces {
-			row = append([]string{c.Namespace}, row...)
+		parts := c.Parts.cells()
+		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, parts...)
+		record := []string{
+			c.Pod, c.Name, c.Kind, c.Workload, c.Node, c.Runtime.Title, c.Runtime.Version, string(c.Runtime.From),
+			listing.MiB(c.Use), listing.MiB(c.Limit),
 		}
-		rows = append(rows, row)
+		record = append(record, c.Parts.record()...)
+		l.Items = append(l.Items, listing.Item{
+			Object: c, Cluster: c.Cluster, Namespace: c.Namespace, Name: "pod/" + c.Pod,
+			Cells:   append(cells, workloadkind.Typed(c.Kind, c.Workload), c.Node, killedAt(c.LastKill)),
+			Records: [][]string{append(record, killedAt(c.LastKill))},
+		})
 	}
-	return t.write(w, rows, missing(all))
+	return printed(w, &l, o, missing(all))
+}
+
+// printed is a list with notes for people below it.
+func printed(w io.Writer, l *listing.List, o listing.Options, notes string) error {
+	if err := l.Print(w, o); err != nil || notes == "" || o.NoHeaders || !o.Format.IsTable() {
+		return err
+	}
+	_, err := io.WriteString(w, "\n"+notes)
+	return err
+}
+
+func killedAt(at *metav1.Time) string {
+	if at == nil {
+		return ""
+	}
+	return format.Time(at.Time)
+}
+
+// record are the same in csv.
+func (p *Parts) record() []string {
+	if p == nil {
+		return make([]string, 5)
+	}
+	return []string{
+		listing.MiB(&p.Heap), listing.MiB(&p.Free), listing.MiB(&p.Native), listing.MiB(&p.Files),
+		listing.MiB(&p.Unexplained),
+	}
 }
 
 // cells are the columns of parts.
@@ -134,33 +176,6 @@ func missing(all []Container) string {
 		fmt.Fprintf(&b, "Without use, %s: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))
 	}
 	return b.String()
-}
-
-// write lays out rows and adds notes below.
-func (t Table) write(w io.Writer, rows [][]string, notes string) error {
-	if t.NoHeaders {
-		rows, notes = rows[1:], ""
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i := range row {
-			row[i] = clean(row[i])
-			widths[i] = max(widths[i], len([]rune(row[i])))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s   ", widths[i], cell)
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	if notes != "" {
-		b.WriteString("\n" + notes)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // size is an amount in a column.

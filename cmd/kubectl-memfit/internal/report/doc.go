@@ -3,6 +3,6 @@
 
 // Package report says what memfit found, for people at a terminal and for machines: a row for each workload ([Row]),
 // and everything about one ([Explanation]). It is pure: MemoryRecommendations and profiles in, text or values out; time
-// and the choice of colours are arguments. Reasons of conditions are shown, never interpreted, so that a newer memfit
+// and the choice of colors are arguments. Reasons of conditions are shown, never interpreted, so that a newer memfit
 // may have more of them.
 package report

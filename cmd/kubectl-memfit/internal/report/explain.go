@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const (
@@ -23,12 +24,12 @@ const (
 // page is a text with headings and labelled lines.
 type page struct {
 	strings.Builder
-	colours Colours
+	colors listing.Colors
 }
 
 // Write prints an explanation for people.
-func (e *Explanation) Write(w io.Writer, colours Colours) error {
-	p := &page{colours: colours}
+func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
+	p := &page{colors: colors}
 	p.heading(fmt.Sprintf("%s %s/%s", e.Kind, e.Namespace, e.Name))
 	p.item("Profile", e.Profile.Kind+" "+e.Profile.Name)
 	p.item("Found", e.Summary)
@@ -129,7 +130,7 @@ func (p *page) heading(text string) {
 	if p.Len() > 0 {
 		p.WriteString("\n")
 	}
-	p.WriteString(p.colours.paint(bold, line(text)) + "\n")
+	p.WriteString(p.colors.Paint(listing.Bold, listing.Line(text)) + "\n")
 }
 
 // item is a labelled text, list a labelled one of several lines; both leave out what is empty.
@@ -139,7 +140,7 @@ func (p *page) list(label string, texts []string) {
 	first := fmt.Sprintf("  %-*s", labelWidth-2, label)
 	indent := strings.Repeat(" ", labelWidth)
 	for _, text := range texts {
-		if line(text) == "" {
+		if listing.Line(text) == "" {
 			continue
 		}
 		rest := indent

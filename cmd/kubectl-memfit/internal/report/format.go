@@ -5,10 +5,10 @@ package report
 
 import (
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -41,18 +41,11 @@ func step(from, to *resource.Quantity) string {
 	return Amount(from) + " -> " + Amount(to)
 }
 
-// line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
-func line(text string) string {
-	return strings.Join(
-		strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ",
-	)
-}
-
 // wrap breaks text into lines of at most width characters, where a word allows it.
 func wrap(text string, width int) []string {
 	var lines []string
 	current := ""
-	for word := range strings.FieldsSeq(line(text)) {
+	for word := range strings.FieldsSeq(listing.Line(text)) {
 		switch {
 		case current == "":
 			current = word

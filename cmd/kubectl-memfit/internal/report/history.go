@@ -7,28 +7,32 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 )
 
-// History is what memfit did to the pods of a workload, among the kills and stalls before and after. -o json and -o
-// yaml of `kubectl memfit history` print these fields.
+// History is what memfit did to the pods of a workload, among the kills and stalls before and after.
 type History struct {
-	Namespace string `json:"namespace"`
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
+	Namespace string
+	Workload  v1alpha1.WorkloadReference
 	// Applied is the condition: how things stand now.
-	Applied Finding `json:"applied"`
+	Applied Finding
 	// Entries are newest first.
-	Entries []Entry `json:"entries"`
+	Entries []Entry
 }
 
-// Entry is one thing that happened: exactly one of Change, Kill and Stall.
+// Entry is one thing that happened: exactly one of Change, Kill and Stall. They are the items of `kubectl memfit
+// history -o json`.
 type Entry struct {
-	Time   metav1.Time             `json:"time"`
+	Time metav1.Time `json:"time"`
+	// What happened: the kind of the change, OOMKill or Stall. Pod is the one it happened to, or the last one of several.
+	What   string                  `json:"what"`
+	Pod    string                  `json:"pod"`
 	Change *v1alpha1.ChangeRecord  `json:"change,omitempty"`
 	Kill   *v1alpha1.OOMKillRecord `json:"oomKill,omitempty"`
 	Stall  *v1alpha1.StallRecord   `json:"stall,omitempty"`
@@ -38,26 +42,62 @@ type Entry struct {
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{
-		Namespace: rec.Namespace, Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
-		Applied: finding(s.Conditions, v1alpha1.ConditionApplied), Entries: []Entry{},
+		Namespace: rec.Namespace, Workload: rec.Spec.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
 	}
 	for i := range s.RecentChanges {
-		h.Entries = append(h.Entries, Entry{Time: s.RecentChanges[i].Time, Change: &s.RecentChanges[i]})
+		c := &s.RecentChanges[i]
+		h.Entries = append(h.Entries, Entry{Time: c.Time, What: c.Kind, Pod: c.Pod, Change: c})
 	}
 	for i := range s.RecentOOMKills {
-		h.Entries = append(h.Entries, Entry{Time: s.RecentOOMKills[i].Time, Kill: &s.RecentOOMKills[i]})
+		k := &s.RecentOOMKills[i]
+		h.Entries = append(h.Entries, Entry{Time: k.Time, What: "OOMKill", Pod: k.Pod, Kill: k})
 	}
 	for i := range s.RecentStalls {
-		h.Entries = append(h.Entries, Entry{Time: s.RecentStalls[i].Time, Stall: &s.RecentStalls[i]})
+		t := &s.RecentStalls[i]
+		h.Entries = append(h.Entries, Entry{Time: t.Time, What: "Stall", Pod: t.Pod, Stall: t})
 	}
 	slices.SortStableFunc(h.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time.Time) })
 	return h
 }
 
+// historyFields are those of csv, and of the table of -o wide.
+var historyFields = []string{"time", "what", "pod", "pods", "change", "why"}
+
+// Print prints it as people or machines asked for it: a page, a line for each entry, or its fields.
+func (h *History) Print(w io.Writer, o listing.Options) error {
+	if o.Format.IsPage() && o.SortBy == "" && !o.NoHeaders {
+		return h.Write(w, o.Colors)
+	}
+	l := listing.List{
+		Kind: "WorkloadHistoryList", Fields: historyFields,
+		More: map[string]any{"namespace": h.Namespace, "workload": h.Workload, "applied": h.Applied},
+	}
+	for _, field := range historyFields {
+		l.Columns = append(l.Columns, listing.Column{Heading: strings.ToUpper(field)})
+	}
+	for i := range h.Entries {
+		e := &h.Entries[i]
+		pods, change, why := "1", "", ""
+		switch {
+		case e.Change != nil:
+			pods, change, why = fmt.Sprint(max(e.Change.Pods, 1)), e.Change.Change, e.Change.Why
+		case e.Kill != nil:
+			why = e.Kill.Summary
+		case e.Stall != nil:
+			why = e.Stall.Summary
+		}
+		line := []string{format.Time(e.Time.Time), e.What, e.Pod, pods, change, why}
+		l.Items = append(l.Items, listing.Item{
+			Object: e, Namespace: h.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
+		})
+	}
+	return l.Print(w, o)
+}
+
 // Write prints it for people.
-func (h *History) Write(w io.Writer, colours Colours) error {
-	p := &page{colours: colours}
-	p.heading(fmt.Sprintf("%s %s/%s", h.Kind, h.Namespace, h.Name))
+func (h *History) Write(w io.Writer, colors listing.Colors) error {
+	p := &page{colors: colors}
+	p.heading(fmt.Sprintf("%s %s/%s", h.Workload.Kind, h.Namespace, h.Workload.Name))
 	if h.Applied.Reason != "" {
 		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", h.Applied.Status, h.Applied.Reason, h.Applied.Message))
 	}

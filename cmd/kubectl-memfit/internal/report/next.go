@@ -25,7 +25,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	if r.Waiting {
 		step := fmt.Sprintf("Not applied (%s): %s", r.Applied.Reason, strings.TrimSuffix(r.Applied.Message, "."))
 		if known && len(kind.Template) > 0 {
-			step += fmt.Sprintf(". For Git: kubectl memfit export -n %s %s", r.Namespace, r.typed())
+			step += fmt.Sprintf(". For Git: kubectl memfit export %s %s", r.where(), r.typed())
 		}
 		steps = append(steps, step)
 	}
@@ -37,7 +37,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 			"%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed,
 		)
 		if kind.Restarts {
-			step += fmt.Sprintf(": kubectl -n %s rollout restart %s", r.Namespace, r.typed())
+			step += fmt.Sprintf(": kubectl %s rollout restart %s", r.where(), r.typed())
 		}
 		steps = append(steps, step)
 	}
@@ -70,4 +70,16 @@ func unready(rec *v1alpha1.MemoryRecommendation) string {
 }
 
 // typed is the workload as kubectl takes it: "deployment/web".
+// where says to kubectl in which namespace a workload is, and in which cluster where several were asked: a command that
+// is copied must not end up in another one.
+func (r *Row) where() string {
+	if r.Cluster != "" {
+		return fmt.Sprintf("--context %s -n %s", r.Cluster, r.Namespace)
+	}
+	return "-n " + r.Namespace
+}
+
+// resource is a workload as kubectl -o name has it: "deployment.apps/web".
+func (r *Row) resource() string { return workloadkind.Resource(r.APIVersion, r.Kind, r.Name) }
+
 func (r *Row) typed() string { return workloadkind.Typed(r.Kind, r.Name) }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -79,19 +80,23 @@ func TestStatus(t *testing.T) {
 		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler",
 			Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
 	}
-	status := NewStatus(shop(t), []Profile{troubled})
-	for name, table := range map[string]Table{
+	for name, o := range map[string]listing.Options{
 		"status.txt":            {Namespaces: true},
-		"status-wide.txt":       {Wide: true},
-		"status-colour.txt":     {Colours: true},
+		"status-wide.txt":       {Format: formatOf(t, listing.Wide)},
+		"status-color.txt":      {Colors: true},
 		"status-no-headers.txt": {NoHeaders: true},
+		"status.csv":            {Format: formatOf(t, listing.CSV)},
+		"status-names.txt":      {Format: formatOf(t, listing.Name)},
+		"status-by-use.txt":     {Namespaces: true, SortBy: ".containers[0].use"},
+		"status.json":           {Format: formatOf(t, listing.JSON)},
 	} {
 		var out bytes.Buffer
-		if err := status.Write(&out, table); err != nil {
+		status := NewStatus("", shop(t), []Profile{troubled})
+		if err := status.Write(&out, o); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, out.String())
-		if !bool(table.Colours) && strings.Contains(out.String(), "\x1b") {
+		if !bool(o.Colors) && strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s has an escape sequence that somebody's recommendation brought", name)
 		}
 	}
@@ -99,21 +104,69 @@ func TestStatus(t *testing.T) {
 
 func TestStatusIsOrderedWhateverTheInput(t *testing.T) {
 	recs := shop(t)
-	want := NewStatus(recs, nil)
+	want := NewStatus("", recs, nil)
 	for i := range recs {
 		rotated := append(append([]v1alpha1.MemoryRecommendation{}, recs[i:]...), recs[:i]...)
-		if diff := cmp.Diff(want, NewStatus(rotated, nil)); diff != "" {
+		if diff := cmp.Diff(want.Workloads, NewStatus("", rotated, nil).Workloads); diff != "" {
 			t.Errorf("the order of what the API server lists shows (-first +rotated by %d):\n%s", i, diff)
 		}
 	}
 }
 
-func TestMachinesReadTheSame(t *testing.T) {
-	out, err := yaml.Marshal(NewStatus(shop(t), nil))
+// TestClusters: the worst of all clusters comes first, and a command that is copied names its cluster.
+func TestClusters(t *testing.T) {
+	east, west := NewStatus("east", shop(t)[:1], []Profile{web()}), NewStatus("west", shop(t), nil)
+	west.Unserved = []Unserved{
+		{Cluster: "west", Namespace: "shop", Kind: "Job", Name: "x", Reason: "ProfileNotFound", Message: "m"},
+	}
+	status := Join([]Status{west, east})
+	var out bytes.Buffer
+	if err := status.Write(&out, listing.Options{Clusters: true, Namespaces: true}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "status-clusters.txt", out.String())
+}
+
+// TestNews: a workload is told again when its line says something else, and not for a new use alone.
+func TestNews(t *testing.T) {
+	recs, said := shop(t), map[string]string{}
+	news := func() (names []string) {
+		s := NewStatus("", recs, nil)
+		s.News(said)
+		for i := range s.Workloads {
+			names = append(names, s.Workloads[i].Name)
+		}
+		return names
+	}
+	if got := news(); len(got) != len(recs) {
+		t.Errorf("at first, %q", got)
+	}
+	recs[0].Status.Containers[0].Use, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
+	if got := news(); got != nil {
+		t.Errorf("after a new use, %q", got)
+	}
+	recs[0].Status.OOMKills++
+	if got := news(); len(got) != 1 || got[0] != recs[0].Spec.Workload.Name {
+		t.Errorf("after a kill, %q", got)
+	}
+}
+
+func TestSortStatus(t *testing.T) {
+	for by, want := range map[string]string{"urgency": "web", "use": "orders", "kills": "report", "name": "agent"} {
+		s := NewStatus("", shop(t), nil)
+		if s.Sort(by); s.Workloads[0].Name != want {
+			t.Errorf("by %s the first is %s, want %s", by, s.Workloads[0].Name, want)
+		}
+	}
+}
+
+func formatOf(t *testing.T, output string) listing.Format {
+	t.Helper()
+	f, err := listing.Parse(output, listing.OfList)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "status.out.yaml", string(out))
+	return f
 }
 
 func TestExplain(t *testing.T) {
@@ -148,6 +201,18 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, "history-"+recs[i].Name+".txt", out.String())
+		if recs[i].Name != "deployment-web" {
+			continue
+		}
+		for name, output := range map[string]string{
+			"history-wide.txt": listing.Wide, "history.csv": listing.CSV, "history.yaml": listing.YAML,
+		} {
+			out.Reset()
+			if err := h.Print(&out, listing.Options{Format: formatOf(t, output)}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, out.String())
+		}
 	}
 }
 

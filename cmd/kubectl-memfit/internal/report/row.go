@@ -16,9 +16,12 @@ import (
 
 // Row is one workload. -o json and -o yaml of `kubectl memfit status` print these fields.
 type Row struct {
-	Namespace string `json:"namespace"`
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
+	// Cluster is the kubeconfig's context, where several were asked.
+	Cluster    string `json:"cluster,omitempty"`
+	Namespace  string `json:"namespace"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
 	// Profile governs it; Recommendation is the name of its MemoryRecommendation.
 	Profile        v1alpha1.ProfileReference `json:"profile"`
 	Recommendation string                    `json:"recommendation"`
@@ -67,19 +70,20 @@ type Finding struct {
 // Rows are the workloads of recommendations, the one that most needs a person first: stalled now, killed lately,
 // drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills, then by
 // name.
-func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
+func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
-		rows = append(rows, rowOf(&recs[i]))
+		rows = append(rows, rowOf(cluster, &recs[i]))
 	}
 	slices.SortStableFunc(rows, worse)
 	return rows
 }
 
-func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
+func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 	s := &rec.Status
 	r := Row{
-		Namespace: rec.Namespace, Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
+		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Spec.Workload.APIVersion,
+		Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
 		Profile: rec.Spec.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
@@ -146,8 +150,44 @@ func worse(a, b Row) int {
 		first(a.Waiting, b.Waiting),
 		first(!a.sized(), !b.sized()),
 		cmp.Compare(b.OOMKills, a.OOMKills),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
+		byName(a, b),
 	)
+}
+
+func byName(a, b Row) int {
+	return cmp.Or(
+		cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Kind, b.Kind),
+	)
+}
+
+// Orders are the words that order workloads; the first one is what Rows gives.
+var Orders = []string{"urgency", "use", "kills", "name"}
+
+// Sort puts the workload that most needs a person first, the fullest, the one with the most kills, or goes by name.
+func (s *Status) Sort(by string) {
+	slices.SortStableFunc(s.Workloads, func(a, b Row) int {
+		switch by {
+		case "use":
+			return cmp.Or(cmp.Compare(b.fullest(), a.fullest()), byName(a, b))
+		case "kills":
+			return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), byName(a, b))
+		case "name":
+			return byName(a, b)
+		}
+		return worse(a, b)
+	})
+}
+
+// fullest is the share of its limit that the fullest container uses, in percent; -1: nobody knows.
+func (r *Row) fullest() int64 {
+	most := int64(-1)
+	for i := range r.Containers {
+		if r.Containers[i].Use != nil {
+			most = max(most, r.Containers[i].UsePercent)
+		}
+	}
+	return most
 }
 
 // first orders what has a property before what has not.

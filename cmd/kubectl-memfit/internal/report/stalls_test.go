@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 // A stalled workload is dead now: it comes before one that was killed and is up again.
@@ -28,13 +29,13 @@ func TestAStallComesFirst(t *testing.T) {
 		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStalled,
 		Message: "Pod p-1: it stalls",
 	})
-	s := NewStatus(recs, nil)
+	s := NewStatus("", recs, nil)
 	if first := s.Workloads[0]; first.Name != name || !first.Stalled ||
 		!strings.Contains(strings.Join(first.Next, " "), "Pod p-1: it stalls") {
 		t.Errorf("first is %+v, want %s with what to do", first, name)
 	}
 	var out bytes.Buffer
-	if err := s.Write(&out, Table{}); err != nil ||
+	if err := s.Write(&out, listing.Options{}); err != nil ||
 		!strings.Contains(strings.Split(out.String(), "\n")[1], "stands still") {
 		t.Errorf("%v\n%s", err, out.String())
 	}

@@ -4,14 +4,15 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -21,7 +22,7 @@ type Profile struct {
 	Status v1alpha1.MemoryProfileStatus
 }
 
-// Status is what `kubectl memfit status` prints, with -o json and -o yaml as it is.
+// Status is what `kubectl memfit status` prints.
 type Status struct {
 	// Workloads that a profile governs, the one that most needs a person first.
 	Workloads []Row `json:"workloads"`
@@ -29,31 +30,71 @@ type Status struct {
 	Problems []string `json:"problems,omitempty"`
 	// Unserved are workloads that ask for a profile and get none.
 	Unserved []Unserved `json:"unserved,omitempty"`
+
+	cluster string
 }
 
-// NewStatus sums up what was read.
-func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
-	s := Status{Workloads: Rows(recs)}
+// NewStatus sums up what was read. cluster is empty where only one is asked.
+func NewStatus(cluster string, recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
+	s := Status{Workloads: Rows(cluster, recs), cluster: cluster}
 	for i := range profiles {
-		s.Problems = append(s.Problems, problems(&profiles[i])...)
+		for _, text := range problems(&profiles[i]) {
+			if cluster != "" {
+				text = cluster + ": " + text
+			}
+			s.Problems = append(s.Problems, text)
+		}
 	}
 	return s
 }
 
-// Write prints a status for people.
-func (s *Status) Write(w io.Writer, t Table) error {
-	if err := errors.Join(t.Write(w, s.Workloads), s.WriteUnserved(w, t)); err != nil {
-		return err
+// Join is the status of several clusters, the workload that most needs a person first, wherever it is.
+func Join(clusters []Status) Status {
+	all := Status{Workloads: []Row{}}
+	for i := range clusters {
+		all.Workloads = append(all.Workloads, clusters[i].Workloads...)
+		all.Problems = append(all.Problems, clusters[i].Problems...)
+		all.Unserved = append(all.Unserved, clusters[i].Unserved...)
 	}
-	if len(s.Problems) == 0 || t.NoHeaders {
+	all.Sort(Orders[0])
+	return all
+}
+
+// News leaves the workloads of which something else is to be said than what is in said, and notes it there. A new use
+// alone, or the same told in other words, is no news.
+func (s *Status) News(said map[string]string) {
+	s.Workloads = slices.DeleteFunc(s.Workloads, func(r Row) bool {
+		name := strings.Join([]string{r.Cluster, r.Namespace, r.resource()}, " ")
+		text := strings.Join([]string{
+			r.Profile.Name, runtimesOf(&r), limits(&r), requests(&r), kills(&r), shapes(&r), applied(&r),
+			confidences(&r), pods(&r),
+		}, "\t")
+		if said[name] == text {
+			return true
+		}
+		said[name] = text
+		return false
+	})
+}
+
+// Write prints a status, with what to do next below the table.
+func (s *Status) Write(w io.Writer, o listing.Options) error {
+	if len(s.Workloads) > 0 || !o.Format.IsTable() {
+		if err := s.list().Print(w, o); err != nil {
+			return err
+		}
+	}
+	if o.NoHeaders || o.NoNotes || !o.Format.IsTable() {
 		return nil
 	}
-	var text strings.Builder
-	text.WriteString("\n" + t.Colours.paint(bold, "Profiles that need a look") + "\n")
-	for _, p := range s.Problems {
-		text.WriteString("  " + line(p) + "\n")
+	text := s.next(o) + s.unserved(o)
+	if len(s.Problems) > 0 && len(s.Workloads) > 0 {
+		text += "\n" + o.Colors.Paint(listing.Bold, "Profiles that need a look") + "\n"
+		for _, p := range s.Problems {
+			text += "  " + listing.Line(p) + "\n"
+		}
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 

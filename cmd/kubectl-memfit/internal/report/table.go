@@ -4,94 +4,97 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
-)
 
-// Table says how to print rows.
-type Table struct {
-	// Namespaces adds a column with the namespace, Wide those for requests, confidence, pods and the summary.
-	Namespaces, Wide bool
-	// NoHeaders leaves nothing but the lines of workloads: no headings, and nothing below.
-	NoHeaders bool
-	Colours   Colours
-}
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+)
 
 // stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
 const stepsShown = 3
 
-// Write prints a line for each row, and below what to do next about the first of them.
-func (t Table) Write(w io.Writer, rows []Row) error {
-	var laid bytes.Buffer
-	tabs := printers.GetNewTabWriter(&laid)
-	if !t.NoHeaders {
-		fmt.Fprintln(tabs, strings.Join(t.headings(), "\t"))
+// statusColumns are those of the table, statusFields those of csv, which has a line for each container.
+var (
+	statusColumns = []listing.Column{
+		{Heading: "WORKLOAD"}, {Heading: "PROFILE"}, {Heading: "RUNTIME"}, {Heading: "LIMIT"}, {Heading: "USE"},
+		{Heading: "OOMS"}, {Heading: "MEMORY"}, {Heading: "APPLIED"}, {Heading: "REQUEST", Wide: true},
+		{Heading: "CONFIDENCE", Wide: true}, {Heading: "PODS", Wide: true}, {Heading: "SUMMARY", Wide: true},
 	}
-	for i := range rows {
-		fmt.Fprintln(tabs, strings.Join(t.cells(&rows[i]), "\t"))
+	statusFields = []string{
+		"kind", "workload", "container", "profile", "runtime", "decision", "confidence", "limit_mib",
+		"recommended_limit_mib", "request_mib", "recommended_request_mib", "use_mib", "use_percent", "oom_kills",
+		"killed_lately", "memory", "applied", "reason", "summary",
 	}
-	if err := tabs.Flush(); err != nil {
-		return fmt.Errorf("laying out the table: %w", err)
+)
+
+// list is the status as commands list it.
+func (s *Status) list() *listing.List {
+	l := &listing.List{
+		Kind: "WorkloadStatusList", Columns: statusColumns, Fields: statusFields,
+		More: map[string]any{},
 	}
-	// Colours come last: the layout counts their bytes as columns.
-	lines := strings.Split(strings.TrimSuffix(laid.String(), "\n"), "\n")
-	above := len(lines) - len(rows)
-	for i, text := range lines {
-		colour := bold
-		if i >= above {
-			colour = alarm(&rows[i-above])
-		}
-		lines[i] = t.Colours.paint(colour, strings.TrimRight(text, " "))
+	if len(s.Problems) > 0 {
+		l.More["problems"] = s.Problems
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if !t.NoHeaders {
-		text += t.next(rows)
+	if len(s.Unserved) > 0 {
+		l.More["unserved"] = s.Unserved
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	for i := range s.Workloads {
+		r := &s.Workloads[i]
+		l.Items = append(l.Items, listing.Item{
+			Object: r, Cluster: r.Cluster, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r), Records: records(r),
+			Color: alarm(r),
+		})
+	}
+	return l
 }
 
 func alarm(r *Row) string {
 	switch {
 	case r.Killed, r.Stalled:
-		return red
+		return listing.Red
 	case r.drifts():
-		return yellow
+		return listing.Yellow
 	}
 	return ""
 }
 
-func (t Table) headings() []string {
-	h := []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
-	if t.Namespaces {
-		h = append([]string{"NAMESPACE"}, h...)
+func cells(r *Row) []string {
+	return []string{
+		r.typed(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r), requests(r),
+		confidences(r), pods(r), r.Summary,
 	}
-	if t.Wide {
-		h = append(h, "REQUEST", "CONFIDENCE", "PODS", "SUMMARY")
-	}
-	return h
 }
 
-func (t Table) cells(r *Row) []string {
-	c := []string{r.typed(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r)}
-	if t.Namespaces {
-		c = append([]string{r.Namespace}, c...)
+// records are the lines of csv, one for each container, and one of the workload alone while it has none.
+func records(r *Row) [][]string {
+	containers := r.Containers
+	if len(containers) == 0 {
+		containers = []Container{{}}
 	}
-	if t.Wide {
-		c = append(c, requests(r), confidences(r), pods(r), r.Summary)
-	}
-	for i := range c {
-		if c[i] = line(c[i]); c[i] == "" {
-			c[i] = "-"
+	var out [][]string
+	for i := range containers {
+		c := &containers[i]
+		var to struct{ limit, request *resource.Quantity }
+		if c.Recommended != nil {
+			to.limit, to.request = c.Recommended.Limit, c.Recommended.Request
 		}
+		percent := ""
+		if c.UsePercent > 0 {
+			percent = fmt.Sprint(c.UsePercent)
+		}
+		out = append(out, []string{
+			r.Kind, r.Name, c.Name, r.Profile.Name, c.Runtime, c.Decision, c.Confidence, listing.MiB(c.Current.Limit),
+			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Use),
+			percent, fmt.Sprint(r.OOMKills), fmt.Sprint(r.Killed), c.Shape, string(r.Applied.Status), r.Applied.Reason,
+			r.Summary,
+		})
 	}
-	return c
+	return out
 }
 
 // each says something of every container, with its name where there are several.
@@ -208,14 +211,17 @@ func pods(r *Row) string {
 }
 
 // next is what to do about the first rows that need somebody.
-func (t Table) next(rows []Row) string {
+func (s *Status) next(o listing.Options) string {
 	var text strings.Builder
 	shown, more, where := 0, 0, ""
-	if t.Namespaces {
-		where = "-n NAMESPACE "
+	if o.Clusters {
+		where = "--context CLUSTER "
 	}
-	for i := range rows {
-		r := &rows[i]
+	if o.Namespaces {
+		where += "-n NAMESPACE "
+	}
+	for i := range s.Workloads {
+		r := &s.Workloads[i]
 		switch {
 		case len(r.Next) == 0:
 			continue
@@ -224,13 +230,9 @@ func (t Table) next(rows []Row) string {
 			continue
 		}
 		if shown++; shown == 1 {
-			text.WriteString("\n" + t.Colours.paint(bold, "What to do next") + "\n")
+			text.WriteString("\n" + o.Colors.Paint(listing.Bold, "What to do next") + "\n")
 		}
-		name := r.typed()
-		if t.Namespaces {
-			name = r.Namespace + " " + name
-		}
-		fmt.Fprintf(&text, "  %s: %s\n", name, line(r.Next[0]))
+		fmt.Fprintf(&text, "  %s: %s\n", called(r.Cluster, r.Namespace, r.typed(), o), listing.Line(r.Next[0]))
 	}
 	if more > 0 {
 		fmt.Fprintf(&text, "  and %d more\n", more)
@@ -239,4 +241,15 @@ func (t Table) next(rows []Row) string {
 		text.WriteString("Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n")
 	}
 	return text.String()
+}
+
+// called is a workload with what the table has before it.
+func called(cluster, namespace, name string, o listing.Options) string {
+	if o.Namespaces {
+		name = namespace + " " + name
+	}
+	if o.Clusters {
+		name = cluster + " " + name
+	}
+	return listing.Line(name)
 }

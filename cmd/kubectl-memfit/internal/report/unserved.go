@@ -5,10 +5,10 @@ package report
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"strings"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -22,6 +22,7 @@ type Asker struct {
 
 // Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
 type Unserved struct {
+	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -60,23 +61,24 @@ func unserved(askers []Asker, profiles []Profile) []Unserved {
 }
 
 // Seek adds the workloads that get no profile. Nothing may be concluded from profiles that could not all be read.
-func (s *Status) Seek(askers []Asker, profiles []Profile) { s.Unserved = unserved(askers, profiles) }
+func (s *Status) Seek(askers []Asker, profiles []Profile) {
+	s.Unserved = unserved(askers, profiles)
+	for i := range s.Unserved {
+		s.Unserved[i].Cluster = s.cluster
+	}
+}
 
-// WriteUnserved prints them for people, one line each.
-func (s *Status) WriteUnserved(w io.Writer, t Table) error {
-	if len(s.Unserved) == 0 || t.NoHeaders {
-		return nil
+// unserved says so to people, one line each.
+func (s *Status) unserved(o listing.Options) string {
+	if len(s.Unserved) == 0 {
+		return ""
 	}
 	var text strings.Builder
-	text.WriteString("\n" + t.Colours.paint(bold, "Workloads that get no profile") + "\n")
+	text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Workloads that get no profile") + "\n")
 	for i := range s.Unserved {
 		u := &s.Unserved[i]
-		name := workloadkind.Typed(u.Kind, u.Name)
-		if t.Namespaces {
-			name = u.Namespace + " " + name
-		}
-		text.WriteString("  " + name + ": " + u.Reason + ": " + line(u.Message) + "\n")
+		name := called(u.Cluster, u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
+		text.WriteString("  " + name + ": " + u.Reason + ": " + listing.Line(u.Message) + "\n")
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return text.String()
 }

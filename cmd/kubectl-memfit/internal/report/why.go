@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
@@ -64,8 +65,8 @@ func tellsOf(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 }
 
 // Write prints it for people: what happened, what filled it, what memfit did, what to do next.
-func (w *Why) Write(out io.Writer, colours Colours) error {
-	p := &page{colours: colours}
+func (w *Why) Write(out io.Writer, colors listing.Colors) error {
+	p := &page{colors: colors}
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
 	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
 		w.Seen.CgroupVersion, format.Time(w.Seen.ObservedTime.Time)))

@@ -1,0 +1,109 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+// completionTimeout is how long somebody who pressed Tab waits before it feels broken.
+const completionTimeout = 3 * time.Second
+
+// completeWorkloads offers the workloads that memfit knows, by kind and name, and by the name alone to those who began
+// with that. An error offers nothing: there is nowhere to show it.
+func (r *reader) completeWorkloads(
+	cmd *cobra.Command, given []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+		recs, _ := c.Recommendations(ctx, namespace)
+		var names []string
+		for i := range recs {
+			name := report.Typed(&recs[i])
+			if typed != "" && strings.HasPrefix(recs[i].Spec.Workload.Name, typed) {
+				name = recs[i].Spec.Workload.Name
+			}
+			if !slices.Contains(given, name) {
+				names = append(names, cobra.CompletionWithDesc(name, recs[i].Status.Summary))
+			}
+		}
+		return names
+	})
+}
+
+func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, _ string) []string {
+		names, _ := c.Names(ctx)
+		return names
+	})
+}
+
+// complete asks the cluster for words, as long as somebody who pressed Tab waits, and keeps those that begin as typed.
+func (r *reader) complete(
+	cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string,
+) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	c, namespace, err := r.open()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := slices.DeleteFunc(ask(ctx, c, namespace), func(word string) bool { return !strings.HasPrefix(word, typed) })
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePods offers the pods that have a snapshot.
+func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+		found, _ := c.Snapshots(ctx, namespace)
+		var names []string
+		for i := range found {
+			names = append(names, cobra.CompletionWithDesc("pod/"+found[i].Name, found[i].Status.Summary))
+		}
+		return names
+	})
+}
+
+// completeRunning offers the pods that run.
+func (r *reader) completeRunning(
+	cmd *cobra.Command, given []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+		found, _ := c.Pods(ctx, namespace)
+		var names []string
+		for i := range found {
+			if !slices.Contains(given, found[i].Name) {
+				names = append(names, found[i].Name)
+			}
+		}
+		return names
+	})
+}
+
+// completeContexts offers those of the kubeconfig, also behind a comma.
+func (r *reader) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	config, err := r.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	var words []string
+	for name := range config.Contexts {
+		if word := before + name; strings.HasPrefix(word, typed) && !slices.Contains(strings.Split(before, ","), name) {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return words, cobra.ShellCompDirectiveNoFileComp
+}

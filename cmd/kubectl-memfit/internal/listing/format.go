@@ -1,0 +1,76 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// The values of -o. Those that end in "=" are followed by an expression.
+const (
+	Wide          = "wide"
+	JSON          = "json"
+	YAML          = "yaml"
+	Name          = "name"
+	CSV           = "csv"
+	JSONPath      = "jsonpath="
+	CustomColumns = "custom-columns="
+)
+
+// What commands offer: for a list, and for one thing on a page.
+var (
+	OfList = []string{Wide, JSON, YAML, Name, JSONPath, CustomColumns, CSV}
+	OfPage = []string{JSON, YAML, JSONPath}
+)
+
+// Format is a value of -o that was checked; the zero value is the table, or the page.
+type Format struct {
+	name    string
+	path    *printers.JSONPathPrinter
+	columns []column
+}
+
+// Parse reads a value of -o. offered are those that the command knows; "" is always one of them.
+func Parse(output string, offered []string) (Format, error) {
+	name, expression, has := strings.Cut(output, "=")
+	if has {
+		name += "="
+	}
+	f := Format{name: name}
+	var err error
+	switch {
+	case output == "":
+		return f, nil
+	case !slices.Contains(offered, name):
+		return Format{}, fmt.Errorf("-o %s is not known: use %s", output, strings.Join(offered, ", "))
+	case name == JSONPath:
+		if f.path, err = printers.NewJSONPathPrinter(expression); err != nil {
+			return Format{}, fmt.Errorf("-o %s: %w (an example: -o jsonpath='{.items[*].name}')", output, err)
+		}
+		f.path.AllowMissingKeys(true)
+	case name == CustomColumns:
+		if f.columns, err = columnsOf(expression); err != nil {
+			return Format{}, fmt.Errorf("-o %s: %w", output, err)
+		}
+	}
+	return f, nil
+}
+
+// IsTable tells whether people read it: they get notes below the table, and colors.
+func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
+
+// IsPage tells whether a command prints its page, and no format for machines.
+func (f Format) IsPage() bool { return f.name == "" }
+
+// Separator stands between one document and the next.
+func (f Format) Separator() string {
+	if f.name == YAML {
+		return "---\n"
+	}
+	return ""
+}

@@ -1,0 +1,273 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// APIVersion is that of what the plugin prints for machines. No API server serves these kinds.
+const APIVersion = "cli.memfit.dev/v1alpha1"
+
+// List is what a command found.
+type List struct {
+	// Kind names the list for machines, as in "WorkloadStatusList".
+	Kind string
+	// Columns are the headings of the table. Cluster and namespace come before them, where they are asked for.
+	Columns []Column
+	Items   []Item
+	// Fields are the headings of csv, which has every field, with the unit in its heading ("limit_mib").
+	Fields []string
+	// More stands beside the items, for machines.
+	More map[string]any
+}
+
+// Column is one of the table; Wide: of -o wide only.
+type Column struct {
+	Heading string
+	Wide    bool
+}
+
+// Item is one of what was found.
+type Item struct {
+	// Object is what machines read.
+	Object any
+	// Cluster is empty where only one was asked.
+	Cluster, Namespace string
+	// Name is what -o name prints ("deployment.apps/web"). Items with equal names one after the other are printed once.
+	Name string
+	// Cells are its line of the table; an empty one is shown as "-".
+	Cells []string
+	// Records are its lines of csv.
+	Records [][]string
+	// Color is that of its line of the table, where colors are asked for; empty: none.
+	Color string
+}
+
+// Options say how to print.
+type Options struct {
+	Format    Format
+	NoHeaders bool
+	// SortBy is a JSONPath expression, as kubectl get --sort-by takes it; empty: as it is.
+	SortBy string
+	// Clusters and Namespaces add these columns to the table; csv always has them.
+	Clusters, Namespaces bool
+	Colors               Colors
+	// NoNotes leaves out what stands below the table.
+	NoNotes bool
+	// Layout keeps the widths of columns from one list to the next; nil: each has its own.
+	Layout *Layout
+}
+
+// Layout is how wide columns are.
+type Layout struct {
+	laid bytes.Buffer
+	tabs interface {
+		io.Writer
+		Flush() error
+	}
+}
+
+// NewLayout begins with no width.
+func NewLayout() *Layout {
+	l := &Layout{}
+	l.tabs = printers.GetNewTabWriter(&l.laid)
+	return l
+}
+
+// Print prints a list.
+func (l *List) Print(w io.Writer, o Options) error {
+	if err := l.sort(o.SortBy); err != nil {
+		return err
+	}
+	switch o.Format.name {
+	case "", Wide:
+		return l.table(w, o)
+	case Name:
+		return l.names(w)
+	case CSV:
+		return l.csv(w, o.NoHeaders)
+	case CustomColumns:
+		objects := make([]any, 0, len(l.Items))
+		for i := range l.Items {
+			objects = append(objects, l.Items[i].Object)
+		}
+		return custom(w, o.Format.columns, objects, o.NoHeaders)
+	}
+	objects := make([]any, 0, len(l.Items))
+	for i := range l.Items {
+		objects = append(objects, l.Items[i].Object)
+	}
+	all := map[string]any{"items": objects}
+	for key, value := range l.More {
+		all[key] = value
+	}
+	return Object(w, o.Format, l.Kind, all)
+}
+
+// Object prints one value for machines. kind names it, unless it says itself what it is.
+func Object(w io.Writer, f Format, kind string, value any) error {
+	fields, err := fieldsOf(value)
+	if err != nil {
+		return err
+	}
+	if _, says := fields["kind"]; !says {
+		fields["apiVersion"], fields["kind"] = APIVersion, kind
+	}
+	object := runtime.Object(&unstructured.Unstructured{Object: fields})
+	switch {
+	case f.path != nil:
+		var out bytes.Buffer
+		if err := f.path.PrintObj(object, &out); err != nil {
+			return fmt.Errorf("-o jsonpath: %w", err)
+		}
+		// kubectl leaves the prompt behind the answer; who reads lines wants the end of the last one.
+		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+			out.WriteByte('\n')
+		}
+		_, err := w.Write(out.Bytes())
+		return err
+	case f.name == YAML:
+		return (&printers.YAMLPrinter{}).PrintObj(object, w)
+	}
+	return (&printers.JSONPrinter{}).PrintObj(object, w)
+}
+
+// fieldsOf is a value as machines read it.
+func fieldsOf(value any) (map[string]any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("writing %T: %w", value, err)
+	}
+	fields := map[string]any{}
+	if err := kubejson.Unmarshal(text, &fields); err != nil { // keeps whole numbers whole
+		return nil, fmt.Errorf("writing %T: %w", value, err)
+	}
+	return fields, nil
+}
+
+// table prints a line for each item.
+func (l *List) table(w io.Writer, o Options) error {
+	shown := func(cells []string, item *Item) string {
+		var line []string
+		if o.Clusters {
+			line = append(line, cellOf(item.Cluster))
+		}
+		if o.Namespaces {
+			line = append(line, cellOf(item.Namespace))
+		}
+		for i, text := range cells {
+			if !l.Columns[i].Wide || o.Format.name == Wide {
+				line = append(line, cellOf(text))
+			}
+		}
+		return strings.Join(line, "\t")
+	}
+	layout := o.Layout
+	if layout == nil {
+		layout = NewLayout()
+	}
+	layout.laid.Reset()
+	var colors []string
+	if !o.NoHeaders {
+		headings := make([]string, 0, len(l.Columns))
+		for _, c := range l.Columns {
+			headings = append(headings, c.Heading)
+		}
+		fmt.Fprintln(layout.tabs, shown(headings, &Item{Cluster: "CLUSTER", Namespace: "NAMESPACE"}))
+		colors = append(colors, Bold)
+	}
+	for i := range l.Items {
+		fmt.Fprintln(layout.tabs, shown(l.Items[i].Cells, &l.Items[i]))
+		colors = append(colors, l.Items[i].Color)
+	}
+	if err := layout.tabs.Flush(); err != nil {
+		return fmt.Errorf("laying out the table: %w", err)
+	}
+	// Colors come last: the layout counts their bytes as columns.
+	var out strings.Builder
+	lines := strings.Split(strings.TrimSuffix(layout.laid.String(), "\n"), "\n")
+	for i, color := range colors {
+		out.WriteString(o.Colors.Paint(color, strings.TrimRight(lines[i], " ")) + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func cellOf(text string) string {
+	if text = Line(text); text == "" {
+		return "-"
+	}
+	return text
+}
+
+// Line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
+func Line(text string) string {
+	return strings.Join(strings.FieldsFunc(text, breaks), " ")
+}
+
+func (l *List) names(w io.Writer) error {
+	names := make([]string, 0, len(l.Items))
+	for i := range l.Items {
+		names = append(names, Line(l.Items[i].Name)+"\n")
+	}
+	_, err := io.WriteString(w, strings.Join(slices.Compact(names), ""))
+	return err
+}
+
+// csv prints each record with cluster and namespace before it.
+func (l *List) csv(w io.Writer, noHeaders bool) error {
+	out := csv.NewWriter(w)
+	if !noHeaders {
+		_ = out.Write(append([]string{"cluster", "namespace"}, l.Fields...)) // Error below has it
+	}
+	for i := range l.Items {
+		item := &l.Items[i]
+		for _, record := range item.Records {
+			line := append([]string{item.Cluster, item.Namespace}, record...)
+			for j := range line {
+				line[j] = plain(line[j])
+			}
+			_ = out.Write(line)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("writing csv: %w", err)
+	}
+	return nil
+}
+
+// MiB is an amount in csv, in MiB; empty where there is none.
+func MiB(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return strconv.FormatFloat(math.Round(10*q.AsApproximateFloat64()/float64(memory.MiB))/10, 'f', -1, 64)
+}
+
+// plain keeps a spreadsheet from taking what somebody else wrote for a formula.
+func plain(text string) string {
+	text = Line(text)
+	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

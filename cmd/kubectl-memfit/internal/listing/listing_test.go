@@ -1,0 +1,174 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+type thing struct {
+	Name  string             `json:"name"`
+	Kills int64              `json:"kills"`
+	Use   *resource.Quantity `json:"use,omitempty"`
+	Text  string             `json:"text"`
+}
+
+func amount(text string) *resource.Quantity {
+	q := resource.MustParse(text)
+	return &q
+}
+
+// things are three, of which one has no use, and the text of one would be obeyed by a terminal or a spreadsheet.
+func things() *List {
+	l := &List{
+		Kind: "ThingList", Columns: []Column{{Heading: "NAME"}, {Heading: "USE"}, {Heading: "TEXT", Wide: true}},
+		Fields: []string{"name", "use_mib", "text"}, More: map[string]any{"note": "n"},
+	}
+	for _, t := range []thing{
+		{"large", 2, amount("1Gi"), "=HYPERLINK(\"x\")"}, {"none", 10, nil, "two\nlines \x1b[31mred"},
+		{"small", 9, amount("64.5Mi"), ""},
+	} {
+		use := ""
+		if t.Use != nil {
+			use = t.Use.String()
+		}
+		l.Items = append(l.Items, Item{
+			Object: t, Cluster: "east", Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
+			Records: [][]string{{t.Name, MiB(t.Use), t.Text}}, Color: Red,
+		})
+	}
+	return l
+}
+
+func TestPrint(t *testing.T) {
+	for name, tc := range map[string]struct {
+		output string
+		o      Options
+		want   string
+	}{
+		"a table": {want: "NAME    USE\nlarge   1Gi\nnone    -\nsmall   66048Ki\n"},
+		"all columns": {
+			output: "wide", o: Options{NoHeaders: true},
+			want: "large   1Gi       =HYPERLINK(\"x\")\nnone    -         two lines [31mred\nsmall   66048Ki   -\n",
+		},
+		"clusters": {
+			o:    Options{Clusters: true, Namespaces: true, NoHeaders: true, SortBy: ".name"},
+			want: "east   shop   large   1Gi\neast   shop   none    -\neast   shop   small   66048Ki\n",
+		},
+		"in color": {
+			o: Options{Colors: true},
+			want: "\x1b[1mNAME    USE\x1b[0m\n\x1b[31mlarge   1Gi\x1b[0m\n\x1b[31mnone    -\x1b[0m\n" +
+				"\x1b[31msmall   66048Ki\x1b[0m\n",
+		},
+		"by amount, none first": {
+			output: "name", o: Options{SortBy: "{.use}"},
+			want: "thing.example/none\nthing.example/small\nthing.example/large\n",
+		},
+		"by number, not by text": {
+			output: "name", o: Options{SortBy: ".kills"},
+			want: "thing.example/large\nthing.example/small\nthing.example/none\n",
+		},
+		"csv": {
+			output: "csv",
+			want: "cluster,namespace,name,use_mib,text\neast,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n" +
+				"east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n",
+		},
+		"csv without headings": {
+			output: "csv", o: Options{NoHeaders: true, SortBy: ".use"},
+			want: "east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n" +
+				"east,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n",
+		},
+		"a path":                    {output: "jsonpath={.items[*].name} {.note}", want: "large none small n\n"},
+		"a path that finds nothing": {output: "jsonpath={.nope}", want: ""},
+		"lines of a path":           {output: `jsonpath={range .items[*]}{.name}{"\n"}{end}`, want: "large\nnone\nsmall\n"},
+		"columns": {
+			output: "custom-columns=N:.name,USE:use,TEXT:{.text}",
+			want: "N       USE       TEXT\nlarge   1Gi       =HYPERLINK(\"x\")\nnone    <none>    two lines [31mred\n" +
+				"small   66048Ki\n",
+		},
+		"columns without headings": {
+			output: "custom-columns=N:.name", o: Options{NoHeaders: true}, want: "large\nnone\nsmall\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if tc.o.Format, err = Parse(tc.output, OfList); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := things().Print(&out, tc.o); err != nil || out.String() != tc.want {
+				t.Errorf("%v\n%q\nwant\n%q", err, out.String(), tc.want)
+			}
+		})
+	}
+}
+
+func TestForMachines(t *testing.T) {
+	for output, want := range map[string]string{
+		"json": "{\n    \"apiVersion\": \"cli.memfit.dev/v1alpha1\",\n    \"items\": [",
+		"yaml": "apiVersion: cli.memfit.dev/v1alpha1\nitems:\n- kills: 2\n  name: large\n",
+	} {
+		f, err := Parse(output, OfPage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := things().Print(&out, Options{Format: f}); err != nil || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: %v\n%s", output, err, out.String())
+		}
+		out.Reset()
+		empty := List{Kind: "ThingList"}
+		if err := empty.Print(&out, Options{Format: f, SortBy: ".name"}); err != nil ||
+			!strings.Contains(out.String(), "[]") || strings.Contains(out.String(), "null") {
+			t.Errorf("nothing in %s: %v\n%s", output, err, out.String())
+		}
+	}
+}
+
+// TestLayout: what is printed later stands below what was printed before.
+func TestLayout(t *testing.T) {
+	var out bytes.Buffer
+	o := Options{Layout: NewLayout()}
+	for range 2 {
+		l := things()
+		if out.Len() > 0 {
+			o.NoHeaders, l.Items = true, l.Items[2:]
+		}
+		if err := l.Print(&out, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "NAME    USE\nlarge   1Gi\nnone    -\nsmall   66048Ki\nsmall   66048Ki\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestWhatCannotBePrinted(t *testing.T) {
+	for output, want := range map[string]string{
+		"xml":                     "-o xml is not known: use wide, json, yaml, name, jsonpath=, custom-columns=, csv",
+		"jsonpath":                "-o jsonpath is not known: use wide",
+		"jsonpath={.items[":       "an example: -o jsonpath='{.items[*].name}'",
+		"custom-columns=":         "name columns as HEADING:PATH",
+		"custom-columns=NAME":     "name columns as HEADING:PATH",
+		"custom-columns=N:.a[b":   "reading the path",
+		"json=x":                  "-o json=x is not known",
+		"custom-columns-file=x.t": "is not known",
+	} {
+		if _, err := Parse(output, OfList); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", output, err, want)
+		}
+	}
+	if _, err := Parse("csv", OfPage); err == nil || !strings.Contains(err.Error(), "use json, yaml, jsonpath=") {
+		t.Errorf("csv of a page: %v", err)
+	}
+	for by, want := range map[string]string{".nope": "no item has such a field", "{.a[": "reading the path"} {
+		if err := things().Print(&bytes.Buffer{}, Options{SortBy: by}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("by %s: %v, want %q", by, err, want)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listing
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// What is here, kubectl has in k8s.io/kubectl/pkg/cmd/get. That package brings 160 others, and its order ends the
+// program where the values of a field are not all of one type.
+
+// column is one of -o custom-columns=.
+type column struct {
+	heading string
+	path    *jsonpath.JSONPath
+}
+
+// columnsOf reads HEADING:PATH,HEADING:PATH.
+func columnsOf(spec string) (columns []column, err error) {
+	for _, part := range strings.Split(spec, ",") {
+		heading, expression, ok := strings.Cut(part, ":")
+		if !ok || heading == "" || expression == "" {
+			return nil, errors.New("name columns as HEADING:PATH, for example NAME:.name,USE:.containers[*].use")
+		}
+		path, err := parse(expression)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, column{heading, path})
+	}
+	return columns, nil
+}
+
+// parse reads a path as kubectl takes it: {.a.b}, .a.b or a.b.
+func parse(expression string) (*jsonpath.JSONPath, error) {
+	inner := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(expression), "{"), "}")
+	path := jsonpath.New("path").AllowMissingKeys(true)
+	if err := path.Parse("{." + strings.TrimPrefix(inner, ".") + "}"); err != nil {
+		return nil, fmt.Errorf("reading the path %q: %w", expression, err)
+	}
+	return path, nil
+}
+
+// custom prints the columns that somebody chose, as kubectl does: "<none>" where an object has nothing there.
+func custom(w io.Writer, columns []column, objects []any, noHeaders bool) error {
+	var laid bytes.Buffer
+	tabs := printers.GetNewTabWriter(&laid)
+	cells := make([]string, len(columns))
+	if !noHeaders {
+		for i := range columns {
+			cells[i] = Line(columns[i].heading)
+		}
+		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
+	}
+	for _, object := range objects {
+		fields, err := fieldsOf(object)
+		if err != nil {
+			return err
+		}
+		for i := range columns {
+			values, err := find(columns[i].path, fields)
+			if err != nil {
+				return fmt.Errorf("column %s: %w", columns[i].heading, err)
+			}
+			texts := make([]string, 0, len(values))
+			for _, v := range values {
+				texts = append(texts, Line(fmt.Sprint(v)))
+			}
+			if cells[i] = strings.Join(texts, ","); len(values) == 0 {
+				cells[i] = "<none>"
+			}
+		}
+		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
+	}
+	if err := tabs.Flush(); err != nil {
+		return fmt.Errorf("laying out the table: %w", err)
+	}
+	for line := range strings.Lines(laid.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func find(path *jsonpath.JSONPath, fields map[string]any) (values []any, err error) {
+	results, err := path.FindResults(fields)
+	if err != nil {
+		return nil, err
+	}
+	for _, result := range results {
+		for _, v := range result {
+			if v.IsValid() && v.CanInterface() && v.Interface() != nil {
+				values = append(values, v.Interface())
+			}
+		}
+	}
+	return values, nil
+}
+
+// sort orders items by a field, the smallest first and those without it before all, as kubectl does. Equal ones stay
+// as they are.
+func (l *List) sort(by string) error {
+	if by == "" || len(l.Items) == 0 {
+		return nil
+	}
+	path, err := parse(by)
+	if err != nil {
+		return fmt.Errorf("--sort-by: %w", err)
+	}
+	type keyed struct {
+		item  Item
+		value any
+	}
+	all, found := make([]keyed, len(l.Items)), false
+	for i := range l.Items {
+		fields, err := fieldsOf(l.Items[i].Object)
+		if err != nil {
+			return err
+		}
+		values, err := find(path, fields)
+		if err != nil {
+			return fmt.Errorf("--sort-by %s: %w", by, err)
+		}
+		all[i].item = l.Items[i]
+		if len(values) > 0 {
+			all[i].value, found = values[0], true
+		}
+	}
+	if !found {
+		return fmt.Errorf("--sort-by %s: no item has such a field (-o json shows those that there are)", by)
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return compare(a.value, b.value) })
+	for i := range all {
+		l.Items[i] = all[i].item
+	}
+	return nil
+}
+
+// compare orders what is not there, then numbers and amounts ("64Mi" is less than "1Gi"), then text.
+func compare(a, b any) int {
+	rank := func(v any) (int, resource.Quantity) {
+		if v == nil {
+			return 0, resource.Quantity{}
+		}
+		if q, err := memory.ParseQuantity(fmt.Sprint(v)); err == nil {
+			return 1, q
+		}
+		return 2, resource.Quantity{}
+	}
+	rankA, amountA := rank(a)
+	rankB, amountB := rank(b)
+	if rankA == 1 && rankB == 1 {
+		return amountA.Cmp(amountB)
+	}
+	if rankA == 2 && rankB == 2 {
+		return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	}
+	return cmp.Compare(rankA, rankB)
+}
+
+// breaks tells whether a character ends a line, or is an order to a terminal.
+func breaks(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

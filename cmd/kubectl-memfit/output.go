@@ -1,0 +1,121 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+)
+
+// output is how a verb prints: the one place for -o, --no-headers and --sort-by.
+type output struct {
+	value     string
+	offered   []string
+	noHeaders bool
+	sortBy    string
+	orders    []string
+}
+
+// listFlags are those of a verb that lists. orders are words for --sort-by, the usual one first; nil: it sorts by
+// fields only.
+func listFlags(cmd *cobra.Command, offered, orders []string) *output {
+	o := pageFlags(cmd, offered)
+	o.orders = orders
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
+	words := "a field of the items of -o json, as in .name, smallest first"
+	if len(orders) > 0 {
+		words = strings.Join(orders, ", ") + "; or " + words
+	}
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", words)
+	completes(cmd, "sort-by", orders)
+	return o
+}
+
+// pageFlags are those of a verb about one thing.
+func pageFlags(cmd *cobra.Command, offered []string) *output {
+	o := &output{offered: offered}
+	outputFlag(cmd, &o.value, "", offered...)
+	return o
+}
+
+// outputFlag adds -o with its values, which complete.
+func outputFlag(cmd *cobra.Command, value *string, standard string, offered ...string) {
+	cmd.Flags().StringVarP(value, "output", "o", standard, strings.Join(offered, ", "))
+	completes(cmd, "output", offered)
+}
+
+// completes offers words for a flag. What ends in "=" goes on without a space.
+func completes(cmd *cobra.Command, flag string, words []string) {
+	// fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc(
+		flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			fits := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
+			directive := cobra.ShellCompDirectiveNoFileComp
+			if len(fits) > 0 && !slices.ContainsFunc(fits, func(word string) bool { return !strings.HasSuffix(word, "=") }) {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			return fits, directive
+		},
+	)
+}
+
+// options checks what was asked for, before anything is read. word is what --sort-by says where it is one of the
+// orders, else the usual one.
+func (o *output) options(cmd *cobra.Command) (options listing.Options, word string, err error) {
+	options.Format, err = listing.Parse(o.value, o.offered)
+	if err != nil {
+		return options, "", exit{exitFailed, err}
+	}
+	options.NoHeaders, options.Colors = o.noHeaders, colors(cmd)
+	if len(o.orders) > 0 {
+		word = o.orders[0]
+	}
+	switch {
+	case o.sortBy == "":
+	case slices.Contains(o.orders, o.sortBy):
+		word = o.sortBy
+	case !strings.ContainsAny(o.sortBy, ".{"):
+		words := append(slices.Clone(o.orders), "a field of the items of -o json, as in .name")
+		return options, "", exit{
+			exitFailed, fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(words, ", ")),
+		}
+	default:
+		options.SortBy = o.sortBy
+	}
+	return options, word, nil
+}
+
+// page prints one thing: by write for people, else its fields. kind names it, unless it says itself what it is.
+func (o *output) page(
+	cmd *cobra.Command, kind string, value any, write func(w io.Writer, c listing.Colors) error,
+) error {
+	options, _, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	if options.Format.IsPage() {
+		return write(cmd.OutOrStdout(), options.Colors)
+	}
+	return printed(listing.Object(cmd.OutOrStdout(), options.Format, kind, value))
+}
+
+// printed is the error of a list that cannot be printed as asked: a field that is not there, an output that is closed.
+func printed(err error) error {
+	if err != nil {
+		return exit{exitFailed, err}
+	}
+	return nil
+}
+
+// colors are for terminals that have them and people who want them.
+func colors(cmd *cobra.Command) listing.Colors {
+	return listing.Colors(printers.AllowsColorOutput(cmd.OutOrStdout()))
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+)
+
+// site is a cluster that is asked.
+type site struct {
+	*cluster.Cluster
+	// name is its context where several are asked, else empty.
+	name string
+	// namespace is "" for all of them.
+	namespace string
+}
+
+func contextHelp(several bool) string {
+	if several {
+		return "the kubeconfig context to use; several (repeated, or with commas between them) add a column CLUSTER"
+	}
+	return "the kubeconfig context to use"
+}
+
+// sites prepare to read from the clusters that are asked for. Nothing is read yet.
+func (r *reader) sites() ([]site, error) {
+	names := []string{""}
+	if len(r.contexts) > 0 {
+		names = nil
+		for _, name := range r.contexts {
+			if name == "" {
+				return nil, exit{exitFailed, errors.New("--context names an empty context: remove it, or the comma beside it")}
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	sites := make([]site, 0, len(names))
+	for _, name := range names {
+		c, err := cluster.Open(r.in(name))
+		if err != nil {
+			if name != "" {
+				err = fmt.Errorf("context %s: %w", name, err)
+			}
+			return nil, exit{exitFailed, err}
+		}
+		s := site{Cluster: c, namespace: c.Namespace}
+		if r.everywhere {
+			s.namespace = ""
+		}
+		if len(names) > 1 {
+			s.name = name
+		}
+		sites = append(sites, s)
+	}
+	return sites, nil
+}
+
+// in are kubectl's flags for one context. Flags keep what they have read of a kubeconfig, so that each has its own.
+func (r *reader) in(name string) *genericclioptions.ConfigFlags {
+	f := genericclioptions.NewConfigFlags(true)
+	f.CacheDir, f.KubeConfig, f.ClusterName, f.AuthInfoName = r.flags.CacheDir, r.flags.KubeConfig, r.flags.ClusterName,
+		r.flags.AuthInfoName
+	f.Namespace, f.APIServer, f.TLSServerName, f.Insecure = r.flags.Namespace, r.flags.APIServer, r.flags.TLSServerName,
+		r.flags.Insecure
+	f.CertFile, f.KeyFile, f.CAFile, f.BearerToken = r.flags.CertFile, r.flags.KeyFile, r.flags.CAFile,
+		r.flags.BearerToken
+	f.Impersonate, f.ImpersonateUID, f.ImpersonateGroup = r.flags.Impersonate, r.flags.ImpersonateUID,
+		r.flags.ImpersonateGroup
+	f.ImpersonateUserExtra, f.ProxyURL = r.flags.ImpersonateUserExtra, r.flags.ProxyURL
+	f.Username, f.Password, f.Timeout, f.DisableCompression = r.flags.Username, r.flags.Password, r.flags.Timeout,
+		r.flags.DisableCompression
+	f.Context = &name
+	return f
+}
+
+// columns says which columns the table needs before the others.
+func columns(o *listing.Options, sites []site) {
+	o.Clusters = len(sites) > 1
+	o.Namespaces = sites[0].namespace == "" ||
+		slices.ContainsFunc(sites, func(s site) bool { return s.namespace != sites[0].namespace })
+}
+
+// askAll reads all clusters at once, and returns what they answered in the order they were named. One that cannot be
+// read does not keep the others from being shown: its error comes beside what the others answered.
+func askAll[T any](
+	cmd *cobra.Command, sites []site, ask func(ctx context.Context, s site, errs io.Writer) (T, error),
+) ([]T, error) {
+	results, problems := make([]T, len(sites)), make([]error, len(sites))
+	told := make([]bytes.Buffer, len(sites))
+	var all sync.WaitGroup
+	for i, s := range sites {
+		all.Go(func() { results[i], problems[i] = ask(cmd.Context(), s, &told[i]) })
+	}
+	all.Wait()
+	var answers []T
+	for i, s := range sites {
+		for line := range bytes.Lines(told[i].Bytes()) {
+			if s.name != "" {
+				line = append([]byte(s.name+": "), line...)
+			}
+			_, _ = cmd.ErrOrStderr().Write(line)
+		}
+		switch {
+		case problems[i] == nil:
+			answers = append(answers, results[i])
+		case s.name != "":
+			problems[i] = fmt.Errorf("context %s: %w", s.name, problems[i])
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return answers, exit{exitFailed, err}
+	}
+	return answers, nil
+}

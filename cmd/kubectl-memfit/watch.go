@@ -1,0 +1,129 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+// together is how long changes are gathered before their lines are printed: memfit writes several workloads at once.
+const together = time.Second
+
+// change is a recommendation that was written.
+type change struct {
+	site int
+	rec  v1alpha1.MemoryRecommendation
+}
+
+// watchStatus prints the status, and from then on the workloads of which it says something else, until it is
+// interrupted or a cluster cannot be read.
+func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, order string) error {
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	answers, err := askAll(cmd, sites, statusOf)
+	if err != nil {
+		return err
+	}
+	statuses := make([]report.Status, 0, len(answers))
+	for _, a := range answers {
+		statuses = append(statuses, a.status)
+	}
+	all, said := report.Join(statuses), map[string]string{}
+	all.Sort(order)
+	all.News(said)
+	options.Layout, options.NoNotes = listing.NewLayout(), true
+	if err := all.Write(cmd.OutOrStdout(), options); err != nil {
+		return exit{exitFailed, err}
+	}
+	options.NoHeaders = options.NoHeaders || len(all.Workloads) > 0 || !options.Format.IsTable()
+
+	changes, ended := make(chan change), make(chan error, len(sites))
+	for i, s := range sites {
+		go func() {
+			ended <- s.Watch(ctx, s.namespace, func(rec v1alpha1.MemoryRecommendation) {
+				select {
+				case changes <- change{i, rec}:
+				case <-ctx.Done():
+				}
+			})
+		}()
+	}
+	for {
+		select {
+		case err := <-ended:
+			if errors.Is(err, context.Canceled) || err == nil {
+				return nil
+			}
+			return exit{exitFailed, err}
+		case first := <-changes:
+			news, err := newsOf(ctx, sites, gathered(ctx, first, changes), cmd.ErrOrStderr())
+			if err != nil {
+				return exit{exitFailed, err}
+			}
+			news.Sort(order)
+			if news.News(said); len(news.Workloads) == 0 {
+				continue
+			}
+			_, _ = io.WriteString(cmd.OutOrStdout(), options.Format.Separator())
+			if err := news.Write(cmd.OutOrStdout(), options); err != nil {
+				return exit{exitFailed, err}
+			}
+			options.NoHeaders = true
+		}
+	}
+}
+
+// gathered are the changes of a moment, the last one of each workload, by cluster.
+func gathered(
+	ctx context.Context, first change, changes <-chan change,
+) map[int]map[string]v1alpha1.MemoryRecommendation {
+	last := map[int]map[string]v1alpha1.MemoryRecommendation{}
+	take := func(c change) {
+		if last[c.site] == nil {
+			last[c.site] = map[string]v1alpha1.MemoryRecommendation{}
+		}
+		last[c.site][c.rec.Namespace+"/"+c.rec.Name] = c.rec
+	}
+	take(first)
+	enough := time.After(together)
+	for {
+		select {
+		case c := <-changes:
+			take(c)
+		case <-enough:
+			return last
+		case <-ctx.Done():
+			return last
+		}
+	}
+}
+
+// newsOf is the status of the workloads that were written, within what their profiles allow now.
+func newsOf(
+	ctx context.Context, sites []site, written map[int]map[string]v1alpha1.MemoryRecommendation, errs io.Writer,
+) (report.Status, error) {
+	var statuses []report.Status
+	for _, i := range slices.Sorted(maps.Keys(written)) {
+		s, recs := sites[i], slices.Collect(maps.Values(written[i]))
+		profiles, err := s.Profiles(ctx, s.namespace)
+		if a := (answer{s, recs}); err != nil && a.unknownProfile(profiles) {
+			fmt.Fprintf(errs, "warning: sizes are as memfit wrote them, without the present bounds of profiles: %v\n", err)
+		}
+		report.Bound(recs, profiles)
+		statuses = append(statuses, report.NewStatus(s.name, recs, nil))
+	}
+	return report.Join(statuses), ctx.Err()
+}
