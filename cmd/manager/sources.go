@@ -223,7 +223,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	counters := &usagectl.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
 		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) {
-			return killCounters(ctx, kubelets, node)
+			return killCounters(ctx, kubelets, node, namer(ctx, u))
 		},
 		Collector: &usage.Collector{
 			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 3, Concurrency: 4, MaxBackoff: 30 * time.Minute,
@@ -262,8 +262,10 @@ func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.S
 }
 
 // killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
-func killCounters(ctx context.Context, kubelets *kubelet.Source, node usage.Node) ([]signals.Counter, error) {
-	read, err := kubelets.Counters(ctx, node)
+func killCounters(
+	ctx context.Context, kubelets *kubelet.Source, node usage.Node, name kubelet.Namer,
+) ([]signals.Counter, error) {
+	read, err := kubelets.Counters(ctx, node, name)
 	if err != nil {
 		return nil, err
 	}
@@ -275,6 +277,23 @@ func killCounters(ctx context.Context, kubelets *kubelet.Source, node usage.Node
 		}
 	}
 	return counters, nil
+}
+
+// namer finds the container that has an ID by the status of its pod, in the cache.
+func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
+	return func(uid types.UID, id string) (memory.ContainerRef, bool) {
+		key, known := u.Inbox.Pod(uid)
+		var pod corev1.Pod
+		if !known || u.Reader.Get(ctx, key, &pod) != nil || pod.UID != uid {
+			return memory.ContainerRef{}, false
+		}
+		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			if strings.HasSuffix(s.ContainerID, "://"+id) {
+				return memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: uid, Container: s.Name}, true
+			}
+		}
+		return memory.ContainerRef{}, false
+	}
 }
 
 // podsByName finds pods in the cache.

@@ -6,6 +6,15 @@ package main
 import (
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	usagectl "github.com/memfit/memfit/controllers/usage"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 func TestSourceOptions(t *testing.T) {
@@ -54,5 +63,44 @@ func TestSourceOptions(t *testing.T) {
 				t.Errorf("got %v, want an error that says %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestNamer: the container that runs now has the ID, of a pod that the inbox and the cache agree on.
+func TestNamer(t *testing.T) {
+	const uid = types.UID("0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9")
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: uid},
+		Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "sidecar", ContainerID: "containerd://c1"}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "app", ContainerID: "cri-o://c2"}, {Name: "not-yet"}},
+		},
+	}
+	events := inbox.NewInbox()
+	ref := memory.WorkloadRef{Namespace: "shop", Kind: "StatefulSet", Name: "web"}
+	for known, key := range map[types.UID]types.NamespacedName{
+		uid: {Namespace: "shop", Name: "web-0"}, "before": {Namespace: "shop", Name: "web-0"},
+		"gone": {Namespace: "shop", Name: "web-1"},
+	} {
+		events.AddPod(known, key, ref)
+	}
+	name := namer(t.Context(), &usagectl.Collector{
+		Reader: fake.NewClientBuilder().WithObjects(pod).Build(), Inbox: events,
+	})
+	for _, tc := range []struct {
+		pod      types.UID
+		id, want string
+	}{
+		{uid, "c1", "sidecar"}, {uid, "c2", "app"}, {uid, "2", ""}, {uid, "s1", ""},
+		{"before", "c2", ""}, {"gone", "c2", ""}, {"nobody's", "c2", ""},
+	} {
+		got, ok := name(tc.pod, tc.id)
+		want := memory.ContainerRef{}
+		if tc.want != "" {
+			want = memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: uid, Container: tc.want}
+		}
+		if got != want || ok != (tc.want != "") {
+			t.Errorf("%s of %s is %v, %t, want %v", tc.id, tc.pod, got, ok, want)
+		}
 	}
 }

@@ -72,6 +72,17 @@ func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	return m.workload.ref, true
 }
 
+// Pod is the name of a pod that belongs to a workload.
+func (r *Inbox) Pod(uid types.UID) (types.NamespacedName, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[uid]
+	if !found {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: m.workload.ref.Namespace, Name: m.name}, true
+}
+
 // AddPod says that a pod belongs to a workload of its namespace. A pod whose owner became known late moves, with what
 // was observed of it.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {

@@ -76,16 +76,21 @@ var (
 	)
 )
 
-// DecodeCounters reads /metrics/cadvisor in the Prometheus text format.
-func DecodeCounters(r io.Reader) (Counters, error) {
-	c, err := decodeCounters(r)
+// Namer says which container of a pod has an ID in the runtime; not ok: none that matters.
+type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
+
+// DecodeCounters reads /metrics/cadvisor in the Prometheus text format. Series of a container for which containerd did
+// not answer cAdvisor in time have no namespace, pod and container, for as long as it lives: name is asked for those.
+// Nil: they are passed over.
+func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
+	c, err := decodeCounters(r, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubelet's cAdvisor metrics: %w", err)
 	}
 	return c, nil
 }
 
-func decodeCounters(r io.Reader) (Counters, error) {
+func decodeCounters(r io.Reader, name Namer) (Counters, error) {
 	lines, err := wantedLines(r)
 	if err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func decodeCounters(r io.Reader) (Counters, error) {
 	if len(families) == 0 {
 		return nil, errNoCounters
 	}
-	return collect(families), nil
+	return collect(families, name), nil
 }
 
 // wantedLines keeps the lines of the series that are read. A text that does not end with a line end is torn.
@@ -147,11 +152,11 @@ type instance struct {
 	id  string
 }
 
-func collect(families map[string]*dto.MetricFamily) Counters {
+func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
 	lives := map[instance]*Counter{}
-	for name, family := range families {
+	for series, family := range families {
 		for _, m := range family.GetMetric() {
-			at, ok := instanceOf(m.GetLabel())
+			at, ok := instanceOf(m.GetLabel(), name)
 			if !ok {
 				continue
 			}
@@ -160,7 +165,7 @@ func collect(families map[string]*dto.MetricFamily) Counters {
 				c = &Counter{Instance: at.id, OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}
 				lives[at] = c
 			}
-			c.set(name, m.GetUntyped().GetValue())
+			c.set(series, m.GetUntyped().GetValue())
 		}
 	}
 	newest := Counters{}
@@ -174,7 +179,7 @@ func collect(families map[string]*dto.MetricFamily) Counters {
 }
 
 // instanceOf reads the labels. Not ok: the series is that of a pod, its sandbox or the node.
-func instanceOf(labels []*dto.LabelPair) (at instance, ok bool) {
+func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	for _, l := range labels {
 		switch l.GetName() {
 		case "container":
@@ -188,6 +193,10 @@ func instanceOf(labels []*dto.LabelPair) (at instance, ok bool) {
 			uid, at.id = usage.ParseCgroup(l.GetValue())
 			at.ref.UID = types.UID(uid)
 		}
+	}
+	if at.ref.Pod == "" && at.ref.UID != "" && at.id != "" && name != nil {
+		at.ref, ok = name(at.ref.UID, at.id)
+		return at, ok
 	}
 	return at, at.ref.Container != "" && at.ref.Container != "POD" && at.ref.Pod != "" && at.ref.Namespace != ""
 }

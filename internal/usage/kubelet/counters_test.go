@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/budget"
@@ -94,7 +95,7 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeCounters(strings.NewReader(test.in))
+			got, err := DecodeCounters(strings.NewReader(test.in), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,6 +103,45 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 				t.Errorf("counters (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDecodeCountersNamesWhatHasNoName: as a kubelet of 1.36.3 said it after containerd had not answered for 5 s. Its
+// sandbox is nobody's, and what has names is not asked for.
+func TestDecodeCountersNamesWhatHasNoName(t *testing.T) {
+	nameless := func(of, container string) string {
+		return `{container="",id="` + of + "/" + container + `",image="",name="",namespace="",pod=""}`
+	}
+	const pod = "/kubepods/burstable/pod" + uid
+	in := "container_oom_events_total" + nameless(pod, "c7") + " 2\ncontainer_start_time_seconds" + nameless(pod, "c7") +
+		" 1000\ncontainer_oom_events_total" + nameless(pod, "s1") + " 9\ncontainer_oom_events_total" +
+		nameless("/system.slice", "containerd.service") + " 9\ncontainer_oom_events_total{" +
+		strings.Replace(app, `container="app"`, `container="other"`, 1) + "} 1\n"
+	other := web
+	other.Container = "other"
+	named := Counters{
+		web: {
+			Instance: "c7", Started: time.Unix(1000, 0).UTC(), OOMEvents: 2, LimitHits: -1, Throttled: -1, MajorFaults: -1,
+		},
+		other: {Instance: "c1", OOMEvents: 1, LimitHits: -1, Throttled: -1, MajorFaults: -1},
+	}
+	name := func(pod types.UID, id string) (memory.ContainerRef, bool) {
+		if pod != uid || id == "c1" {
+			t.Errorf("asked for %s of %s", id, pod)
+		}
+		return web, id == "c7"
+	}
+	for _, tc := range []struct {
+		name Namer
+		want Counters
+	}{{name, named}, {nil, Counters{other: named[other]}}} {
+		got, err := DecodeCounters(strings.NewReader(in), tc.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("counters (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -113,7 +153,7 @@ func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got, err := DecodeCounters(f)
+	got, err := DecodeCounters(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +187,7 @@ func TestDecodeCountersRefuses(t *testing.T) {
 		"labels that do not end": {in: strings.NewReader("container_oom_events_total{" + app + " 3\n"), says: "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeCounters(test.in)
+			got, err := DecodeCounters(test.in, nil)
 			if err == nil || got != nil {
 				t.Fatalf("counters %v, error %v, want an error and nothing else", got, err)
 			}
@@ -170,11 +210,11 @@ func FuzzDecodeCounters(f *testing.F) {
 	// the text parser makes four objects of each label
 	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}
 	// what is made once per process is no part of the budget
-	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{" + app + "} 3\n"))
+	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{"+app+"} 3\n"), nil)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var got Counters
 		var err error
-		budget.Check(t, within, len(in), func() { got, err = DecodeCounters(bytes.NewReader(in)) })
+		budget.Check(t, within, len(in), func() { got, err = DecodeCounters(bytes.NewReader(in), nil) })
 		if (err == nil) == (got == nil) {
 			t.Errorf("counters %v and error %v", got, err)
 		}

@@ -126,11 +126,11 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 }
 
 // Counters asks for /metrics/cadvisor: kills and reclaim failures. It costs the kubelet more than a summary; once a
-// minute is plenty.
-func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
+// minute is plenty. name may be nil (see [DecodeCounters]).
+func (s *Source) Counters(ctx context.Context, node usage.Node, name Namer) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
-		c, err = DecodeCounters(body)
+		c, err = DecodeCounters(body, name)
 		return err
 	})
 	if err != nil {

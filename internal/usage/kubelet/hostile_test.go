@@ -44,7 +44,7 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 		return kept, err
 	}
 	counters := func(r io.Reader) (int, error) {
-		c, err := DecodeCounters(usage.Limit(r, 64*memory.MiB))
+		c, err := DecodeCounters(usage.Limit(r, 64*memory.MiB), nil)
 		return len(c), err
 	}
 	for what, tc := range map[string]struct {
