@@ -159,13 +159,13 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
-// hitPodLimit is true when the pod's limit must have been the one: the container has none, cannot reach its own, or was
-// seen far below its own while the pod as a whole was close to the pod's.
+// hitPodLimit is true when the pod's limit must have been the one: the container has none, or none below it, so that
+// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's.
 func (d death) hitPodLimit() bool {
 	switch {
 	case d.podLimit == 0:
 		return false
-	case d.limit == 0 || d.limit >= d.podLimit && d.peak == 0:
+	case d.limit == 0 || d.limit >= d.podLimit:
 		return true
 	case d.peak == 0 || d.peak >= d.limit.Percent(podShareGapPercent):
 		return false
@@ -178,7 +178,7 @@ func (d death) podEvidence() string {
 	if d.limit == 0 {
 		return fmt.Sprintf("; the container has no limit of its own, the pod's is %s", d.podLimit)
 	}
-	if d.peak == 0 {
+	if d.limit >= d.podLimit {
 		return fmt.Sprintf("; the container's limit of %s is not below the pod's %s", d.limit, d.podLimit)
 	}
 	return fmt.Sprintf("; seen at %s of its own %s, while the pod's containers together were at %s of the pod's %s",

@@ -243,6 +243,12 @@ func TestTruthTable(t *testing.T) {
 			),
 			want: memory.OOMPodLimit, wantSure: memory.High, wantSays: "the pod's is 512Mi",
 		},
+		"pod-level limit, the container's is as high: the pod is full first, however little of it was measured": {
+			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).
+				container("proxy", limit, running(0, 0)).pod, limit),
+			peak: map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 60 * memory.MiB},
+			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "is not below the pod's 256Mi",
+		},
 		"no pod-level limit, though the kubelet puts the sum of the containers' into status.resources": {
 			pod: summedUp(
 				makePod("web-1", "u1").container("app", "96Mi", after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).pod, "96Mi",
