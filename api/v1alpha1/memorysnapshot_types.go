@@ -89,6 +89,9 @@ const (
 	PartShared PartGroup = "Shared"
 )
 
+// PartArenas is the name of the part in which glibc keeps what a program has freed.
+const PartArenas = "glibc arenas"
+
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
 	// free is how much of it holds nothing: it is resident, and its owner could give it back.
@@ -121,6 +124,10 @@ type PredictedGain struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	How string `json:"how,omitempty"`
+	// limit of the container with which the runtime collects no more often than by itself, where what is alive leaves it
+	// too little of the limit it has; absent: it has enough, or that is not known.
+	// +optional
+	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method says how gain was computed, with the numbers that it rests on.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional

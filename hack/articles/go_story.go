@@ -49,9 +49,9 @@ const (
 
 func goStory() Story {
 	arms := []Arm{{Name: goNone, Says: "no limit, no settings", CPU: goCPU}}
-	for _, of := range []float64{13, 15, 18, 23, 36, 72} {
+	for _, of := range []float64{13, 15, 17, 18, 23, 36, 72} {
 		arms = append(arms, goArm(of, false))
-		if of != 15 {
+		if of != 15 && of != 17 {
 			arms = append(arms, goArm(of, true))
 		}
 	}
@@ -68,13 +68,14 @@ func goStory() Story {
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms,
-		Steps:    []Step{{Name: "load", Path: "load?requests=2000&at=10", Inspect: true}},
+		Steps:    []Step{{Name: "load", Path: "load?requests=2000&at=10", Inspect: true, Sized: true}},
 		Look:     Place{goTight, "load"},
 		Needed: []Need{
 			{"which limit is in force", `of a limit of \d+Mi`},
 			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
 			{"how much of it the live heap takes", `last collection found \S+ alive`},
 			{"that the collector does little else: raise the limit", `the collector runs .*a higher limit`},
+			{"to how much", `Raise limit 88Mi to \d+Mi`},
 		},
 		Expect: []Expectation{
 			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
@@ -160,7 +161,7 @@ func goKilled(of float64, told bool) func(*Run) (Measured, error) {
 
 // goSurvived is the smallest limit of the table, in MiB, that was not fatal; 0: all were.
 func goSurvived(r *Run) int {
-	for _, of := range []float64{13, 15, 18, 23, 36} {
+	for _, of := range []float64{13, 15, 17, 18, 23, 36} {
 		if _, dead := r.died(goName(of, false)); !dead {
 			return goLimit(of)
 		}

@@ -45,7 +45,7 @@ func nodeStory() Story {
 		},
 		Look: Place{nodeFleet, burst},
 		Needed: []Need{
-			{"which pod is the sick one", `^POD\S* .*\d+Mi|POD: \d+Mi resident`},
+			{"which pod is the sick one", `POD: \d+Mi resident at .*its replicas \d+Mi|Pod POD uses \d+Mi, its replicas \d+Mi`},
 			{"that it is V8's heap, and not native memory", `\d+Mi V8 heap|V8 heap +\d+Mi`},
 			{"how much of it a full collection would give back", `full collection may give back up to \d+Mi`},
 			{"what to set", `lower one \(heapLimit`},

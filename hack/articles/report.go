@@ -114,6 +114,14 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 
 // answers looks for what the author needed in what memfit said.
 func answers(run *Run) ([]Answer, string) {
+	pod := "?"
+	if x, err := run.At(run.Story.Look.Arm, run.Story.Look.Step); err == nil {
+		pod = x.Pod
+	}
+	return answersFor(run, pod)
+}
+
+func answersFor(run *Run, pod string) ([]Answer, string) {
 	var said []string
 	for _, c := range commands(run) {
 		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
@@ -122,10 +130,6 @@ func answers(run *Run) ([]Answer, string) {
 	}
 	var out []Answer
 	found := 0
-	pod := "?"
-	if x, err := run.At(run.Story.Look.Arm, run.Story.Look.Step); err == nil {
-		pod = x.Pod
-	}
 	for _, n := range run.Story.Needed {
 		a := Answer{Need: n}
 		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))

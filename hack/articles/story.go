@@ -57,6 +57,8 @@ type Step struct {
 	Settle time.Duration
 	// Inspect has memfit's agent look into the containers after the step, and keeps what it found.
 	Inspect bool
+	// Sized waits until what memfit recommends rests on what it measured after the step.
+	Sized bool
 	// Predicted has it look right before the step, because it predicts what the step does: a reading of [beforeStep].
 	Predicted bool
 }

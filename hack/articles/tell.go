@@ -19,8 +19,11 @@ import (
 const (
 	readyMost = 6 * time.Minute // a busy machine starts eight programs at once
 	// lookMost is how long memfit's agent may take to look into a container, once it was asked to, and to write that
-	// down, and memfit to size it by a later measurement.
+	// down.
 	lookMost = 3 * time.Minute
+	// sizedMost is how long memfit may take to say that it has measured an arm again: it writes when what it says changes,
+	// and not each measurement.
+	sizedMost = 6 * time.Minute
 	// looksMost is how often it is asked where memory changes while it looks.
 	looksMost = 4
 	// oneMoment: RSS before and after a look differ by less than that part, and so belong to what was found.
@@ -193,9 +196,29 @@ func (t *teller) step(ctx context.Context, step Step, arm Arm, pod string) error
 	}
 	t.tell("%s of %s took %s", step.Name, arm.Name, time.Since(began).Round(time.Second))
 	if t.story.Look == (Place{arm.Name, step.Name}) {
-		t.look(ctx, pod)
+		t.learn(ctx, pod)
 	}
 	return nil
+}
+
+// lookAgain is how long memfit has to say all that is needed: an author does not come within the second.
+const lookAgain = 90 * time.Second
+
+// learn asks memfit what its author would have, again until all that is needed is said or the time is up.
+func (t *teller) learn(ctx context.Context, pod string) {
+	for began := time.Now(); ; {
+		t.look(ctx, pod)
+		answers, verdict := answersFor(t.run, pod)
+		if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Line == "" }) || time.Since(began) > lookAgain {
+			t.tell("%s, after %s: %s", pod, time.Since(began).Round(time.Second), verdict)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Second):
+		}
+	}
 }
 
 func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error {
@@ -244,7 +267,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		if step.Settle > 0 {
 			values["rss"] = now["rss"]
 		}
-		if arm.Profile != "" {
+		if arm.Profile != "" && step.Sized {
 			if r.Asked, err = t.recommended(ctx, arm.Name); err != nil {
 				return fmt.Errorf("%s: %w", arm.Name, err)
 			}
@@ -319,7 +342,7 @@ func (t *teller) looked(ctx context.Context, pod string) (found *Container, err 
 
 // recommended waits until memfit has measured an arm after now, and returns the request that it recommends then.
 func (t *teller) recommended(ctx context.Context, arm string) (request float64, err error) {
-	ctx, cancel := within(ctx, lookMost, "a recommendation of memfit for "+arm+" by what was measured from now on")
+	ctx, cancel := within(ctx, sizedMost, "a recommendation of memfit for "+arm+" by what was measured from now on")
 	defer cancel()
 	began := time.Now()
 	err = await(ctx, func() (bool, error) {

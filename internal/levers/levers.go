@@ -32,6 +32,8 @@ type Prediction struct {
 	Action, Knob, How string
 	// Least and Most are the bounds of what would not be resident any more.
 	Least, Most memory.Bytes
+	// Limit is the highest of [runtimes.Gain].
+	Limit memory.Bytes
 	// Why says how they were computed, in the process where the gain is largest.
 	Why string
 	// Processes are those in which the lever means something.
@@ -105,6 +107,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 			sum.Knob, sum.How, sum.Why, sum.largest = lever.Knob, lever.How, gain.Why, gain.Most
 		}
 		sum.Unreachable = sum.Unreachable && lever.Unreachable
+		sum.Limit = max(sum.Limit, gain.Limit)
 		sum.Least, sum.Most = sum.Least.Plus(gain.Least), sum.Most.Plus(gain.Most)
 	}
 }
@@ -165,9 +168,14 @@ const (
 	worthLeast   = 8 * memory.MiB
 )
 
+// Worth is how much of what is resident somebody would act on: 5 % and at least 8Mi.
+func Worth(resident memory.Bytes) memory.Bytes {
+	return max(resident.Percent(worthPercent), worthLeast)
+}
+
 // summary is a sentence on all predictions, which are in order.
 func (s *sums) summary(all []Prediction) string {
-	worth := max(s.resident.Percent(worthPercent), worthLeast)
+	worth := Worth(s.resident)
 	switch {
 	case !s.known && s.unread:
 		return "what would help is not known: the heaps of its processes could not be read"

@@ -219,6 +219,35 @@ func TestHurriedCollector(t *testing.T) {
 	}
 }
 
+// TestEase: the limit that a hurried collector is told has room for as much garbage as is alive, at the share of the
+// limit that GOMEMLIMIT has; one that is not hurried is told none.
+func TestEase(t *testing.T) {
+	of := func(limit string) []Process {
+		return []Process{{
+			Usages: []attribution.Usage{usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
+				mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))},
+			Env: map[string]string{"GOMEMLIMIT": limit},
+		}}
+	}
+	find := func(out Outcome) Prediction {
+		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "GOMEMLIMIT" })
+		return out.Predictions[i]
+	}
+	const container = 88 * memory.MiB
+	got := find(Predict(of("79MiB"), container))
+	told := got.Limit.Percent(100 * 79 / 88) // GOMEMLIMIT at that limit
+	free := told.Minus(told.Percent(3)).Minus(8 * memory.MiB).Minus(58 * memory.MiB)
+	if free < 57*memory.MiB || free > 60*memory.MiB || !strings.Contains(got.Why, "(of "+got.Limit.String()+": as often") {
+		t.Errorf("a limit of %s, which leaves %s beside 58Mi alive: %s", got.Limit, free, got.Why)
+	}
+	if calm := find(Predict(of("202MiB"), 224*memory.MiB)); calm.Limit != 0 {
+		t.Errorf("a collector with room is told a limit of %s", calm.Limit)
+	}
+	if unlimited := find(Predict(of("79MiB"), 0)); unlimited.Limit != 0 {
+		t.Errorf("a container without a limit is told one of %s", unlimited.Limit)
+	}
+}
+
 // TestCapInEffect: a cap that is not reached does nothing, and what would is said; one that is reached did what it can.
 func TestCapInEffect(t *testing.T) {
 	for options, want := range map[string]string{

@@ -95,6 +95,13 @@ func (e *evaluation) advise(format string, args ...any) {
 	}
 }
 
+// crowded: the limit is too small for what is alive. That is read and not inferred, so it takes no hour of use.
+func (e *evaluation) crowded() bool { return e.Current.Limit > 0 && e.Ease.Limit > e.Current.Limit }
+
+func (e *evaluation) young() bool {
+	return e.History.Span() < enoughSpan || e.History.Samples() < enoughSamples
+}
+
 // missing says which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
@@ -105,7 +112,9 @@ func (e *evaluation) missing() string {
 		return "no memory samples yet"
 	case e.Now.Sub(h.Last()) > staleAfter:
 		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", format.Time(h.Last()))
-	case h.Span() < enoughSpan || h.Samples() < enoughSamples:
+	case e.crowded():
+		return ""
+	case e.young():
 		return fmt.Sprintf(
 			"%s over %s so far; a size needs %d over %s", format.About(h.Samples(), "sample"), format.InWords(h.Span()),
 			enoughSamples, format.InWords(enoughSpan),
@@ -137,8 +146,15 @@ func (e *evaluation) hold(why string) Recommendation {
 // need is the limit that holds what use and kills say is needed, headroom included, before anybody's bounds.
 func (e *evaluation) need() memory.Bytes {
 	var limit memory.Bytes
-	if e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0 {
+	switch {
+	case e.grown.limit == 0 && e.crowded() && e.young():
+		// use of minutes does not move a size
+	case e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0:
 		limit = e.usageLimit()
+	}
+	if e.Current.Limit > 0 && e.Ease.Limit > limit {
+		e.say("%s: %s", e.Ease.Limit, e.Ease.Why)
+		limit = e.Ease.Limit
 	}
 	if e.grown.limit > limit {
 		if e.grown.words != "" {
@@ -239,6 +255,8 @@ func (e *evaluation) summary() string {
 			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
 			e.at(e.Unrelieved.Since),
 		)
+	case e.rec.Decision == Raise && e.crowded():
+		return head + ": " + e.Ease.Why
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
 	case ev.PeakRSS > 0:

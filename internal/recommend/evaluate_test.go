@@ -96,6 +96,37 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 	}
 }
 
+// TestAHeapTooSmallForWhatIsAlive: minutes of use are enough to raise a limit in which a collector hardly gets anything
+// done, within the owner's bounds; a limit that has the room is not raised for it, and not lowered below it either.
+func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
+	why := "in pod web the last collection found 53Mi alive"
+	evaluate := func(limit memory.Bytes, span time.Duration, p Policy) Recommendation {
+		h := history.New()
+		now := feed(h, span, limit, flat(70*mib))
+		return Evaluate(Input{
+			History: h, Current: Size{Limit: limit, Request: 60 * mib}, InUse: 70 * mib, Now: now, Policy: p,
+			Ease: Ease{Limit: 131 * mib, Why: why},
+		})
+	}
+	got := evaluate(88*mib, 10*time.Minute, Policy{})
+	if got.Decision != Raise || got.Size.Limit != 131*mib || got.Confidence != memory.Low || !says(got, "131Mi: "+why) ||
+		!strings.HasPrefix(got.Summary, "Raise limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
+		t.Errorf("%+v", got)
+	}
+	if got = evaluate(88*mib, 10*time.Minute, Policy{LimitMax: 100 * mib}); got.Size.Limit != 100*mib {
+		t.Errorf("limit.max 100Mi: %+v", got)
+	}
+	if got = evaluate(88*mib, 10*time.Minute, Policy{IncreaseAfterKill: true}); got.Size.Limit != 88*mib {
+		t.Errorf("increase is AfterKill: %+v", got)
+	}
+	if got = evaluate(512*mib, 10*time.Minute, Policy{}); got.Size.Limit != 512*mib {
+		t.Errorf("a limit with room: %+v", got)
+	}
+	if got = evaluate(512*mib, 48*time.Hour, Policy{}); got.Decision != Lower || got.Size.Limit != 131*mib {
+		t.Errorf("a limit with room, after two days: %+v", got)
+	}
+}
+
 func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(412*mib))

@@ -90,6 +90,14 @@ func DefaultPolicy() Policy {
 	}
 }
 
+// Ease is a limit with which a runtime collects no more often than by itself. Below, the program pays for it with its
+// processor time, and no kill says so.
+type Ease struct {
+	Limit memory.Bytes
+	// Why says in which pod, and what is alive there.
+	Why string
+}
+
 // Input is everything a recommendation depends on.
 type Input struct {
 	// History of the container name; nil is an empty one.
@@ -104,6 +112,8 @@ type Input struct {
 	InUse memory.Bytes
 	// Unrelieved is the last stall of the week that a raise did not end; its zero value: there is none.
 	Unrelieved memory.Stall
+	// Ease is what an agent found of a heap that is too small for what is alive; its zero value: nothing.
+	Ease Ease
 	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most.
 	// 0: not known.
 	LargestNode memory.Bytes

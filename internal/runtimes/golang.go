@@ -112,7 +112,7 @@ func goFree(p Process) (Gain, bool) {
 // goHurried is what a limit that the runtime has does: it gives nothing back now. Where less than half of what is alive
 // is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
 // alive, and the program pays for them with its processor time.
-func goHurried(a Amounts, text string) (Gain, bool) {
+func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B")) // Go's MiB is the API's Mi
 	live := a.bytes(detailGoLive)
 	if err != nil || live == 0 {
@@ -122,15 +122,35 @@ func goHurried(a Amounts, text string) (Gain, bool) {
 	// As the runtime itself computes the heap that its limit leaves (memoryLimitHeapGoal in runtime/mgcpacer.go).
 	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
 	headroom := max(limit.Percent(3), memory.MiB)
-	switch left := limit.Minus(beside).Minus(headroom).Minus(live); {
-	case left < live/32:
-		return exactly(0, "the last collection found %s alive, which leaves next to nothing of GOMEMLIMIT=%s: the "+
-			"collector runs all the time; a higher limit helps, or less that is alive", live, limit)
-	case left < live/2:
-		return exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %d "+
-			"times as often as by itself; a higher limit helps, or less that is alive", live, left, limit, (live+left/2)/left)
+	left := limit.Minus(beside).Minus(headroom).Minus(live)
+	if left >= live/2 {
+		return effective("GOMEMLIMIT")
 	}
-	return effective("GOMEMLIMIT")
+	leaves, often := left.String(), "all the time"
+	if left < live/32 {
+		leaves = "next to nothing"
+	} else {
+		often = fmt.Sprintf("%d times as often as by itself", (live+left/2)/left)
+	}
+	higher, at := "a higher limit helps", goEase(p.Limit, limit, beside, live)
+	if at > 0 {
+		higher = fmt.Sprintf("a higher limit helps (of %s: as often as by itself)", at)
+	}
+	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %s; "+
+		"%s, or less that is alive", live, leaves, limit, often, higher)
+	g.Limit = at
+	return g, ok
+}
+
+// goEase is the limit of the container with which GOMEMLIMIT, at the share of it that it has now, leaves as much as is
+// alive between two collections; 0: there is no limit.
+func goEase(container, limit, beside, live memory.Bytes) memory.Bytes {
+	if container == 0 || limit == 0 {
+		return 0
+	}
+	runtime := beside.Plus(live).Plus(live)
+	runtime = max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
+	return memory.Bytes(float64(runtime) * (float64(container) / float64(limit))).CeilTo(memory.MiB)
 }
 
 // goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
@@ -140,7 +160,7 @@ func goLimitGain(p Process) (Gain, bool) {
 		return noLever()
 	}
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
-		return goHurried(a, text)
+		return goHurried(p, a, text)
 	}
 	text := p.Limit.String()
 	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)

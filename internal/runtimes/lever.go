@@ -34,6 +34,9 @@ type Lever struct {
 type Gain struct {
 	// Least and Most are the bounds; equal where the gain is exact.
 	Least, Most memory.Bytes
+	// Limit is that of the container with which the runtime would collect no more often than by itself, where it has too
+	// little; 0: it has enough, or that is not known.
+	Limit memory.Bytes
 	// Why says how they were computed, with the numbers of this process.
 	Why string
 }

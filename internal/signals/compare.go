@@ -36,30 +36,46 @@ func outlierReplicas(in ShapeInput) []string {
 			use[s.pod] = quantile(sortedCopy(s.lows()[len(s.cells)*3/4:]), 0.25)
 		}
 	}
+	outliers, _ := farAbove(use)
+	return outliers[:min(len(outliers), outliersNamed)]
+}
+
+// Outliers names the replicas whose memory is far above that of the others, the highest first, and says what is usual:
+// their median. It goes by one reading of each, so that a pod in a burst is among them.
+func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
+	use := make(map[string]float64, len(replicas))
+	for _, r := range replicas {
+		use[r.Pod] = float64(r.RSS)
+	}
+	pods, middle := farAbove(use)
+	return pods, toBytes(middle)
+}
+
+// farAbove are the pods that are far above the median of all, the highest first.
+func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	if len(use) < fewestReplicas {
-		return nil
+		return nil, 0
 	}
 	var values []float64
 	for _, v := range use {
 		values = append(values, v)
 	}
-	usual := median(values)
+	usual = median(values)
 	for i, v := range values {
 		values[i] = math.Abs(v - usual)
 	}
 	spread := median(values)
 	least := max(usual*outlierPercent/100, usual+outlierSpreads*spread, usual+outlierLeast)
-	var outliers []string
 	for pod, v := range use {
 		if v > least {
 			outliers = append(outliers, pod)
 		}
 	}
 	if len(outliers)*3 > len(use) {
-		return nil // two kinds of pods, not outliers
+		return nil, usual // two kinds of pods, not outliers
 	}
 	slices.SortFunc(outliers, func(a, b string) int { return cmp.Or(cmp.Compare(use[b], use[a]), cmp.Compare(a, b)) })
-	return outliers[:min(len(outliers), outliersNamed)]
+	return outliers, usual
 }
 
 // followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:

@@ -155,6 +155,7 @@ type containerInput struct {
 	// unrelieved is the last stall that a raise did not end.
 	unrelieved memory.Stall
 	leak       signals.Ramps
+	ease       recommend.Ease
 	// measured are settings of which an agent said what they would do.
 	measured []string
 }
@@ -209,7 +210,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead,
 			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
-		InUse: q.inUse, Unrelieved: q.unrelieved, LargestNode: q.largestNode, Leak: q.leak.String(),
+		InUse: q.inUse, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -15,6 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/signals"
 )
 
 // partsTold is how many parts have a line of their own: with the first line and the last there are five.
@@ -24,18 +28,25 @@ const partsTold = 3
 // looked.
 func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
 	for _, pod := range s.Governed {
-		seen := s.Snapshots[pod.UID]
-		if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
-			continue
-		}
-		for i := range seen.Status.Containers {
-			c := &seen.Status.Containers[i]
-			if c.Container == container && c.Memory != nil && (parts == nil || c.Memory.Resident.Cmp(parts.Resident) > 0) {
-				name, parts = pod.Name, c.Memory
-			}
+		if m := partsOf(s, pod, container); m != nil && (parts == nil || m.Resident.Cmp(parts.Resident) > 0) {
+			name, parts = pod.Name, m
 		}
 	}
 	return name, parts
+}
+
+// partsOf is what the agent of its node found in a container of a pod; nil: it did not look.
+func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
+	seen := s.Snapshots[pod.UID]
+	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
+		return nil
+	}
+	for i := range seen.Status.Containers {
+		if c := &seen.Status.Containers[i]; c.Container == container && c.Memory != nil {
+			return c.Memory
+		}
+	}
+	return nil
 }
 
 // filledBy is what fills the fullest replica of a container, in lines; nil: no agent looked.
@@ -44,7 +55,8 @@ func filledBy(s *Snapshot, container string) []string {
 	if fullest == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s: %s resident at %s", name, amount(fullest.Resident), format.Time(fullest.Time.Time))}
+	lines := []string{fmt.Sprintf("%s: %s resident at %s%s", name, amount(fullest.Resident),
+		format.Time(fullest.Time.Time), beside(s, container, name))}
 	parts := slices.Clone(fullest.Parts)
 	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return -cmp.Compare(bytesOf(a), bytesOf(b)) })
 	var others memory.Bytes
@@ -56,6 +68,32 @@ func filledBy(s *Snapshot, container string) []string {
 		lines = append(lines, partLine(p))
 	}
 	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained)))
+}
+
+// beside says what is usual where a replica stands out; empty: it does not.
+func beside(s *Snapshot, container, pod string) string {
+	var all []signals.Replica
+	for _, p := range s.Governed {
+		if m := partsOf(s, p, container); m != nil {
+			all = append(all, signals.Replica{Pod: p.Name, RSS: amount(m.Resident)})
+		}
+	}
+	outliers, usual := signals.Outliers(all)
+	if !slices.Contains(outliers, pod) {
+		return ""
+	}
+	return fmt.Sprintf(besideWords+"%s (median of %d)", usual, len(all))
+}
+
+const besideWords = ", its replicas "
+
+// standsOut is the pod that lines of filledBy say stands out; empty: none.
+func standsOut(lines []string) string {
+	if len(lines) == 0 || !strings.Contains(lines[0], besideWords) {
+		return ""
+	}
+	name, _, _ := strings.Cut(lines[0], ":")
+	return name
 }
 
 func partLine(p v1alpha1.MemoryPart) string {
@@ -112,6 +150,25 @@ func measured(s *Snapshot, container string) (settings []string) {
 		}
 	}
 	return settings
+}
+
+// ease is the highest limit that a replica needs for what is alive in it.
+func ease(s *Snapshot, container string) (most recommend.Ease) {
+	for _, pod := range s.Governed {
+		m := partsOf(s, pod, container)
+		if m == nil {
+			continue
+		}
+		for i := range m.Gains {
+			g := &m.Gains[i]
+			if g.Limit == nil || amount(*g.Limit) <= most.Limit {
+				continue
+			}
+			most = recommend.Ease{Limit: amount(*g.Limit), Why: fmt.Sprintf("in pod %s at %s %s", pod.Name,
+				format.Time(m.Time.Time), quote.Cut(quote.Line(g.Method), sentenceMost))}
+		}
+	}
+	return most
 }
 
 func bytesOf(p v1alpha1.MemoryPart) memory.Bytes { return amount(p.Resident) }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
@@ -65,6 +66,60 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 	after.Containers[0].FilledBy = nil
 	if statusHash(before, nil) == statusHash(after, nil) {
 		t.Error("that nobody looks any more is not written")
+	}
+}
+
+// TestWhoStandsOut: a replica that holds far more than the others is told with what is usual, if there are enough of
+// them.
+func TestWhoStandsOut(t *testing.T) {
+	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	of := func(resident ...string) string {
+		pods := make([]inspectedPod, len(resident))
+		for i := range pods {
+			pods[i] = inspectedPod{"app:1", "", runs}
+		}
+		s := withSnapshots(v1alpha1.RuntimeSpec{}, pods...)
+		for i, pod := range s.Governed {
+			s.Snapshots[pod.UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
+				Resident: resource.MustParse(resident[i]),
+				Time:     metav1.NewTime(time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)),
+			}
+		}
+		return filledBy(s, "app")[0]
+	}
+	const sick = "538Mi resident at 2026-03-02T01:02:03Z"
+	got := of("233Mi", "538Mi", "231Mi", "236Mi")
+	if !strings.HasSuffix(got, sick+", its replicas 235Mi (median of 4)") {
+		t.Errorf("one of four: %s", got)
+	}
+	for name, got := range map[string]string{
+		"one of two": of("233Mi", "538Mi"), "all": of("538Mi", "530Mi", "531Mi", "529Mi"),
+	} {
+		if !strings.HasSuffix(got, sick) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestEase: the highest limit that a replica needs for what is alive in it raises the limit within minutes.
+func TestEase(t *testing.T) {
+	runs := &v1alpha1.RuntimeFound{Type: "Go"}
+	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "Go"}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs})
+	for i, limit := range []string{"131Mi", "120Mi"} {
+		q := resource.MustParse(limit)
+		s.Snapshots[s.Governed[i].UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
+			Gains: []v1alpha1.PredictedGain{
+				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},
+			},
+		}
+	}
+	got := ease(s, "app")
+	if got.Limit != 131*memory.MiB || !strings.HasSuffix(got.Why, "53Mi alive") ||
+		!strings.Contains(got.Why, "pod "+s.Governed[0].Name) {
+		t.Errorf("%+v", got)
+	}
+	if none := ease(s, "sidecar"); none.Limit != 0 {
+		t.Errorf("%+v", none)
 	}
 }
 

@@ -37,7 +37,7 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.FilledBy != nil {
-			r.FilledBy = []string{""} // whether anybody looked, not what every look finds
+			r.FilledBy = []string{standsOut(r.FilledBy)} // whether anybody looked, not what every look finds
 		}
 		if r.WouldHelp != nil {
 			r.WouldHelp = []string{""}

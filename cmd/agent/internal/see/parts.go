@@ -34,8 +34,8 @@ var parts = map[attribution.Kind]part{
 	attribution.BSS:         {"variables", v1alpha1.PartNative, false},
 	attribution.JIT:         {"compiled code", v1alpha1.PartNative, false},
 	attribution.BrkHeap:     {"heap of an unknown allocator", v1alpha1.PartNative, false},
-	attribution.Arena:       {"glibc arenas", v1alpha1.PartNative, true},
-	attribution.GlibcBrk:    {"glibc arenas", v1alpha1.PartNative, true}, // the main arena is one of them
+	attribution.Arena:       {v1alpha1.PartArenas, v1alpha1.PartNative, true},
+	attribution.GlibcBrk:    {v1alpha1.PartArenas, v1alpha1.PartNative, true}, // the main arena is one of them
 	attribution.GlibcMmap:   {"glibc large blocks", v1alpha1.PartNative, false},
 	attribution.JVMHeap:     {"Java heap", v1alpha1.PartHeap, true},
 	attribution.JVMCode:     {"JVM code cache", v1alpha1.PartNative, false},

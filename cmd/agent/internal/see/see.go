@@ -278,6 +278,10 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			most := p.Most.CeilTo(memory.KiB).Quantity()
 			gain.AtMost = &most
 		}
+		if p.Limit > 0 {
+			limit := p.Limit.Quantity()
+			gain.Limit = &limit
+		}
 		out.Gains = append(out.Gains, gain)
 	}
 }

@@ -146,7 +146,30 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	}
 	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
 	p.list("Filled by", lines)
+	if m == c.Memory { // and not what it was killed with
+		p.item("Stays", kept(m, c.Peak))
+	}
 	p.list("Would help", helping(m))
+}
+
+// kept says what does not come down after a load: a program has freed it, and its allocator keeps it. Empty: nothing
+// that anybody would act on.
+func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
+	var free memory.Bytes
+	for i := range m.Parts {
+		if part := &m.Parts[i]; part.Name == v1alpha1.PartArenas && part.Free != nil {
+			free = memory.FromQuantity(*part.Free)
+		}
+	}
+	if resident := memory.FromQuantity(m.Resident); free < levers.Worth(resident) {
+		return ""
+	}
+	highest := ""
+	if peak != nil {
+		highest = ", after a peak of " + Amount(peak)
+	}
+	return fmt.Sprintf("%s of it does not come down after a load: the program has freed it%s, and glibc keeps it for the "+
+		"next one", free, highest)
 }
 
 // helping says what would give memory back, each with how that was computed.

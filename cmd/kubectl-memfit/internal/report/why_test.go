@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -91,6 +92,38 @@ func TestAHeapSizedByTheNode(t *testing.T) {
 		next := strings.Join(c.why.next(), "\n")
 		if told := strings.Contains(next, "sizes its heap by the memory of the node"); told != c.told {
 			t.Errorf("%s: %q", name, next)
+		}
+	}
+}
+
+// TestStays: what glibc keeps of a running container is told where it is worth something, and of one that was killed it
+// is not.
+func TestStays(t *testing.T) {
+	of := func(free string, killed bool) string {
+		q, peak := resource.MustParse(free), resource.MustParse("117Mi")
+		c := v1alpha1.ContainerSnapshot{Container: "app", Peak: &peak, Memory: &v1alpha1.MemoryParts{
+			Resident: resource.MustParse("96Mi"),
+			Parts:    []v1alpha1.MemoryPart{{Name: v1alpha1.PartArenas, Resident: resource.MustParse("42Mi"), Free: &q}},
+		}}
+		if killed {
+			c.LastKill = &v1alpha1.KillSnapshot{Memory: c.Memory}
+			c.Memory = nil
+		}
+		w := Why{Seen: v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
+		var out strings.Builder
+		if err := w.Write(&out, false); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	const want = "Stays 38Mi of it does not come down after a load: the program has freed it, after a peak of 117Mi, " +
+		"and glibc keeps it for the next one"
+	if got := of("38Mi", false); !strings.Contains(got, want) {
+		t.Error(got)
+	}
+	for name, got := range map[string]string{"too little": of("7Mi", false), "killed": of("38Mi", true)} {
+		if strings.Contains(got, "Stays") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
