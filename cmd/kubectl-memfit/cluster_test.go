@@ -12,6 +12,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -351,6 +352,30 @@ func TestCluster(t *testing.T) {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("after the apply, %q is not in\n%s", want, text)
 			}
+		}
+	})
+
+	t.Run("report", func(t *testing.T) {
+		checkpoint := &v1alpha1.MemoryCheckpoint{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-web"},
+			Status: v1alpha1.MemoryCheckpointStatus{
+				Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: []byte("of another version")}},
+			},
+		}
+		status := checkpoint.Status
+		c.create(t, checkpoint)
+		checkpoint.Status = status
+		if err := c.client.Status().Update(t.Context(), checkpoint); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := c.run("reader", "report", "-n", "shop", "--price-per-gib-month", "3")
+		if code != 0 || !strings.Contains(out, "<td>231Mi</td>") || !strings.Contains(out, "USD a month") ||
+			!strings.Contains(errs, "The histories of 1 container are of another version") {
+			t.Errorf("exit %d, %q, %s", code, errs, out)
+		}
+		if _, errs, code := c.run("reader", "report", "--price-per-gib-month", "-1"); code != exitFailed ||
+			!strings.Contains(errs, "give what a GiB costs a month") {
+			t.Errorf("exit %d, %q", code, errs)
 		}
 	})
 

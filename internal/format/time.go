@@ -20,6 +20,12 @@ func TimeOfDay(t, now time.Time) string {
 	return t.UTC().Format("15:04:05Z")
 }
 
+// Day is the day of a time, for the axis of a chart: "2 Jan".
+func Day(t time.Time) string { return t.UTC().Format("2 Jan") }
+
+// Hour is the same with weekday and hour: "Mon 15:00".
+func Hour(t time.Time) string { return t.UTC().Format("Mon 15:00") }
+
 // InWords is a duration as sentences say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min". It is
 // rounded to what a reader needs, so it is for spans and estimates. What is exact, a setting or how long a container
 // was up, is written as [Duration] writes it. There is no third way.

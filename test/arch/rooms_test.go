@@ -399,6 +399,13 @@ var rooms = []room{
 		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 	},
 	{
+		name: "kubectl-htmlreport", dir: "cmd/kubectl-memfit/internal/htmlreport", noStd: pure, // recommendations as a page
+		ours: []string{
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/history", "internal/memory",
+		},
+		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
+	},
+	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/workloadkind"},
 		outside: []string{

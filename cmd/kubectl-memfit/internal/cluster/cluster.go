@@ -28,6 +28,8 @@ type Cluster struct {
 	mapper func() (meta.RESTMapper, error)
 	// Namespace is the one of -n, else of the kubeconfig's context.
 	Namespace string
+	// Context is the one of the kubeconfig, or that of --context; empty inside a cluster.
+	Context string
 }
 
 // Reads of `export -A` come one for each workload, and client-go's default of 5 a second would make a large cluster
@@ -56,12 +58,28 @@ func Open(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read from %s: %w", config.Host, err)
 	}
-	return &Cluster{client: client, mapper: flags.ToRESTMapper, Namespace: namespace}, nil
+	return &Cluster{client: client, mapper: flags.ToRESTMapper, Namespace: namespace, Context: contextOf(flags)}, nil
+}
+
+func contextOf(flags *genericclioptions.ConfigFlags) string {
+	if flags.Context != nil && *flags.Context != "" {
+		return *flags.Context
+	}
+	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return "" // a name for people, and nothing else
+	}
+	return raw.CurrentContext
 }
 
 // Recommendations are those of a namespace, of all with "".
 func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1alpha1.MemoryRecommendation, error) {
 	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, namespace)
+}
+
+// Checkpoints are the packed histories of a namespace, of all with "".
+func (c *Cluster) Checkpoints(ctx context.Context, namespace string) ([]v1alpha1.MemoryCheckpoint, error) {
+	return list[v1alpha1.MemoryCheckpoint](ctx, c, "memorycheckpoints", namespace)
 }
 
 // Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could

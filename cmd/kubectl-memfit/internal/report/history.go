@@ -106,7 +106,7 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	}
 	p.WriteString("\n")
 	for i := range h.Entries {
-		title, text := h.Entries[i].words()
+		title, text := h.Entries[i].Words()
 		p.hanging("", "    ", format.Time(h.Entries[i].Time.Time)+"  "+title)
 		if text != "" {
 			p.hanging("    ", "    ", text)
@@ -116,8 +116,8 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	return err
 }
 
-// words are the line that says what happened, and what is to be said of it.
-func (e *Entry) words() (title, text string) {
+// Words are the line that says what happened, and what is to be said of it.
+func (e *Entry) Words() (title, text string) {
 	switch {
 	case e.Kill != nil:
 		return "OOM kill (" + e.Kill.Kind + "), pod " + e.Kill.Pod, e.Kill.Summary

@@ -1,0 +1,222 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package htmlreport
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Measures of a chart, in units of its viewBox. The margins hold the amounts on the left, the times below.
+const (
+	chartWidth, chartHeight = 520, 200
+	left, right, top, below = 58, 12, 12, 28
+	plotWidth               = chartWidth - left - right
+	plotHeight              = chartHeight - top - below
+	tickWidth               = 50 // of a time below
+)
+
+// chart is the use of one container over one stretch of time.
+type chart struct {
+	Title, Words  string // Words are for those who do not see it
+	Width, Height int
+	Left, Right   int
+	Base          int    // y of 0
+	Use           string // path of the area under the peaks
+	Lines         []line
+	Marks         []mark
+	Amounts       []tick // on the left
+	Times         []tick // below
+}
+
+// line is a request or limit, across the chart.
+type line struct {
+	Class, Title string
+	Y            float64
+}
+
+// mark is something that happened.
+type mark struct {
+	Class, Path, Title string
+}
+
+type tick struct {
+	At   float64
+	Text string
+}
+
+// peak is the most that any replica used in a stretch of time.
+type peak struct {
+	start  time.Time
+	length time.Duration
+	amount memory.Bytes
+}
+
+// chartsOf are the days and the hours that are kept of a container.
+func chartsOf(
+	c *v1alpha1.ContainerRecommendation, h *history.Container, s *v1alpha1.MemoryRecommendationStatus, now time.Time,
+) []chart {
+	const day = 24 * time.Hour
+	var days, hours []peak
+	for _, d := range h.Days() {
+		days = append(days, peak{d.Start, day, d.Peak})
+	}
+	for _, one := range h.AppendHours(nil) {
+		hours = append(hours, peak{one.Start, time.Hour, one.Peak})
+	}
+	var charts []chart
+	if len(days) > 1 {
+		charts = append(charts, draw(c, s, "daily peaks", days, now, axis{7 * day, format.Day}))
+	}
+	if len(hours) > 0 {
+		charts = append(charts, draw(c, s, "hourly peaks", hours, now, axis{8 * time.Hour, format.Hour}))
+	}
+	return charts
+}
+
+// scale places times and amounts.
+type scale struct {
+	from, to time.Time
+	most     memory.Bytes
+}
+
+func (s *scale) x(t time.Time) float64 {
+	return left + plotWidth*float64(t.Sub(s.from))/float64(s.to.Sub(s.from))
+}
+
+func (s *scale) y(b memory.Bytes) float64 {
+	return top + plotHeight*(1-float64(b)/float64(s.most))
+}
+
+// axis says where times stand below a chart, and how they are written.
+type axis struct {
+	every time.Duration
+	text  func(time.Time) string
+}
+
+func draw(
+	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, what string, peaks []peak,
+	now time.Time, times axis,
+) chart {
+	lines := linesOf(c)
+	sc := scale{from: peaks[0].start, to: now}
+	if last := peaks[len(peaks)-1]; sc.to.Before(last.start.Add(last.length)) {
+		sc.to = last.start.Add(last.length)
+	}
+	highest := memory.Bytes(0)
+	for _, p := range peaks {
+		highest = max(highest, p.amount)
+	}
+	sc.most = highest
+	for i := range lines {
+		sc.most = max(sc.most, lines[i].amount)
+	}
+	sc.most = max(sc.most.Plus(sc.most.Percent(10)), memory.MiB)
+
+	ch := chart{
+		Title: c.Container + ": " + what,
+		Words: fmt.Sprintf("%s of container %s from %s on, the highest %s.", capital(what), c.Container,
+			format.Time(sc.from), highest),
+		Width: chartWidth, Height: chartHeight, Left: left, Right: chartWidth - right, Base: chartHeight - below,
+		Use: area(&sc, peaks),
+	}
+	for _, l := range lines {
+		ch.Lines = append(ch.Lines, line{l.class, l.name + " " + l.amount.String(), sc.y(l.amount)})
+		ch.Words += " " + capital(l.name) + " " + l.amount.String() + "."
+	}
+	ch.marks(&sc, c.Container, s)
+	for _, share := range []memory.Bytes{0, 1, 2} {
+		amount := sc.most / 2 * share
+		ch.Amounts = append(ch.Amounts, tick{sc.y(amount), amount.String()})
+	}
+	for t := sc.from.Truncate(times.every).Add(times.every); t.Before(sc.to); t = t.Add(times.every) {
+		if at := sc.x(t); at < chartWidth-right-tickWidth/2 { // else it would stick out
+			ch.Times = append(ch.Times, tick{at, times.text(t)})
+		}
+	}
+	return ch
+}
+
+type namedLine struct {
+	class, name string
+	amount      memory.Bytes
+}
+
+// linesOf are the sizes that running pods have, and those recommended where they differ.
+func linesOf(c *v1alpha1.ContainerRecommendation) (lines []namedLine) {
+	add := func(class, name string, amount memory.Bytes) {
+		if amount > 0 {
+			lines = append(lines, namedLine{class, name, amount})
+		}
+	}
+	limit, request := bytes(c.Current.Limit), bytes(c.Current.Request)
+	add("limit", "limit", limit)
+	add("request", "request", request)
+	if r := c.Recommended; r != nil {
+		if to := bytes(r.Limit); to != limit {
+			add("limit proposed", "recommended limit", to)
+		}
+		if to := bytes(r.Request); to != request {
+			add("request proposed", "recommended request", to)
+		}
+	}
+	return lines
+}
+
+// area is the path under the peaks. Where nothing was measured there is none.
+func area(s *scale, peaks []peak) string {
+	var b strings.Builder
+	var end time.Time
+	for i, p := range peaks {
+		if i == 0 || !p.start.Equal(end) {
+			if i > 0 {
+				fmt.Fprintf(&b, "V%.1fZ", s.y(0))
+			}
+			fmt.Fprintf(&b, "M%.1f %.1f", s.x(p.start), s.y(0))
+		}
+		end = p.start.Add(p.length)
+		until := end
+		if until.After(s.to) {
+			until = s.to
+		}
+		fmt.Fprintf(&b, "V%.1fH%.1f", s.y(p.amount), s.x(until))
+	}
+	fmt.Fprintf(&b, "V%.1fZ", s.y(0))
+	return b.String()
+}
+
+// marks are the kills, stalls and changes of that time. Changes are of pods, not of one container.
+func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommendationStatus) {
+	add := func(at time.Time, class, shape string, y float64, title string) {
+		if !at.Before(sc.from) && !at.After(sc.to) {
+			ch.Marks = append(ch.Marks, mark{class, fmt.Sprintf("M%.1f %.1f", sc.x(at), y) + shape, title})
+		}
+	}
+	for i := range s.RecentChanges {
+		c := &s.RecentChanges[i]
+		title := fmt.Sprintf("%s: %s %s", format.Time(c.Time.Time), c.Kind, c.Change)
+		add(c.Time.Time, "change", "m0 -5l5 5l-5 5l-5 -5z", chartHeight-below, title)
+	}
+	for i := range s.RecentStalls {
+		if c := &s.RecentStalls[i]; c.Container == container {
+			title := format.Time(c.Time.Time) + ": stalled at " + memory.FromQuantity(c.Limit).String()
+			add(c.Time.Time, "stall", "m-4 -4h8v8h-8z", sc.y(min(memory.FromQuantity(c.Limit), sc.most)), title)
+		}
+	}
+	for i := range s.RecentOOMKills {
+		if k := &s.RecentOOMKills[i]; k.Container == container {
+			at := min(bytes(k.Limit), sc.most)
+			title := fmt.Sprintf("%s: OOM kill (%s) at %s", format.Time(k.Time.Time), k.Kind, amount(bytes(k.Limit)))
+			add(k.Time.Time, "kill", "m-6 -6h12l-6 10z", sc.y(at), title)
+		}
+	}
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

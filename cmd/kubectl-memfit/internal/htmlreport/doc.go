@@ -1,0 +1,7 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package htmlreport makes one page of HTML from recommendations and the histories behind them, for `kubectl memfit
+// report`: what needs a look, what was used against requests and limits over time, kills, stalls and what memfit
+// changed. The page loads nothing and runs nothing.
+package htmlreport

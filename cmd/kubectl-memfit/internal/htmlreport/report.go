@@ -1,0 +1,237 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package htmlreport
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Input is what a report is made of.
+type Input struct {
+	// Place says what it is about: a context of the kubeconfig, and a namespace or all of them.
+	Place string
+	// Now is when the cluster was read.
+	Now time.Time
+	// PricePerGiBMonth of requested memory, in Currency; 0: no money is told.
+	PricePerGiBMonth float64
+	Currency         string
+	Recommendations  []v1alpha1.MemoryRecommendation
+	// Histories by [Key] and container; those that could not be read are not there.
+	Histories map[string]map[string]*history.Container
+	// Notes are said at the head of the page: what could not be read.
+	Notes []string
+}
+
+// Key of a recommendation and its checkpoint, which have one name.
+func Key(namespace, name string) string { return namespace + "/" + name }
+
+// mostCharts bounds the page: a workload takes about 8 KB. The table has all of them.
+const mostCharts = 500
+
+// page is what the template shows.
+type page struct {
+	Place, Time string
+	Notes       []string
+	Totals      []total
+	Workloads   []workload
+	Omitted     int // workloads without charts
+}
+
+type total struct{ Name, Value, About string }
+
+type workload struct {
+	ID                     string
+	Namespace, Kind, Name  string
+	Profile, Summary       string
+	Findings               []string // stalled, killed and so on, in the order in which they matter
+	Kills, Stalls          int64
+	Use, Request, Proposed string // of all containers, each pod
+	Change                 string // of requests, all pods
+	Next                   []string
+	Charts                 []chart
+	Entries                []entry
+}
+
+type entry struct{ Time, Title, Text string }
+
+//go:embed page.html.tmpl
+var source string
+
+var pageTemplate = template.Must(template.New("page").Parse(source))
+
+// Write makes the page.
+func Write(w io.Writer, in *Input) error {
+	if err := pageTemplate.Execute(w, in.page()); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+func (in *Input) page() *page {
+	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes}
+	byKey := map[string]*v1alpha1.MemoryRecommendation{}
+	for i := range in.Recommendations {
+		byKey[Key(in.Recommendations[i].Namespace, in.Recommendations[i].Name)] = &in.Recommendations[i]
+	}
+	var sum sums
+	for i, row := range report.Rows("", in.Recommendations) {
+		rec := byKey[Key(row.Namespace, row.Recommendation)]
+		w := workloadOf(&row, fmt.Sprintf("w%d", i+1))
+		w.Change = sum.add(&row).String()
+		if i < mostCharts {
+			in.details(&w, rec)
+		} else {
+			p.Omitted++
+		}
+		p.Workloads = append(p.Workloads, w)
+	}
+	p.Totals = sum.totals(in)
+	return p
+}
+
+func workloadOf(row *report.Row, id string) workload {
+	w := workload{
+		ID: id, Namespace: row.Namespace, Kind: row.Kind, Name: row.Name, Profile: row.Profile.Name,
+		Summary: row.Summary, Kills: row.OOMKills, Stalls: row.Stalls, Next: row.Next,
+	}
+	for _, one := range []struct {
+		is   bool
+		text string
+	}{
+		{row.Stalled, "stalls now"},
+		{row.Killed, "killed lately"},
+		{row.Drift.Status == "True", "memory drifts"},
+		{row.Waiting, "a size waits to be applied"},
+	} {
+		if one.is {
+			w.Findings = append(w.Findings, one.text)
+		}
+	}
+	var use, request, proposed memory.Bytes
+	sized := false
+	for i := range row.Containers {
+		c := &row.Containers[i]
+		use = use.Plus(bytes(c.Use))
+		now, then := requests(c)
+		request, proposed = request.Plus(now), proposed.Plus(then)
+		sized = sized || c.Recommended != nil
+	}
+	if !sized {
+		proposed = 0
+	}
+	w.Use, w.Request, w.Proposed = amount(use), amount(request), amount(proposed)
+	return w
+}
+
+// requests of a container: what pods have, and what is recommended, which is the same where nothing is.
+func requests(c *report.Container) (now, then memory.Bytes) {
+	now = bytes(c.Current.Request)
+	if c.Recommended == nil || c.Recommended.Request == nil {
+		return now, now
+	}
+	return now, bytes(c.Recommended.Request)
+}
+
+func (in *Input) details(w *workload, rec *v1alpha1.MemoryRecommendation) {
+	histories := in.Histories[Key(rec.Namespace, rec.Name)]
+	for i := range rec.Status.Containers {
+		c := &rec.Status.Containers[i]
+		if h := histories[c.Container]; h != nil {
+			w.Charts = append(w.Charts, chartsOf(c, h, &rec.Status, in.Now)...)
+		}
+	}
+	h := report.HistoryOf(rec)
+	for i := range h.Entries {
+		title, text := h.Entries[i].Words()
+		w.Entries = append(w.Entries, entry{format.Time(h.Entries[i].Time.Time), title, text})
+	}
+}
+
+// sums are over all workloads.
+type sums struct {
+	workloads, pods       int64
+	kills, stalls         int64
+	requested, less, more memory.Bytes
+	killedLately          int
+}
+
+// difference of what the pods of a workload request.
+type difference struct{ less, more memory.Bytes }
+
+func (d difference) String() string {
+	switch {
+	case d.less > d.more:
+		return "−" + amount(d.less.Minus(d.more))
+	case d.more > d.less:
+		return "+" + amount(d.more.Minus(d.less))
+	}
+	return "–"
+}
+
+func (s *sums) add(row *report.Row) difference {
+	pods := int64(1)
+	if row.Coverage != nil {
+		pods = int64(row.Coverage.Governed)
+	}
+	var d difference
+	for i := range row.Containers {
+		now, then := requests(&row.Containers[i])
+		s.requested = s.requested.Plus(now * memory.Bytes(pods))
+		d.less = d.less.Plus(now.Minus(then) * memory.Bytes(pods))
+		d.more = d.more.Plus(then.Minus(now) * memory.Bytes(pods))
+	}
+	s.workloads, s.pods = s.workloads+1, s.pods+pods
+	s.kills, s.stalls = s.kills+row.OOMKills, s.stalls+row.Stalls
+	s.less, s.more = s.less.Plus(d.less), s.more.Plus(d.more)
+	if row.Killed {
+		s.killedLately++
+	}
+	return d
+}
+
+func (s *sums) totals(in *Input) []total {
+	totals := []total{
+		{"Workloads", fmt.Sprint(s.workloads), format.Count(s.pods, "pod")},
+		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedLately, "workload") + " lately"},
+		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
+		{"Requested now", amount(s.requested), "by the running pods"},
+		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less)},
+		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more)},
+	}
+	return totals
+}
+
+func (in *Input) money(b memory.Bytes) string {
+	if in.PricePerGiBMonth == 0 || b == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %.2f %s a month", in.PricePerGiBMonth*float64(b)/float64(memory.GiB), in.Currency)
+}
+
+func bytes(q *resource.Quantity) memory.Bytes {
+	if q == nil {
+		return 0
+	}
+	return memory.FromQuantity(*q)
+}
+
+// amount in a table; nothing known is a dash.
+func amount(b memory.Bytes) string {
+	if b == 0 {
+		return "–"
+	}
+	return b.String()
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package htmlreport
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var keep = flag.String("keep", "", "write the page of the test to this file, to look at it in a browser")
+
+var now = time.Date(2026, 11, 23, 16, 20, 0, 0, time.UTC)
+
+func quantity(text string) *resource.Quantity {
+	q := resource.MustParse(text)
+	return &q
+}
+
+// used is a history of three weeks: 100 MiB, at noon 60 more, and since two days 120 more.
+func used() *history.Container {
+	h := history.New()
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u", Container: "app"}
+	for at := now.Add(-21 * 24 * time.Hour); at.Before(now); at = at.Add(10 * time.Minute) {
+		use := 100 * memory.MiB
+		if at.Hour() == 12 {
+			use += 60 * memory.MiB
+		}
+		if now.Sub(at) < 48*time.Hour {
+			use += 120 * memory.MiB
+		}
+		h.Add(memory.Sample{Container: ref, Time: at, RSS: use, HasRSS: true, WorkingSet: use}, 256*memory.MiB)
+	}
+	return h
+}
+
+func ago(hours time.Duration) metav1.Time { return metav1.NewTime(now.Add(-hours * time.Hour)) }
+
+func recommendation(name string) v1alpha1.MemoryRecommendation {
+	return v1alpha1.MemoryRecommendation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-" + name},
+		Spec: v1alpha1.MemoryRecommendationSpec{
+			Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"},
+			Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+		},
+		Status: v1alpha1.MemoryRecommendationStatus{
+			Summary:  "Raise limit 256Mi to 384Mi: <b>OOM-killed</b> & restarted",
+			Coverage: &v1alpha1.Coverage{Governed: 3}, OOMKills: 2,
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionOOMObserved, Status: metav1.ConditionTrue}},
+			Containers: []v1alpha1.ContainerRecommendation{{
+				Container: "app", Use: quantity("230Mi"),
+				Current:     v1alpha1.Size{Request: quantity("256Mi"), Limit: quantity("256Mi")},
+				Recommended: &v1alpha1.Size{Request: quantity("224Mi"), Limit: quantity("384Mi")},
+			}},
+			RecentOOMKills: []v1alpha1.OOMKillRecord{
+				{Container: "app", Kind: "MainProcess", Pod: "web-1", Limit: quantity("256Mi"), Time: ago(3)},
+				{Container: "other", Kind: "MainProcess", Pod: "web-1", Time: ago(4)},
+				{Container: "app", Kind: "MainProcess", Pod: "web-1", Time: ago(90 * 24)},
+			},
+			RecentStalls: []v1alpha1.StallRecord{
+				{Container: "app", Pod: "web-1", Limit: resource.MustParse("256Mi"), Time: ago(26)},
+			},
+			RecentChanges: []v1alpha1.ChangeRecord{
+				{Kind: "Resized", Pod: "web-1", Pods: 1, Change: "limit 192Mi to 256Mi", Time: ago(30)},
+			},
+		},
+	}
+}
+
+func made(t *testing.T, in *Input) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Write(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestPage(t *testing.T) {
+	calm := recommendation("calm")
+	calm.Status = v1alpha1.MemoryRecommendationStatus{
+		Coverage: &v1alpha1.Coverage{Governed: 10},
+		Containers: []v1alpha1.ContainerRecommendation{{
+			Container: "app", Current: v1alpha1.Size{Request: quantity("1Gi")},
+			Recommended: &v1alpha1.Size{Request: quantity("512Mi")},
+		}},
+	}
+	in := &Input{
+		Place: "namespace shop of production", Now: now, PricePerGiBMonth: 3, Currency: "EUR",
+		Recommendations: []v1alpha1.MemoryRecommendation{calm, recommendation("web")},
+		Histories:       map[string]map[string]*history.Container{"shop/deployment-web": {"app": used()}},
+	}
+	page := made(t, in)
+	if *keep != "" {
+		if err := os.WriteFile(*keep, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"&lt;b&gt;OOM-killed&lt;/b&gt; &amp; restarted", // nothing of the cluster is markup
+		"<dd class=\"value\">5.1Gi</dd>",                // 10 pods of 1Gi, 3 of 256Mi, less 10 of 512Mi and 3 of 32Mi
+		"requested beyond what is recommended: 15.28 EUR a month",
+		"killed lately", "OOM kill (MainProcess) at 256Mi", "stalled at 256Mi", "Resized limit 192Mi to 256Mi",
+		"recommended limit 384Mi", "app: daily peaks", "app: hourly peaks",
+		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi.",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if web, other := strings.Index(page, "shop/web"), strings.Index(page, "shop/calm"); web > other {
+		t.Error("a workload that was killed lately stands behind one that is calm")
+	}
+	if n := strings.Count(page, `class="mark kill"`); n != 2 {
+		t.Errorf("%d kills are drawn, want the one of this container and time in each of two charts", n)
+	}
+	if found := regexp.MustCompile(`(?i)(https?:|src=|<script|@import|url\()`).FindString(page); found != "" {
+		t.Errorf("the page refers to something outside: %s", found)
+	}
+	wellFormed(t, page)
+}
+
+// wellFormed: every element is closed, so that a browser shows it as it was meant.
+func wellFormed(t *testing.T, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = true, xml.HTMLAutoClose, xml.HTMLEntity // <br> stands alone
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNothingToDraw: without histories there is a table, without workloads a sentence.
+func TestNothingToDraw(t *testing.T) {
+	page := made(t, &Input{Now: now, Notes: []string{"There are no curves: forbidden"}})
+	for _, want := range []string{"memfit governs no workload here.", "There are no curves: forbidden"} {
+		if !strings.Contains(page, want) {
+			t.Error(page)
+		}
+	}
+	in := &Input{Now: now, Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")}}
+	page = made(t, in)
+	if strings.Contains(page, "<figure>") || !strings.Contains(page, "OOM kill (MainProcess), pod web-1") {
+		t.Error(page)
+	}
+}
+
+// TestManyWorkloads: the table has all of them, charts are drawn of so many.
+func TestManyWorkloads(t *testing.T) {
+	in := &Input{Now: now, Histories: map[string]map[string]*history.Container{}}
+	h := map[string]*history.Container{"app": used()}
+	for range mostCharts + 7 {
+		in.Recommendations = append(in.Recommendations, recommendation("web"))
+	}
+	in.Histories["shop/deployment-web"] = h
+	page := made(t, in)
+	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*mostCharts {
+		t.Errorf("%d charts", strings.Count(page, "<figure>"))
+	}
+	if size := len(page) / (mostCharts + 7); size > 12<<10 {
+		t.Errorf("%d bytes for a workload", size)
+	}
+}
+
+// TestGap: where nothing was measured, nothing is drawn.
+func TestGap(t *testing.T) {
+	s := scale{from: now, to: now.Add(4 * time.Hour), most: 100 * memory.MiB}
+	got := area(&s, []peak{
+		{now, time.Hour, 50 * memory.MiB}, {now.Add(time.Hour), time.Hour, 100 * memory.MiB},
+		{now.Add(3 * time.Hour), time.Hour, 25 * memory.MiB},
+	})
+	if want := "M58.0 172.0V92.0H170.5V12.0H283.0V172.0ZM395.5 172.0V132.0H508.0V172.0Z"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
