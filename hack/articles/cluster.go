@@ -215,24 +215,18 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Ti
 	return readSnapshot([]byte(text))
 }
 
-// asked is the request that memfit recommends for a Deployment's only container; 0: none yet. Seen is until when the
-// use was measured that it rests on.
-func (c *Cluster) asked(ctx context.Context, deployment string) (request float64, seen time.Time, err error) {
+// asked is the request that memfit recommends for a Deployment's only container.
+func (c *Cluster) asked(ctx context.Context, deployment string) (request float64, err error) {
 	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment, "-o", "jsonpath="+
-		"{.status.containers[0].recommended.request} {.status.containers[0].useSeen}")
+		"{.status.containers[0].recommended.request}")
 	if err != nil {
-		return 0, seen, err
+		return 0, err
 	}
-	words := strings.Fields(text)
-	if len(words) != 2 {
-		return 0, seen, fmt.Errorf("memfit recommends no request for %s: %q", deployment, text)
-	}
-	q, err := resource.ParseQuantity(words[0])
+	q, err := resource.ParseQuantity(text)
 	if err != nil {
-		return 0, seen, err
+		return 0, fmt.Errorf("memfit recommends no request for %s: %q", deployment, text)
 	}
-	seen, err = time.Parse(time.RFC3339, words[1])
-	return q.AsApproximateFloat64(), seen, err
+	return q.AsApproximateFloat64(), nil
 }
 
 var errNoLook = errors.New("memfit's agent has not looked into the container")

@@ -42,7 +42,7 @@ func rssPicture(name, title string, steps []string, arms ...string) Picture {
 func (p *Picture) draw(r *Run, path string) error {
 	c := plot.New()
 	c.Title.Text, c.Y.Label.Text = p.Title, p.Unit
-	c.Legend.Top = true
+	c.Legend.Top, c.Legend.Padding = true, vg.Points(3)
 	width := vg.Points(14)
 	for i, s := range p.Series {
 		values := plotter.Values(s.Values(r))

@@ -235,7 +235,7 @@ var htmlText string
 var functions = map[string]any{
 	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
 	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
-	"mib":  mib,
+	"mib":  mib, "prose": prose,
 	"here": Outcome.values,
 	"why":  func(line string) bool { return strings.HasPrefix(line, "kubectl memfit why") },
 	"yes": func(ok bool) string {
@@ -261,6 +261,14 @@ type page struct {
 
 func writeMarkdown(w io.Writer, p page) error {
 	return template.Must(template.New("md").Funcs(functions).Parse(markdownText)).Execute(w, p)
+}
+
+// quoted is code in prose, as Markdown has it.
+var quoted = regexp.MustCompile("`([^`]*)`")
+
+// prose is a text with its code as HTML has it.
+func prose(text string) htmltemplate.HTML {
+	return htmltemplate.HTML(quoted.ReplaceAllString(htmltemplate.HTMLEscapeString(text), "<code>$1</code>")) //nolint:gosec // escaped
 }
 
 func writeHTML(w io.Writer, p page) error {

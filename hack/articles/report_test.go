@@ -62,12 +62,16 @@ func TestJudge(t *testing.T) {
 func TestPredictedWithinBounds(t *testing.T) {
 	r := sample()
 	for _, tc := range []struct{ least, most, want float64 }{
-		{10, 90, 1}, {50, 50, 1}, {100, 200, 0.5}, {5, 25, 2},
+		{10, 90, 1}, {50, 50, 1}, {51, 90, 1}, {100, 200, 0.5}, {100, 100, 0.5}, {5, 25, 2},
 	} {
 		r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = tc.least*mebi, tc.most*mebi
 		if m, err := predicted("a", "trim", "trim")(r); err != nil || m.Value != tc.want {
 			t.Errorf("%g to %g MiB predicted, 50 given back: %+v, %v, want %g", tc.least, tc.most, m, err, tc.want)
 		}
+	}
+	r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = 0, 0
+	if m, err := predicted("a", "trim", "trim")(r); err == nil {
+		t.Errorf("nothing predicted, 50 given back: %+v", m)
 	}
 	if _, err := predicted("a", "trim", "collect")(r); err == nil {
 		t.Error("a prediction that was not made is measured")

@@ -57,7 +57,7 @@ type Step struct {
 	Settle time.Duration
 	// Inspect has memfit's agent look into the containers after the step, and keeps what it found.
 	Inspect bool
-	// Sized waits until what memfit recommends rests on what it measured after the step.
+	// Sized keeps the highest request that memfit recommends in the minutes after the step.
 	Sized bool
 	// Predicted has it look right before the step, because it predicts what the step does: a reading of [beforeStep].
 	Predicted bool
@@ -122,7 +122,7 @@ type Reading struct {
 	Values    map[string]float64
 	Dead      string     // how it ended, instead of an answer
 	Look      *Container // what memfit's agent found afterwards
-	Asked     float64    // the request that memfit recommended then, in bytes; 0: none
+	Asked     float64    // the highest request that memfit recommended then, in bytes; 0: none
 }
 
 // Container is what this program reads of a container in a MemorySnapshot. Amounts are bytes.
@@ -276,7 +276,7 @@ func (r *Run) gain(arm, step, action string) (Gain, error) {
 }
 
 // predicted is what a step gave back, of what memfit said right before it that it would: 1 is exactly. Where memfit
-// gives bounds, anything between them is 1.
+// gives bounds, anything between them is 1, give or take what RSS may change while the agent looks.
 func predicted(arm, step, action string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		g, err := r.gain(arm, beforeStep(step), action)
@@ -297,19 +297,27 @@ func predicted(arm, step, action string) func(*Run) (Measured, error) {
 			says += " to " + mib(g.Most)
 		}
 		m := Measured{1, fmt.Sprintf("predicted %s, given back %s", says, mib(gave))}
+		slack := a / oneMoment // of a process that runs, as in the look itself
 		switch {
-		case gave < g.Least:
+		case g.Most > g.Least && gave > g.Least-slack && gave < g.Most+slack:
+		case gave < g.Least && g.Least > 0:
 			m.Value = gave / g.Least
 		case gave > g.Most && g.Most > 0:
 			m.Value = gave / g.Most
-		case gave > g.Most:
+		case gave < g.Least, gave > g.Most:
 			return m, fmt.Errorf("%s", m.From)
 		}
 		return m, nil
 	}
 }
 
-func mib(bytes float64) string { return fmt.Sprintf("%.0f MiB", bytes/mebi) }
+// mib is an amount in MiB, or in KiB where it is less than one.
+func mib(bytes float64) string {
+	if bytes != 0 && math.Abs(bytes) < mebi {
+		return fmt.Sprintf("%.0f KiB", bytes/1024)
+	}
+	return fmt.Sprintf("%.0f MiB", bytes/mebi)
+}
 
 // Outcome is an expectation beside what was measured.
 type Outcome struct {

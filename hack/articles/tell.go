@@ -21,9 +21,9 @@ const (
 	// lookMost is how long memfit's agent may take to look into a container, once it was asked to, and to write that
 	// down.
 	lookMost = 3 * time.Minute
-	// sizedMost is how long memfit may take to say that it has measured an arm again: it writes when what it says changes,
-	// and not each measurement.
-	sizedMost = 6 * time.Minute
+	// sizedFor is how long after its answer the recommendation for an arm is followed: a request is what has been held for
+	// four readings, and Go collects a program that does nothing two minutes after the last collection.
+	sizedFor = 2 * time.Minute
 	// looksMost is how often it is asked where memory changes while it looks.
 	looksMost = 4
 	// oneMoment: RSS before and after a look differ by less than that part, and so belong to what was found.
@@ -235,6 +235,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		t.keep(before)
 	}
 	values, err := t.ask(ctx, pod, step.Path)
+	answered := time.Now()
 	if err == nil && step.Settle > 0 {
 		select {
 		case <-ctx.Done():
@@ -268,7 +269,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 			values["rss"] = now["rss"]
 		}
 		if arm.Profile != "" && step.Sized {
-			if r.Asked, err = t.recommended(ctx, arm.Name); err != nil {
+			if r.Asked, err = t.recommended(ctx, arm.Name, answered); err != nil {
 				return fmt.Errorf("%s: %w", arm.Name, err)
 			}
 		}
@@ -340,17 +341,16 @@ func (t *teller) looked(ctx context.Context, pod string) (found *Container, err 
 	return found, err
 }
 
-// recommended waits until memfit has measured an arm after now, and returns the request that it recommends then.
-func (t *teller) recommended(ctx context.Context, arm string) (request float64, err error) {
-	ctx, cancel := within(ctx, sizedMost, "a recommendation of memfit for "+arm+" by what was measured from now on")
+// recommended is the highest request that memfit recommends for an arm until some time after its answer.
+func (t *teller) recommended(ctx context.Context, arm string, answered time.Time) (highest float64, err error) {
+	ctx, cancel := within(ctx, sizedFor+lookMost, "a recommendation of memfit for "+arm)
 	defer cancel()
-	began := time.Now()
 	err = await(ctx, func() (bool, error) {
-		var seen time.Time
-		request, seen, err = t.asked(ctx, arm)
-		return seen.After(began), err
+		request, err := t.asked(ctx, arm)
+		highest = max(highest, request)
+		return highest > 0 && time.Since(answered) > sizedFor, err
 	})
-	return request, err
+	return highest, err
 }
 
 // look keeps what a person would see now. A command that fails is kept with its error: that is what they would see.
