@@ -274,11 +274,13 @@ type StallRecord struct {
 
 // ChangeRecord is something that memfit did to running pods, and what came of it.
 type ChangeRecord struct {
-	// change of sizes in words; absent where the size stayed.
+	// change of sizes in words, at most 512 bytes; absent where the size stayed.
+	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
 	// kind is what came of it: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (somebody else changed
 	// it) or RestartedForMemory.
+	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.
 	Pod string `json:"pod"`
@@ -289,7 +291,8 @@ type ChangeRecord struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// time is when it was seen of the last pod.
 	Time metav1.Time `json:"time"`
-	// why is what was recommended when the change began, or why it came to nothing.
+	// why is what was recommended when the change began, or why it came to nothing, in at most 512 bytes.
+	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Why string `json:"why,omitempty"`
 }

@@ -6,6 +6,8 @@ package rollout
 import (
 	"slices"
 	"time"
+
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // Change is something that memfit did to pods of a workload, and what came of it. It is kept for people: nothing is
@@ -25,11 +27,22 @@ type Change struct {
 	Why string `json:"why,omitempty"`
 }
 
-// maxChanges bounds what is kept of a workload: 400 bytes each.
-const maxChanges = 16
+const (
+	// maxChanges bounds what is kept of a workload: 400 bytes each, and never more than 1.5 KiB.
+	maxChanges = 16
+	// maxWords bounds the texts of a change, in bytes; the API has the same number.
+	maxWords = 512
+)
+
+// Bounded is a change as it is kept and shown. What an earlier version kept may be longer.
+func (c Change) Bounded() Change {
+	c.Sizes, c.Why = quote.Cut(c.Sizes, maxWords), quote.Cut(c.Why, maxWords)
+	return c
+}
 
 // record keeps a change. What happened to one pod after the other since a change began is one.
 func (s *State) record(c Change, began time.Time) {
+	c = c.Bounded()
 	c.At = stamp(c.At)
 	c.Since, c.Pods = c.At, 1
 	s.Changes = slices.Clone(s.Changes)

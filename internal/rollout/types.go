@@ -164,3 +164,12 @@ const (
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )
+
+// Known tells whether this version knows a kind. What a newer one kept may have others.
+func (k FindingKind) Known() bool {
+	switch k {
+	case Resized, Replaced, NotResized, Reverted, Foreign, Fresh:
+		return true
+	}
+	return false
+}

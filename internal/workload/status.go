@@ -114,6 +114,9 @@ func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 // changeRecords are what was done to running pods, newest first.
 func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	for _, c := range slices.Backward(s.Changes) {
+		if c = c.Bounded(); !c.Kind.Known() { // the API server would refuse it, and the whole status with it
+			continue
+		}
 		r := v1alpha1.ChangeRecord{
 			Change: c.Sizes, Kind: string(c.Kind), Pod: c.Pod, Pods: int32(min(c.Pods, 1<<30)), //nolint:gosec // bounded
 			Time: metav1.NewTime(c.At), Why: c.Why,

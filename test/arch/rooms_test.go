@@ -88,7 +88,8 @@ var rooms = []room{
 		// what is done next to running pods that have another size than they should
 		name: "rollout", dir: "internal/rollout/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/recommend",
+			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/quote",
+			"internal/recommend",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
