@@ -49,7 +49,7 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	return err
 }
 
-func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *v1alpha1.SizingSpec) {
+func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *Policy) {
 	p.heading("Container " + c.Container)
 	p.item("Decision", decision(c))
 	if c.Runtime != "" {
@@ -58,7 +58,8 @@ func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *v1alpha1.S
 	p.item("Evidence", evidence(&c.Evidence))
 	p.list("Why", c.Reasons)
 	if policy != nil {
-		p.item("Bounds", bounds(policy))
+		p.item("Bounds", bounds(&policy.Sizing))
+		p.list("Values", origins(policy.Values))
 	}
 	p.list("Settings", c.Settings)
 	if c.Shape != nil {

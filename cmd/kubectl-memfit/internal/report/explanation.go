@@ -5,6 +5,8 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -26,6 +28,8 @@ type Explanation struct {
 type Policy struct {
 	Container string              `json:"container"`
 	Sizing    v1alpha1.SizingSpec `json:"sizing"`
+	// Values are the fields of sizing and tuning that are in force, each with where it is from.
+	Values []profile.Value `json:"values"`
 }
 
 // Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
@@ -36,18 +40,35 @@ func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Named) Expla
 	}
 	for i := range e.Containers {
 		name := e.Containers[i].Name
-		e.Policies = append(e.Policies, Policy{Container: name, Sizing: governing.Container(name, nil).Sizing})
+		e.Policies = append(e.Policies, Policy{
+			Container: name, Sizing: governing.Container(name, nil).Sizing, Values: governing.Values(name),
+		})
 	}
 	return e
 }
 
-func (e *Explanation) policy(container string) *v1alpha1.SizingSpec {
+func (e *Explanation) policy(container string) *Policy {
 	for i := range e.Policies {
 		if e.Policies[i].Container == container {
-			return &e.Policies[i].Sizing
+			return &e.Policies[i]
 		}
 	}
 	return nil
+}
+
+// origins are the values that somebody chose, by where they are from.
+func origins(values []profile.Value) []string {
+	said := map[string][]string{}
+	for _, v := range values {
+		if v.From != profile.FromDefault {
+			said[v.From] = append(said[v.From], v.Field+" "+v.Value)
+		}
+	}
+	var texts []string
+	for _, place := range slices.Sorted(maps.Keys(said)) {
+		texts = append(texts, place+": "+strings.Join(said[place], ", "))
+	}
+	return append(texts, "default: all other fields (-o json has them)")
 }
 
 // bounds is what the profile lets a number be.
