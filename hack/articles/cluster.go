@@ -235,6 +235,8 @@ func readSnapshot(text []byte) (*Container, time.Time, error) {
 	var s struct {
 		Status struct {
 			Containers []struct {
+				InspectionMessage string // why there is no Memory
+
 				Limit   *resource.Quantity
 				Peak    *resource.Quantity
 				Runtime *struct{ Type, Version, Libc string }
@@ -258,10 +260,13 @@ func readSnapshot(text []byte) (*Container, time.Time, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	if len(s.Status.Containers) != 1 || s.Status.Containers[0].Memory == nil {
+	if len(s.Status.Containers) != 1 {
 		return nil, time.Time{}, errNoLook
 	}
 	from := s.Status.Containers[0]
+	if from.Memory == nil {
+		return nil, time.Time{}, fmt.Errorf("%w: %s", errNoLook, from.InspectionMessage)
+	}
 	c := &Container{
 		Resident: from.Memory.Resident.AsApproximateFloat64(), Unexplained: from.Memory.Unexplained.AsApproximateFloat64(),
 		Helps: from.Memory.Helps,

@@ -24,6 +24,8 @@ const (
 	// sizedFor is how long after its answer the recommendation for an arm is followed: a request is what has been held for
 	// four readings, and Go collects a program that does nothing two minutes after the last collection.
 	sizedFor = 2 * time.Minute
+	// askAgain is after how long it is asked again where it could not read a container: it gives up after five seconds.
+	askAgain = 30 * time.Second
 	// looksMost is how often it is asked where memory changes while it looks.
 	looksMost = 4
 	// oneMoment: RSS before and after a look differ by less than that part, and so belong to what was found.
@@ -330,12 +332,16 @@ func (t *teller) looked(ctx context.Context, pod string) (found *Container, err 
 	ctx, cancel := within(ctx, lookMost, "a look of memfit's agent into "+pod)
 	defer cancel()
 	began := time.Now()
+	asked := began
 	if err := t.inspect(ctx, pod, began); err != nil {
 		return nil, err
 	}
 	err = await(ctx, func() (bool, error) {
 		var at time.Time
-		found, at, err = t.snapshot(ctx, pod)
+		if found, at, err = t.snapshot(ctx, pod); errors.Is(err, errNoLook) && time.Since(asked) > askAgain {
+			asked = time.Now() // a look that took too long is one all the same
+			return false, errors.Join(err, t.inspect(ctx, pod, asked))
+		}
 		return err == nil && !at.Before(began.Truncate(time.Second)), err // a snapshot has whole seconds
 	})
 	return found, err
