@@ -29,7 +29,7 @@ type Support struct {
 
 // allClaims are those that [Verdict.Held] may name.
 func allClaims() []string {
-	claims := []string{"postures", "curve"}
+	claims := []string{"postures", "curve", "settings", "settings curve"}
 	for _, price := range prices {
 		claims = append(claims, costClaim(price), balancedClaim(price))
 	}

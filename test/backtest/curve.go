@@ -41,6 +41,9 @@ func (t trade) line(u trade, slack float64) float64 {
 	return t.kills + (u.kills-t.kills)*(slack-t.slack)/(u.slack-t.slack)
 }
 
+// widest is the slack of the widest setting.
+func (c curve) widest() float64 { return c[len(c)-1].slack }
+
 // at is the kills that a slack buys: none can be had below the leanest setting, and more than the widest one holds
 // helps no further.
 func (c curve) at(slack float64) float64 {
@@ -69,7 +72,7 @@ func (c curve) below(other curve, widest float64) bool {
 // area is how many kills fewer c has than other, times GiB-days, over the slacks that both can have: within c's own
 // range, and beyond its widest setting, where it has what it has there.
 func (c curve) area(other curve) (within, beyond float64) {
-	widest := c[len(c)-1].slack
+	widest := c.widest()
 	corners := slices.DeleteFunc(c.corners(other), func(slack float64) bool { return slack < other[0].slack })
 	for i := 1; i < len(corners); i++ {
 		from, to := corners[i-1], corners[i]

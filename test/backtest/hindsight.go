@@ -144,7 +144,7 @@ func (c curve) dominates(other curve) bool {
 			return false
 		}
 	}
-	return c.below(other, max(c[len(c)-1].slack, other[len(other)-1].slack))
+	return c.below(other, max(c.widest(), other.widest()))
 }
 
 // String is each corner's slack in GiB-days and its kills.

@@ -22,6 +22,7 @@ type Verdict struct {
 	Set    string
 	trades map[string]trade // by policy
 	mine   curve            // over memfit's postures
+	wider  curve            // over memfit's settings: postures, headroom and least limit
 	vpa    curve            // over VPA's flags
 }
 
@@ -36,16 +37,18 @@ func Judge(set string, outcomes []Outcome) Verdict {
 
 func judge(set string, trades map[string]trade) Verdict {
 	v := Verdict{Set: set, trades: trades}
-	var mine, vpa []trade
+	var mine, wider, vpa []trade
 	for policy, t := range trades {
 		switch {
 		case strings.HasPrefix(policy, "memfit"):
-			mine = append(mine, t)
+			mine, wider = append(mine, t), append(wider, t)
+		case strings.HasPrefix(policy, settingsPrefix):
+			wider = append(wider, t)
 		case strings.HasPrefix(policy, "vpa"):
 			vpa = append(vpa, t)
 		}
 	}
-	v.mine, v.vpa = newCurve(mine), newCurve(vpa)
+	v.mine, v.wider, v.vpa = newCurve(mine), newCurve(wider), newCurve(vpa)
 	return v
 }
 
@@ -53,26 +56,44 @@ func judge(set string, trades map[string]trade) Verdict {
 //
 //   - postures: memfit's curve is below VPA's wherever memfit has one, from its leanest posture to its widest
 //   - curve: it is below at any greater slack as well
+//   - settings, settings curve: so is the curve over memfit's settings, like for like with VPA's flags
 //   - cost P: at a price of P GiB-days per kill, the best posture costs less than every VPA variant
 //   - balanced P: so does the default posture alone
 func (v Verdict) Held() (claims []string) {
-	widest := v.mine[len(v.mine)-1].slack
-	if v.mine.below(v.vpa, widest) {
-		claims = append(claims, "postures")
+	claim := func(name string, held bool) {
+		if held {
+			claims = append(claims, name)
+		}
 	}
-	if v.mine.below(v.vpa, max(widest, v.vpa[len(v.vpa)-1].slack)) {
-		claims = append(claims, "curve")
-	}
+	claim("postures", v.mine.below(v.vpa, v.mine.widest()))
+	claim("curve", v.mine.below(v.vpa, max(v.mine.widest(), v.vpa.widest())))
+	claim("settings", v.wider.below(v.vpa, v.wider.widest()))
+	claim("settings curve", v.wider.below(v.vpa, max(v.wider.widest(), v.vpa.widest())))
 	for _, price := range prices {
 		best := v.vpa.cheapest(price).cost(price)
-		if v.mine.cheapest(price).cost(price) < best {
-			claims = append(claims, costClaim(price))
-		}
-		if v.trades["memfit"].cost(price) < best {
-			claims = append(claims, balancedClaim(price))
-		}
+		claim(costClaim(price), v.mine.cheapest(price).cost(price) < best)
+		claim(balancedClaim(price), v.trades["memfit"].cost(price) < best)
 	}
 	return claims
+}
+
+// PrintCurves writes how the curves of memfit over its postures, and over its settings, lie to VPA's on one half of the
+// set: whether below it in the range of their own, and at any slack; and at which prices they are cheaper.
+func (v Verdict) PrintCurves(w io.Writer, half string) {
+	for _, c := range []struct {
+		over string
+		mine curve
+	}{{"postures", v.mine}, {"settings", v.wider}} {
+		var cheaper []string
+		for _, price := range prices {
+			if c.mine.cheapest(price).cost(price) < v.vpa.cheapest(price).cost(price) {
+				cheaper = append(cheaper, fmt.Sprintf("%g", price))
+			}
+		}
+		fmt.Fprintf(w, "set=%s half=%s over=%s below_in_range=%t below=%t cheaper_at=%s curve=%s vpa=%s\n",
+			v.Set, half, c.over, c.mine.below(v.vpa, c.mine.widest()),
+			c.mine.below(v.vpa, max(c.mine.widest(), v.vpa.widest())), strings.Join(cheaper, ","), c.mine, v.vpa)
+	}
 }
 
 // Print writes the lines that scripts read.
@@ -92,6 +113,8 @@ func (v Verdict) Print(w io.Writer) {
 				} else if policy != vpaFlagDefaults.String() {
 					continue
 				}
+			} else if strings.HasPrefix(policy, settingsPrefix) {
+				continue
 			}
 			fmt.Fprintf(w, "set=%s price=%g policy=%s cost=%.2f%s\n", v.Set, price, policy, v.trades[policy].cost(price), note)
 		}

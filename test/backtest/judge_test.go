@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -147,6 +149,56 @@ func TestTheDefaultFlagsAreVPAs(t *testing.T) {
 	}
 	if !slices.Contains(flagGrid(), vpaFlagDefaults) {
 		t.Error("VPA's defaults are not on its curve")
+	}
+}
+
+// TestSettingsAreLikeForLike: memfit's curve over its settings has a point for each posture at each margin and floor of
+// VPA's, the postures by themselves among them, and each sizes differently.
+func TestSettingsAreLikeForLike(t *testing.T) {
+	var all []contender
+	for _, c := range contenders {
+		if strings.HasPrefix(c.name, "memfit") {
+			all = append(all, c)
+		}
+	}
+	all = append(all, settings()...)
+	if want := 3 * len(margins) * len(floorsMiB); len(all) != want {
+		t.Errorf("%d settings, want %d", len(all), want)
+	}
+	names, policies := map[string]bool{}, map[recommend.Policy]string{}
+	for _, c := range all {
+		p := c.make().(*memfit).policy
+		if p.HeadroomPercent == 0 {
+			p.HeadroomPercent = recommend.DefaultPolicy().HeadroomPercent
+		}
+		if names[c.name] || policies[p] != "" {
+			t.Errorf("%s is there twice, or sizes as %q does", c.name, policies[p])
+		}
+		names[c.name], policies[p] = true, c.name
+	}
+}
+
+// TestSettingsAreJudgedByThemselves: a setting that is better than the postures moves the curve over settings alone.
+func TestSettingsAreJudgedByThemselves(t *testing.T) {
+	trades := map[string]trade{"vpa": {4, 4}, "vpa-wide": {8, 1}, "memfit": {3, 5}, "memfit-cautious": {7, 2}}
+	claims := verdict("s", trades).Held()
+	for _, claim := range []string{"postures", "settings", "settings curve"} {
+		if slices.Contains(claims, claim) {
+			t.Errorf("%q is held, although VPA has fewer kills at 7 GiB-days: %v", claim, claims)
+		}
+	}
+	trades[settingsPrefix+"cautious-m40-f250"] = trade{4, 0}
+	claims = verdict("s", trades).Held()
+	if !slices.Contains(claims, "settings") || !slices.Contains(claims, "settings curve") ||
+		slices.Contains(claims, "curve") {
+		t.Errorf("claims %v: want those over settings and not those over postures", claims)
+	}
+	var out bytes.Buffer
+	verdict("s", trades).PrintCurves(&out, "tuning")
+	want := "set=s half=tuning over=settings below_in_range=true below=true cheaper_at=1,2,5,10,20,50 " +
+		"curve=3.00/5,4.00/0 vpa=4.00/4,8.00/1\n"
+	if !strings.HasSuffix(out.String(), want) || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("%s, want a line over postures, and %s", out.String(), want)
 	}
 }
 

@@ -76,11 +76,14 @@ func run() error {
 		outcomes := RunAll(set, os.Stdout)
 		verdict := Judge(set.Name, outcomes)
 		verdict.Print(os.Stdout)
+		verdict.PrintCurves(os.Stdout, "reporting")
 		for _, s := range Supports(outcomes) {
 			s.Print(os.Stdout, set.Name)
 		}
 		if i < drawn && len(tuning.Series) > 0 {
-			for _, p := range Pair(RunAll(tuning, io.Discard), outcomes) {
+			others := RunAll(tuning, io.Discard)
+			Judge(set.Name, others).PrintCurves(os.Stdout, "tuning")
+			for _, p := range Pair(others, outcomes) {
 				p.Print(os.Stdout, set.Name)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 var (
 	grey   = color.RGBA{0x88, 0x88, 0x88, 0xff}
 	blue   = color.RGBA{0x1f, 0x5f, 0xbf, 0xff}
+	sky    = color.RGBA{0x8f, 0xbf, 0xef, 0xff}
 	orange = color.RGBA{0xe0, 0x7b, 0x00, 0xff}
 )
 
@@ -116,6 +117,8 @@ func drawCurve(path string, v Verdict) error {
 		case strings.HasPrefix(policy, "vpa-"):
 			vpa = append(vpa, at)
 			continue
+		case strings.HasPrefix(policy, settingsPrefix): // points of the curve over its settings
+			continue
 		case policy == "naive20": // so many kills that nothing else could be told apart
 			continue
 		}
@@ -123,7 +126,8 @@ func drawCurve(path string, v Verdict) error {
 	}
 	p.X.Max, p.Y.Max = 1.6*max(v.mine[len(v.mine)-1].slack, v.trades["clairvoyant"].slack), 1.2*v.mine[0].kills
 	err := errors.Join(addMarks(p, vpa, orange, 1.5), addMarks(p, named.at, grey, 3),
-		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its postures", v.mine, blue))
+		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its settings", v.wider, sky),
+		addCurve(p, "memfit over its postures", v.mine, blue))
 	if err != nil {
 		return err
 	}

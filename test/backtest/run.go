@@ -6,11 +6,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -33,6 +35,29 @@ var contenders = []contender{
 func vpaVariants() (all []contender) {
 	for _, f := range flagGrid() {
 		all = append(all, contender{f.String(), func() Policy { return newVPA(f) }})
+	}
+	return all
+}
+
+// settingsPrefix tells the points of memfit's curve over its settings from its postures.
+const settingsPrefix = "settings-"
+
+// settings are memfit's counterparts of VPA's variants: posture instead of percentile, sizing.headroomPercent at VPA's
+// margins and sizing.limit.min at its floors. The postures by themselves are contenders already.
+func settings() (all []contender) {
+	for _, posture := range []recommend.Posture{recommend.Frugal, recommend.Balanced, recommend.Cautious} {
+		for _, margin := range margins {
+			for _, floor := range floorsMiB {
+				p := recommend.Policy{
+					Posture: posture, HeadroomPercent: int32(math.Round(100 * margin)), LimitMin: memory.Bytes(floor) * memory.MiB,
+				}
+				if p.HeadroomPercent == recommend.DefaultPolicy().HeadroomPercent && p.LimitMin == 0 {
+					continue
+				}
+				name := fmt.Sprintf("%s%s-m%d-f%g", settingsPrefix, strings.ToLower(string(posture)), p.HeadroomPercent, floor)
+				all = append(all, contender{name, func() Policy { return &memfit{policy: p, model: recommend.DefaultModel()} }})
+			}
+		}
 	}
 	return all
 }
@@ -68,13 +93,13 @@ func Run(set Set, c contender) Outcome {
 	return o
 }
 
-// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA are
-// points of a curve.
+// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA and the
+// settings of memfit are points of a curve.
 func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
-	for _, c := range slices.Concat(contenders, vpaVariants()) {
+	for _, c := range slices.Concat(contenders, vpaVariants(), settings()) {
 		o := Run(set, c)
 		outcomes = append(outcomes, o)
-		if !strings.HasPrefix(c.name, "vpa-") {
+		if !strings.HasPrefix(c.name, "vpa-") && !strings.HasPrefix(c.name, settingsPrefix) {
 			o.Print(w)
 		}
 	}

@@ -45,11 +45,17 @@ func (f flags) String() string {
 	return fmt.Sprintf("vpa-p%g-m%g-f%g", 100*f.percentile, 100*f.margin, f.floorMiB)
 }
 
+// margins and floorsMiB are the values of VPA's curve, and of memfit's counterparts.
+var (
+	margins   = []float64{0.05, 0.15, 0.4, 1}
+	floorsMiB = []float64{0, 64, 250, 500}
+)
+
 // flagGrid is VPA's curve: its defaults, and from there what an owner would try, tighter and wider.
 func flagGrid() (grid []flags) {
 	for _, percentile := range []float64{0.5, 0.9, 0.98, 1} {
-		for _, margin := range []float64{0.05, 0.15, 0.4, 1} {
-			for _, floor := range []float64{0, 64, 250, 500} {
+		for _, margin := range margins {
+			for _, floor := range floorsMiB {
 				grid = append(grid, flags{percentile, margin, floor})
 			}
 		}
