@@ -173,6 +173,9 @@ const (
 	// ReasonWaitingForWindow: no maintenance window of sizing.disruption.windows is open. It goes on by itself when the
 	// next one opens, which the message tells.
 	ReasonWaitingForWindow = "WaitingForWindow"
+	// ReasonWaitingForBudget: what may be raised or disturbed in all workloads together within an hour is used up
+	// (--change-budget-bytes, --change-budget-pods). It goes on by itself when there is room, which the message tells.
+	ReasonWaitingForBudget = "WaitingForBudget"
 	// ReasonWaitingForStart: the container is down, and a raise that meets it down may never become effective. It is
 	// asked for as soon as the container runs.
 	ReasonWaitingForStart = "WaitingForStart"

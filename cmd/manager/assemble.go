@@ -119,6 +119,9 @@ func control(
 	if past != nil {
 		workloads.Past = past
 	}
+	if err := boundChanges(mgr, workloads, o); err != nil {
+		return err
+	}
 	if err := workloads.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the workload controller: %w", err)
 	}
@@ -133,6 +136,20 @@ func control(
 		defer cancel()
 		workloads.Flush(ctx)
 	}))
+}
+
+// boundChanges lets the workloads share the change budget, if there is one.
+func boundChanges(mgr ctrl.Manager, workloads *workloadctl.Reconciler, o options) error {
+	if !o.changeBudget.Bounds() {
+		return nil
+	}
+	budget := &workloadctl.ChangeBudget{Limit: o.changeBudget, Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	budget.Register(metrics.Registry)
+	workloads.ChangeBudget = budget
+	if err := mgr.Add(budget); err != nil {
+		return fmt.Errorf("adding what reads the change budget: %w", err)
+	}
+	return nil
 }
 
 // samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a

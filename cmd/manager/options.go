@@ -7,12 +7,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	workloadctl "github.com/memfit/memfit/controllers/workload"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 )
 
 // certMode says who makes the webhook's certificate.
@@ -37,6 +40,9 @@ type options struct {
 	leaderElect                  bool
 	usageInterval                time.Duration
 	checkpointInterval           time.Duration
+	changeBudgetBytes            string
+	changeBudgetPods             int
+	changeBudget                 rollout.ChangeBudget
 	kubeletCAFile                string
 	kubeletInsecure              bool
 	usageAccount                 string
@@ -115,6 +121,16 @@ func parse(args []string, env func(string) string) (options, error) {
 		"how much history a crash may lose; kills are never lost",
 	)
 	f.StringVar(
+		&o.changeBudgetBytes, "change-budget-bytes", "0",
+		"by how much sizes of running pods may be raised within an hour, in all workloads together, for example 16Gi; 0: no "+
+			"bound",
+	)
+	f.IntVar(
+		&o.changeBudgetPods, "change-budget-pods", 0,
+		"how many running pods may be evicted, or restarted for a resize, within an hour, in all workloads together; 0: no "+
+			"bound",
+	)
+	f.StringVar(
 		&o.kubeletCAFile, "kubelet-ca-file", "",
 		"PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA",
 	)
@@ -186,5 +202,26 @@ func (o *options) validate() error {
 			),
 		)
 	}
+	errs = append(errs, o.readChangeBudget())
 	return errors.Join(append(errs, o.sources.validate()...)...)
+}
+
+// readChangeBudget makes a budget of its flags.
+func (o *options) readChangeBudget() error {
+	var errs []error
+	q, err := memory.ParseQuantity(o.changeBudgetBytes)
+	o.changeBudget.Bytes = memory.FromQuantity(q)
+	if b := o.changeBudget.Bytes; err != nil || q.Sign() != 0 && b < memory.MiB {
+		errs = append(errs, fmt.Errorf(
+			"--change-budget-bytes=%s: say an amount of at least 1Mi, for example 16Gi, or 0 for no bound", o.changeBudgetBytes,
+		))
+	}
+	if o.changeBudgetPods < 0 || o.changeBudgetPods > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf(
+			"--change-budget-pods=%d: say how many pods, for example 20, or 0 for no bound", o.changeBudgetPods,
+		))
+		return errors.Join(errs...)
+	}
+	o.changeBudget.Pods = int32(o.changeBudgetPods)
+	return errors.Join(errs...)
 }

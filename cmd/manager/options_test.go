@@ -13,6 +13,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/expect"
 )
 
@@ -32,6 +34,11 @@ func TestOptions(t *testing.T) {
 		"no usage at all":                  {args: []string{"--usage-interval=0"}},
 		"usage without a break":            {args: []string{"--usage-interval=1ms"}, want: "at least 1s"},
 		"a checkpoint a millisecond":       {args: []string{"--checkpoint-interval=1ms"}, want: "at least 1s"},
+		"a change budget":                  {args: []string{"--change-budget-bytes=16Gi", "--change-budget-pods=20"}},
+		"a budget without a unit":          {args: []string{"--change-budget-bytes=16"}, want: "for example 16Gi"},
+		"a budget that is no amount":       {args: []string{"--change-budget-bytes=much"}, want: "for example 16Gi"},
+		"a budget below nothing":           {args: []string{"--change-budget-bytes=-1Gi"}, want: "for example 16Gi"},
+		"fewer pods than none":             {args: []string{"--change-budget-pods=-1"}, want: "for example 20"},
 		"a flag nobody knows":              {args: []string{"--no-such-flag"}, want: "no-such-flag"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +47,23 @@ func TestOptions(t *testing.T) {
 				t.Errorf("%v: got %v, want %q", tc.args, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestChangeBudget: there is none unless somebody asks for one, and each of its bounds stands for itself.
+func TestChangeBudget(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want rollout.ChangeBudget
+	}{
+		"defaults": {},
+		"bytes":    {args: []string{"--change-budget-bytes=1536Mi"}, want: rollout.ChangeBudget{Bytes: 1536 * memory.MiB}},
+		"pods":     {args: []string{"--change-budget-pods=3"}, want: rollout.ChangeBudget{Pods: 3}},
+	} {
+		o, err := parse(tc.args, func(string) string { return "" })
+		if err != nil || o.changeBudget != tc.want || o.changeBudget.Bounds() != (name != "defaults") {
+			t.Errorf("%s: %+v (%v), want %+v", name, o.changeBudget, err, tc.want)
+		}
 	}
 }
 

@@ -99,6 +99,8 @@ type Reconciler struct {
 	}
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
+	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
+	ChangeBudget *ChangeBudget
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
@@ -180,7 +182,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	r.warn(s)
 	s.Events.Past = r.past(ref, e.state)
 
-	next, f := workload.Step(e.state, s, now)
+	next, f := r.step(e, s, now)
 	if err := r.save(ctx, s.Owner, e, next, now); err != nil {
 		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
 	}

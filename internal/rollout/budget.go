@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -147,10 +148,12 @@ func (d *decider) restart() {
 	case d.evicting():
 		d.restartHeld = "another pod is evicted for its size: one at a time"
 	default:
-		if why = d.overBudget(pod); why != "" {
+		cost := Spent{UID: c.UID, Pods: 1}
+		if why = cmp.Or(d.overBudget(pod), d.overChangeBudget(cost)); why != "" {
 			d.restartHeld = why
 			break
 		}
+		d.spend(cost)
 		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Why: c.Why}
 		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}

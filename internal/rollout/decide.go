@@ -25,6 +25,9 @@ const recheckAfter = 30 * time.Second
 func Decide(in Input) Decision {
 	d := decider{Input: in}
 	d.State = in.State.clone()
+	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
+		d.State.Spent = nil
+	}
 	d.supersede()
 	d.again()
 	d.restart()
@@ -117,7 +120,13 @@ func (d *decider) again() {
 	if e == nil {
 		return
 	}
-	e.Steps = slices.DeleteFunc(e.Steps, d.outdated)
+	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
+		outdated := d.outdated(st)
+		if outdated {
+			d.State.unspend(st.UID, st.At)
+		}
+		return outdated
+	})
 	d.State.abandon()
 	for i := range e.Steps {
 		st := &e.Steps[i]
@@ -217,7 +226,9 @@ func (d *decider) need(pod *Pod) int64 {
 func (d *decider) change(pod *Pod) {
 	sizes, refusedInPlace := d.inPlace(pod)
 	if len(sizes) > 0 {
-		d.begin(pod, sizes, false)
+		if d.affordsAll(pod, sizes, false) {
+			d.begin(pod, sizes, false)
+		}
 		return
 	}
 	if !refusedInPlace || !d.Policy.Evict {
@@ -226,8 +237,22 @@ func (d *decider) change(pod *Pod) {
 	if sizes := d.byEviction(pod); len(sizes) > 0 {
 		// What an in-place resize could not do is being done: its refusal is of no interest any more.
 		d.reason, d.message = "", ""
-		d.begin(pod, sizes, true)
+		if d.affordsAll(pod, sizes, true) {
+			d.begin(pod, sizes, true)
+		}
 	}
+}
+
+// affordsAll refuses a change for which the change budget of the cluster has no room.
+func (d *decider) affordsAll(pod *Pod, to map[string]recommend.Size, evict bool) bool {
+	if !evict && d.waitsForNoBudget(pod, to) {
+		return true
+	}
+	why := d.overChangeBudget(pod.cost(to, evict))
+	if why != "" {
+		d.refused(v1alpha1.ReasonWaitingForBudget, "pod "+pod.Name+": "+why)
+	}
+	return why == ""
 }
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
@@ -514,6 +539,7 @@ func (d *decider) unavailable() (n int32) {
 
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
+	d.spend(pod.cost(to, evict))
 	from, last := map[string]recommend.Size{}, map[string]recommend.Size{}
 	for name := range to {
 		c, _ := pod.container(name)

@@ -38,6 +38,9 @@ type State struct {
 	ConflictingWriter *ForeignWriter `json:"foreign,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
+	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
+	// is done, so that a memfit that dies on the way does not take it again. At most maxSpent.
+	Spent []Spent `json:"spent,omitempty"`
 }
 
 // Rollout is one change of a workload's pods to one set of sizes.
@@ -166,8 +169,14 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 		hold = budgetHold
 	}
 	if a.Restart {
+		if s.Restart != nil {
+			s.unspend(a.UID, s.Restart.At)
+		}
 		s.Restart = nil
 		return // drift keeps its own account
+	}
+	if st, begun := s.step(a.UID); begun && st.Sent.IsZero() && !a.Undo {
+		s.unspend(a.UID, st.At)
 	}
 	s.drop(a.UID)
 	s.refuse(
@@ -277,7 +286,7 @@ type plain State
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
 	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
-		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 {
+		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 {
 		return []byte("null"), nil
 	}
 	return json.Marshal(encoded{version, plain(*s)})
@@ -298,6 +307,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	*s = State(e.plain)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
+	s.Spent = bounded(s.Spent)
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[string]recommend.Size{&x.Targets, &x.Before} {

@@ -104,6 +104,8 @@ type Input struct {
 	State   State
 	// Restart is a pod that should make room for a fresh one; nil: none.
 	Restart *Candidate
+	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
+	Allowance *Allowance
 	// Namespace of the pods, for what people are told to do.
 	Namespace string
 }

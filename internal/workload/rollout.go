@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,11 +30,32 @@ func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
 
+// Disturbs: the profile lets memfit change or evict running pods.
+func (s *Snapshot) Disturbs() bool {
+	return s.Profile != nil &&
+		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
+}
+
+// Spent is what the workload took of the change budget of the cluster.
+func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
+
+// SpentIn is what a checkpoint says of that, read without the rest of it.
+func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
+	if len(c.Sizing) == 0 {
+		return nil, nil
+	}
+	var sizing rollout.State
+	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
+		return nil, fmt.Errorf("decoding the state of resizes: %w", err)
+	}
+	return sizing.Spent, nil
+}
+
 // applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
-		Desired: map[string]rollout.Desired{},
+		Allowance: s.Allowance, Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods

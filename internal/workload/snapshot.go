@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -98,6 +99,8 @@ type Snapshot struct {
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// facts are what else in the cluster has a say in its memory.
 	Facts constraints.Facts
+	// Allowance is what the change budget of the cluster leaves; nil: there is none.
+	Allowance *rollout.Allowance
 	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }

@@ -327,7 +327,7 @@ var rooms = []room{
 			"internal/inbox",
 			"internal/informers", "internal/inject",
 			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend",
-			"internal/runtimes", "internal/signals",
+			"internal/rollout", "internal/runtimes", "internal/signals",
 			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
 		outside: slices.Concat(

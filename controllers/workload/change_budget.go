@@ -1,0 +1,161 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// ChangeBudget keeps account of what is done to running pods of all workloads. What a workload took stands in its
+// MemoryCheckpoint before it is done; [ChangeBudget.Start] adds those up when memfit becomes the leader. Until then
+// nothing is allowed that has to wait for a budget. Safe for concurrent use.
+type ChangeBudget struct {
+	// Limit is what the cluster's administrator allows.
+	Limit rollout.ChangeBudget
+	// Live reads the checkpoints from the API server.
+	Live client.Reader
+	// Clock tells the time.
+	Clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known bool
+	spent map[client.ObjectKey][]rollout.Spent
+}
+
+const (
+	// checkpointPage is how many checkpoints are read at once: some 2 MB for workloads of one container.
+	checkpointPage = 500
+	// readAgain is when they are read again after the API server did not answer.
+	readAgain = 10 * time.Second
+)
+
+// NeedLeaderElection is true: who does not lead changes nothing.
+func (*ChangeBudget) NeedLeaderElection() bool { return true }
+
+// Start reads what was spent before, and tries until it has.
+func (b *ChangeBudget) Start(ctx context.Context) error {
+	log := logf.FromContext(ctx).WithName("change-budget")
+	_ = wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
+		err := b.Recall(logf.IntoContext(ctx, log))
+		if err != nil && ctx.Err() == nil {
+			log.Error(err, "Changes wait: what was taken of the change budget is not known", "again", readAgain.String())
+		}
+		return err == nil, nil
+	})
+	return nil
+}
+
+// Recall reads what was spent from all checkpoints. One that cannot be decoded counts nothing: its workload is not
+// changed before somebody mends it.
+func (b *ChangeBudget) Recall(ctx context.Context) error {
+	found := map[client.ObjectKey][]rollout.Spent{}
+	page := &v1alpha1.MemoryCheckpointList{}
+	for {
+		if err := b.Live.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
+		}
+		for i := range page.Items {
+			c := &page.Items[i]
+			spent, err := workload.SpentIn(&c.Status)
+			if err != nil {
+				logf.FromContext(ctx).Error(err, "Not counted in the change budget", "checkpoint", client.ObjectKeyFromObject(c))
+			}
+			if len(spent) > 0 {
+				found[client.ObjectKeyFromObject(c)] = spent
+			}
+		}
+		if page.Continue == "" {
+			break
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, spent := range b.spent { // what a step has said meanwhile is newer
+		found[key] = spent
+	}
+	b.spent, b.known = found, true
+	return nil
+}
+
+// reserve lets decide see what other workloads left, and keeps what it says its own workload has taken by then. One
+// decides at a time, so that two do not take the same.
+func (b *ChangeBudget) reserve(
+	of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent,
+) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, own := b.Clock.Now(), client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+	a := &rollout.Allowance{Budget: b.Limit, Unknown: !b.known}
+	for key, spent := range b.spent {
+		switch recent := rollout.Recent(spent, now); {
+		case len(recent) == 0 && b.known:
+			delete(b.spent, key)
+		case key != own:
+			a.Others = append(a.Others, recent...)
+		}
+	}
+	if b.spent == nil {
+		b.spent = map[client.ObjectKey][]rollout.Spent{}
+	}
+	if spent := decide(a); len(spent) > 0 || !b.known {
+		b.spent[own] = slices.Clone(spent)
+	} else {
+		delete(b.spent, own)
+	}
+}
+
+// used is what all workloads took within the last hour.
+func (b *ChangeBudget) used() (bytes memory.Bytes, pods int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, spent := range b.spent {
+		moreBytes, morePods := rollout.SumOf(rollout.Recent(spent, b.Clock.Now()))
+		bytes, pods = bytes.Plus(moreBytes), pods+morePods
+	}
+	return bytes, pods
+}
+
+// Register adds the metrics of the budget: its bounds, where there are any, and what was taken.
+func (b *ChangeBudget) Register(r prometheus.Registerer) {
+	gauge := func(name, help string, value func() float64) {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("memfit_change_budget_bytes", "By how much sizes of running pods may be raised within an hour; 0: no bound.",
+		func() float64 { return float64(b.Limit.Bytes) })
+	gauge("memfit_change_budget_pods", "How many running pods may be evicted or restarted within an hour; 0: no bound.",
+		func() float64 { return float64(b.Limit.Pods) })
+	gauge("memfit_change_budget_used_bytes", "By how much sizes of running pods were raised within the last hour.",
+		func() float64 { bytes, _ := b.used(); return float64(bytes) })
+	gauge("memfit_change_budget_used_pods", "How many running pods were evicted or restarted within the last hour.",
+		func() float64 { _, pods := b.used(); return float64(pods) })
+}
+
+// step decides about one workload, within the change budget where there is one.
+func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
+	if r.ChangeBudget == nil || !s.Disturbs() {
+		return workload.Step(e.state, s, now)
+	}
+	r.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
+		s.Allowance = a
+		next, f = workload.Step(e.state, s, now)
+		return next.Spent()
+	})
+	return next, f
+}
