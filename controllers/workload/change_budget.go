@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -87,9 +88,7 @@ func (b *ChangeBudget) Recall(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key, spent := range b.spent { // what a step has said meanwhile is newer
-		found[key] = spent
-	}
+	maps.Copy(found, b.spent) // what a step has said meanwhile is newer
 	b.spent, b.known = found, true
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -116,9 +117,7 @@ func (l *List) Print(w io.Writer, o Options) error {
 		objects = append(objects, l.Items[i].Object)
 	}
 	all := map[string]any{"items": objects}
-	for key, value := range l.More {
-		all[key] = value
-	}
+	maps.Copy(all, l.More)
 	return Object(w, o.Format, l.Kind, all)
 }
 

@@ -31,7 +31,7 @@ type column struct {
 
 // columnsOf reads HEADING:PATH,HEADING:PATH.
 func columnsOf(spec string) (columns []column, err error) {
-	for _, part := range strings.Split(spec, ",") {
+	for part := range strings.SplitSeq(spec, ",") {
 		heading, expression, ok := strings.Cut(part, ":")
 		if !ok || heading == "" || expression == "" {
 			return nil, errors.New("name columns as HEADING:PATH, for example NAME:.name,USE:.containers[*].use")

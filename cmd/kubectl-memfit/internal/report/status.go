@@ -87,14 +87,15 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	if o.NoHeaders || o.NoNotes || !o.Format.IsTable() {
 		return nil
 	}
-	text := s.next(o) + s.unserved(o)
+	var text strings.Builder
+	text.WriteString(s.next(o) + s.unserved(o))
 	if len(s.Problems) > 0 && len(s.Workloads) > 0 {
-		text += "\n" + o.Colors.Paint(listing.Bold, "Profiles that need a look") + "\n"
+		text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Profiles that need a look") + "\n")
 		for _, p := range s.Problems {
-			text += "  " + listing.Line(p) + "\n"
+			text.WriteString("  " + listing.Line(p) + "\n")
 		}
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
