@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -207,4 +208,23 @@ func TestMappingsThatChangeMeanwhile(t *testing.T) {
 	if !errors.Is(err, ErrSyntax) {
 		t.Errorf("a mapping that ends before the last one: %v", err)
 	}
+}
+
+// TestKilled: a process to which SIGKILL was sent is told as long as it is there.
+func TestKilled(t *testing.T) {
+	command := exec.Command("sleep", "100")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	proc := os.DirFS("/proc")
+	if status, err := StatusOf(proc, command.Process.Pid); err != nil || status.Killed {
+		t.Errorf("%+v, %v: it lives", status, err)
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := StatusOf(proc, command.Process.Pid); err != nil || !status.Killed {
+		t.Errorf("%+v, %v: it was killed", status, err)
+	}
+	_ = command.Wait()
 }

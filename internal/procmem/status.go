@@ -19,10 +19,12 @@ type Status struct {
 	// NSPID is the number in the innermost namespace, the last column of NSpid.
 	NSPID, Threads int
 	Caught         SignalSet
-	RSS, Swap      memory.Bytes
-	RSSAnon        memory.Bytes
-	RSSFile        memory.Bytes
-	RSSShmem       memory.Bytes
+	// Killed: SIGKILL was sent to it. It runs no code of its own any more, however long the kernel takes to end it.
+	Killed    bool
+	RSS, Swap memory.Bytes
+	RSSAnon   memory.Bytes
+	RSSFile   memory.Bytes
+	RSSShmem  memory.Bytes
 }
 
 // maxStatus is how much of a file of a few lines is read; the longest status seen has 1.6 KiB.
@@ -47,6 +49,9 @@ func ReadStatus(r io.Reader) (Status, error) {
 	return s, nil
 }
 
+// sigkill is the number of SIGKILL on Linux.
+const sigkill = 9
+
 func (s *Status) field(key string, value []byte) {
 	switch key {
 	case "NSpid":
@@ -56,6 +61,9 @@ func (s *Status) field(key string, value []byte) {
 	case "SigCgt":
 		n, _, _ := number(value, 16)
 		s.Caught = SignalSet(n)
+	case "ShdPnd":
+		n, _, _ := number(value, 16)
+		s.Killed = SignalSet(n).Has(sigkill)
 	case "VmRSS":
 		s.RSS = kilobytes(value)
 	case "VmSwap":

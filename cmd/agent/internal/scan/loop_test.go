@@ -272,6 +272,25 @@ func TestAKillOfTheMainProcess(t *testing.T) {
 	}
 }
 
+// TestAKillThatTakesLong: the main process is told although the kernel has not ended it yet.
+func TestAKillThatTakesLong(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 110*memory.MiB, 0, 70)
+	n.tell(uid, idOf(1), "")
+	n.pass(5 * time.Second)
+	n.set(uid, idOf(1), 126*memory.MiB, 1, 70)
+	n.proc["70/status"].Data = append(n.proc["70/status"].Data, "ShdPnd:\t0000000000000100\n"...)
+	n.pass(time.Minute)
+	for _, w := range n.writer.written {
+		if k := w.status.Containers[0].LastKill; k != nil && (k.Kind != "MainProcess" || len(k.Processes) != 1) {
+			t.Errorf("%+v", k)
+		}
+	}
+	if c := n.last(); c.LastKill == nil || c.OOMKills != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestARestartOfTheAgent: kills of before are not told as new ones.
 func TestARestartOfTheAgent(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)

@@ -86,7 +86,9 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	}
 	for _, pid := range pids[:min(len(pids), processesMost)] {
 		status, err := procmem.StatusOf(l.Proc, pid)
-		if err != nil || status.RSS == 0 { // it was killed, and nobody has asked for its exit code yet
+		// One that was killed holds its memory until the kernel has ended it, which took more than 2 s on a busy node.
+		// Then it holds none, as long as nobody asks for its exit code.
+		if err != nil || status.Killed || status.RSS == 0 {
 			continue
 		}
 		out = append(out, flightrecorder.Process{

@@ -141,6 +141,9 @@ func draw(
 			ch.Times = append(ch.Times, tick{at, times.text(t)})
 		}
 	}
+	if len(ch.Times) == 0 { // it is known for less than that
+		ch.Times = append(ch.Times, tick{left + tickWidth/2, times.text(sc.from)})
+	}
 	return ch
 }
 
