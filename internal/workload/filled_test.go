@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -107,19 +108,37 @@ func TestEase(t *testing.T) {
 	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "Go"}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs})
 	for i, limit := range []string{"131Mi", "120Mi"} {
 		q := resource.MustParse(limit)
+		s.Governed[i].Annotations = map[string]string{
+			v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"limit":"88Mi","set":{"GOMEMLIMIT":"83047219"}}}}`,
+		}
 		s.Snapshots[s.Governed[i].UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
 			Gains: []v1alpha1.PredictedGain{
-				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},
+				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Setting: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},
 			},
 		}
 	}
-	got := ease(s, "app")
+	got := ease(s, "app", 88*memory.MiB)
 	if got.Limit != 131*memory.MiB || !strings.HasSuffix(got.Why, "53Mi alive") ||
 		!strings.Contains(got.Why, "pod "+s.Governed[0].Name) {
 		t.Errorf("%+v", got)
 	}
-	if none := ease(s, "sidecar"); none.Limit != 0 {
+	if none := ease(s, "app", 39*memory.MiB); none.Limit != 0 {
+		t.Errorf("more than three times the limit is told to be needed: %+v", none)
+	}
+	if none := ease(s, "sidecar", 88*memory.MiB); none.Limit != 0 {
 		t.Errorf("%+v", none)
+	}
+	for name, change := range map[string]func(pod *corev1.Pod){
+		"one of the owner's, which does not move": func(pod *corev1.Pod) { pod.Annotations = nil },
+		"resized in place, with that of before":   func(pod *corev1.Pod) { pod.Generation = 2 },
+	} {
+		pod := s.Governed[0].DeepCopy()
+		change(pod)
+		one := *s
+		one.Governed = []*corev1.Pod{pod}
+		if none := ease(&one, "app", 88*memory.MiB); none.Limit != 0 {
+			t.Errorf("%s: %+v", name, none)
+		}
 	}
 }
 
