@@ -42,7 +42,8 @@ type MemoryCheckpointStatus struct {
 	Version int32 `json:"version,omitempty"`
 }
 
-// MemoryCheckpoint is memfit's memory of one workload across restarts. It is not meant to be read.
+// MemoryCheckpoint is memfit's memory of one workload across restarts. It is packed; kubectl memfit report
+// draws the histories in it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

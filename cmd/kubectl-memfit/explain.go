@@ -49,7 +49,7 @@ func aboutWorkload(
 		}
 		return nil
 	}
-	r := reading(cmd, false)
+	r := reading(cmd, oneNamespace)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -48,7 +48,7 @@ func exportCommand() *cobra.Command {
 		Short: "Write recommended sizes as patches for Git",
 		Long:  exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
 	}
-	r := reading(cmd, true)
+	r := reading(cmd, allNamespaces)
 	var formats []string
 	for _, format := range export.Formats {
 		formats = append(formats, string(format))

@@ -10,8 +10,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the OOM kills and
-stalls before and after.
+const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the
+OOM kills and stalls before and after.
 
   Resized             a pod runs with the new size; the line below is what was recommended then
   Replaced            the successor of an evicted pod does

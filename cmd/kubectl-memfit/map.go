@@ -45,7 +45,7 @@ func mapCommand() *cobra.Command {
 			return nil
 		},
 	}
-	r := reading(cmd, false)
+	r := reading(cmd, oneNamespace)
 	o := pageFlags(cmd, slices.Concat([]string{"svg", "html"}, listing.OfPage))
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")

@@ -29,15 +29,24 @@ type reader struct {
 // inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.
 var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeout"}
 
-// reading gives a verb kubectl's flags, and -A if it can be about all namespaces.
-func reading(cmd *cobra.Command, everywhere bool) *reader {
+// scope is how much a verb can be about at once.
+type scope int
+
+const (
+	oneNamespace  scope = iota
+	allNamespaces       // with -A
+	allClusters         // the same, and with several --context
+)
+
+// reading gives a verb kubectl's flags, and those for its scope.
+func reading(cmd *cobra.Command, most scope) *reader {
 	r := &reader{flags: genericclioptions.NewConfigFlags(true)}
 	r.flags.Context = nil // ours takes several
 	r.flags.AddFlags(cmd.Flags())
-	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(everywhere))
+	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(most == allClusters))
 	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
-	if everywhere {
+	if most >= allNamespaces {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	}
 	_ = cmd.RegisterFlagCompletionFunc("namespace", r.completeNamespaces) // fails only for a flag that is not there

@@ -18,9 +18,10 @@ import (
 	"github.com/memfit/memfit/internal/history"
 )
 
-const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, the one that most needs a look
-first: what was used against requests and limits in the last 35 days and two days, OOM kills and stalls on the
-curves, what memfit changed and what came of it, what is requested beyond what is recommended, and what is missing.
+const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, the one that most
+needs a look first: what was used against requests and limits in the last 35 days and two days, OOM kills and
+stalls on the curves, what memfit changed and what came of it, what is requested beyond what is recommended, and
+what is missing.
 
 The page loads nothing and runs nothing: it can be sent by mail or put on any web server. Requests and limits are
 drawn as they are now. Use is the most that one replica used in each day or hour. The curves are read from
@@ -40,7 +41,7 @@ func reportCommand() *cobra.Command {
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, true)
+	r := reading(cmd, allNamespaces)
 	outputFlag(cmd, &output, "html", "html")
 	cmd.Flags().Float64Var(&price, "price-per-gib-month", 0, "what a GiB of requested memory costs a month; 0: no money")
 	cmd.Flags().StringVar(&currency, "currency", "USD", "the currency of that price")

@@ -45,7 +45,7 @@ func scanCommand() *cobra.Command {
 		Short: "List every workload with its runtime, use and kills, and write profiles",
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, true)
+	r := reading(cmd, allClusters)
 	o := listFlags(cmd, listing.OfList, inventory.WorkloadOrders)
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately, memory that drifts, a size that waits to be
-applied, no number yet, the rest.
+const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately, memory that
+drifts, a size that waits to be applied, no number yet, the rest.
 
   LIMIT    what running pods have -> what is recommended; (Hold) while there is no number
   USE      the most that one replica used in the last two hours, and its share of the limit
@@ -27,8 +27,9 @@ applied, no number yet, the rest.
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-With --watch, a line is printed anew when something in it changes (that takes the right to watch). -o csv has a line for each
-container, with sizes in MiB. With several --context, clusters are read at the same time and the worst workload of all comes first.
+With --watch, a line is printed anew when something in it changes (that takes the right to watch). -o csv has a line
+for each container, with sizes in MiB. With several --context, clusters are read at the same time and the worst
+workload of all comes first.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -53,7 +54,7 @@ func statusCommand() *cobra.Command {
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, true)
+	r := reading(cmd, allClusters)
 	o := listFlags(cmd, listing.OfList, report.Orders)
 	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

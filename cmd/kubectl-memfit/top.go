@@ -39,7 +39,7 @@ func topCommand() *cobra.Command {
 		Short: "List containers by the memory they use, and what it is",
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
-	r := reading(cmd, true)
+	r := reading(cmd, allClusters)
 	o := listFlags(cmd, listing.OfList, inventory.Orders)
 	cmd.ValidArgsFunction = r.completeRunning
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

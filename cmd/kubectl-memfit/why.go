@@ -32,7 +32,7 @@ func whyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	r := reading(cmd, false)
+	r := reading(cmd, oneNamespace)
 	o := pageFlags(cmd, listing.OfPage)
 	cmd.ValidArgsFunction = r.completePods
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -268,7 +268,8 @@ var quoted = regexp.MustCompile("`([^`]*)`")
 
 // prose is a text with its code as HTML has it.
 func prose(text string) htmltemplate.HTML {
-	return htmltemplate.HTML(quoted.ReplaceAllString(htmltemplate.HTMLEscapeString(text), "<code>$1</code>")) //nolint:gosec // escaped
+	escaped := htmltemplate.HTMLEscapeString(text)
+	return htmltemplate.HTML(quoted.ReplaceAllString(escaped, "<code>$1</code>")) //nolint:gosec // escaped
 }
 
 func writeHTML(w io.Writer, p page) error {

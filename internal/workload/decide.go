@@ -99,6 +99,7 @@ func (d *decider) containers() {
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan)
+		in.ease = ease(d.s, c.Name, c.current.Limit, live)
 		d.take(&in, in.result())
 	}
 }
@@ -112,7 +113,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
 		now:   d.now,
 		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
-		measured: measured(d.s, c.Name), ease: ease(d.s, c.Name, c.current.Limit),
+		measured: measured(d.s, c.Name),
 	}
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {

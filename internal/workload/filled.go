@@ -158,18 +158,23 @@ func measured(s *Snapshot, container string) (settings []string) {
 const easeMost = 3
 
 // ease is the highest limit that a replica needs for what is alive in it. Only replicas count whose collector's limit
-// memfit wrote, and derived from the limit that they have: one of the owner's, or from before a resize in place, does
+// memfit wrote, as it would for the limit that they have: one of the owner's, or from before a resize in place, does
 // not move with the limit, so that the next look would ask for still more.
-func ease(s *Snapshot, container string, limit memory.Bytes) (most recommend.Ease) {
+func ease(
+	s *Snapshot, container string, limit memory.Bytes, live map[string]inject.Live,
+) (most recommend.Ease) {
 	for _, pod := range s.Governed {
 		m := partsOf(s, pod, container)
-		if m == nil || pod.Generation > 1 { // only a resize moves memory after the pod was created
+		if m == nil {
 			continue
 		}
 		for i := range m.Gains {
 			g := &m.Gains[i]
 			if g.Limit == nil || amount(*g.Limit) <= most.Limit || amount(*g.Limit) > easeMost*limit ||
 				!slices.Contains(inject.Wrote(pod, container), g.Setting) {
+				continue
+			}
+			if state, _ := inject.Compare(pod, s.Profile, live); state != inject.UpToDate {
 				continue
 			}
 			most = recommend.Ease{Limit: amount(*g.Limit), Why: fmt.Sprintf("in pod %s at %s %s", pod.Name,

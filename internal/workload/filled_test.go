@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -108,35 +109,37 @@ func TestEase(t *testing.T) {
 	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "Go"}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs})
 	for i, limit := range []string{"131Mi", "120Mi"} {
 		q := resource.MustParse(limit)
-		s.Governed[i].Annotations = map[string]string{
-			v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"limit":"88Mi","set":{"GOMEMLIMIT":"83047219"}}}}`,
-		}
+		pod := s.Governed[i]
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("88Mi")}
+		inject.MakePlan(inject.Input{Pod: pod, Profile: s.Profile}).Apply(pod)
 		s.Snapshots[s.Governed[i].UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
 			Gains: []v1alpha1.PredictedGain{
 				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Setting: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},
 			},
 		}
 	}
-	got := ease(s, "app", 88*memory.MiB)
+	got := ease(s, "app", 88*memory.MiB, nil)
 	if got.Limit != 131*memory.MiB || !strings.HasSuffix(got.Why, "53Mi alive") ||
 		!strings.Contains(got.Why, "pod "+s.Governed[0].Name) {
 		t.Errorf("%+v", got)
 	}
-	if none := ease(s, "app", 39*memory.MiB); none.Limit != 0 {
+	if none := ease(s, "app", 39*memory.MiB, nil); none.Limit != 0 {
 		t.Errorf("more than three times the limit is told to be needed: %+v", none)
 	}
-	if none := ease(s, "sidecar", 88*memory.MiB); none.Limit != 0 {
+	if none := ease(s, "sidecar", 88*memory.MiB, nil); none.Limit != 0 {
 		t.Errorf("%+v", none)
 	}
 	for name, change := range map[string]func(pod *corev1.Pod){
 		"one of the owner's, which does not move": func(pod *corev1.Pod) { pod.Annotations = nil },
-		"resized in place, with that of before":   func(pod *corev1.Pod) { pod.Generation = 2 },
+		"resized in place, with that of before": func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Resources.Limits["memory"] = resource.MustParse("125Mi")
+		},
 	} {
 		pod := s.Governed[0].DeepCopy()
 		change(pod)
 		one := *s
 		one.Governed = []*corev1.Pod{pod}
-		if none := ease(&one, "app", 88*memory.MiB); none.Limit != 0 {
+		if none := ease(&one, "app", 88*memory.MiB, nil); none.Limit != 0 {
 			t.Errorf("%s: %+v", name, none)
 		}
 	}

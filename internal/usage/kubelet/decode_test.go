@@ -6,6 +6,7 @@ package kubelet
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -74,7 +75,8 @@ func TestDecodeSummary(t *testing.T) {
 			doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)},
 		},
 		"what is swapped out": {
-			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400},"swap":{"time":"2026-11-20T13:59:57Z","swapUsageBytes":55}}`),
+			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400},` +
+				`"swap":{"time":"2026-11-20T13:59:57Z","swapUsageBytes":55}}`),
 			[]memory.Sample{swapped(sample(300, 400, true), 55)},
 		},
 		"swap that is not told": {
@@ -84,9 +86,8 @@ func TestDecodeSummary(t *testing.T) {
 		"RSS only":   {doc(`{` + head + `"rssBytes":300}}`), []memory.Sample{sample(300, 0, true)}},
 		"no figures": {doc(`{` + head + `"usageBytes":9}}`), nil},
 		"all that tells a stall": {
-			doc(
-				`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{"full":{"total":9000,"avg10":1.5,"avg300":0.29},"some":{"total":1,"avg300":7}}}}`,
-			),
+			doc(`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{` +
+				`"full":{"total":9000,"avg10":1.5,"avg300":0.29},"some":{"total":1,"avg300":7}}}}`),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
 				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Millisecond
 				s.WaitedPercent = 0.29
@@ -164,19 +165,20 @@ func TestWhoseSwapItIs(t *testing.T) {
 		some   = `{"swapAvailableBytes":9961472,"swapUsageBytes":5000000}`
 		full   = `{"swapAvailableBytes":0,"swapUsageBytes":5000000}`
 	)
+	used := func(b int) string { return fmt.Sprintf(`{"swapUsageBytes":%d}`, b) }
 	for name, tc := range map[string]struct {
 		containers []string
 		pod        string
 		want       []memory.Bytes
 	}{
-		"as it was seen":                    {[]string{untold}, `{"swapUsageBytes":13365248}`, []memory.Bytes{13365248}},
-		"a sidecar that is told":            {[]string{some, untold}, `{"swapUsageBytes":13000000}`, []memory.Bytes{5000000, 8000000}},
-		"two of which nothing is told":      {[]string{untold, untold}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0, 0}},
-		"pause, beside one that may not":    {[]string{untold}, `{"swapUsageBytes":143360}`, []memory.Bytes{0}},
-		"pause, beside one that is told":    {[]string{full, untold}, `{"swapUsageBytes":5143360}`, []memory.Bytes{5000000, 0}},
-		"the pod was measured before":       {[]string{some, untold}, `{"swapUsageBytes":1000000}`, []memory.Bytes{5000000, 0}},
-		"one that could and does not":       {[]string{none}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0}},
-		"one without a limit":               {[]string{`{"swapUsageBytes":0}`}, `{"swapUsageBytes":13000000}`, []memory.Bytes{0}},
+		"as it was seen":                    {[]string{untold}, used(13365248), []memory.Bytes{13365248}},
+		"a sidecar that is told":            {[]string{some, untold}, used(13000000), []memory.Bytes{5000000, 8000000}},
+		"two of which nothing is told":      {[]string{untold, untold}, used(13000000), []memory.Bytes{0, 0}},
+		"pause, beside one that may not":    {[]string{untold}, used(143360), []memory.Bytes{0}},
+		"pause, beside one that is told":    {[]string{full, untold}, used(5143360), []memory.Bytes{5000000, 0}},
+		"the pod was measured before":       {[]string{some, untold}, used(1000000), []memory.Bytes{5000000, 0}},
+		"one that could and does not":       {[]string{none}, used(13000000), []memory.Bytes{0}},
+		"one without a limit":               {[]string{used(0)}, used(13000000), []memory.Bytes{0}},
 		"nothing is told of the pod either": {[]string{untold}, `null`, []memory.Bytes{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestDecodeSummaryRefuses(t *testing.T) {
 		"no value":                         {doc(`{"name":}`), `invalid character '}' at start of value`},
 		"no colon":                         {doc(`{"name" "app"}`), `after object name (expecting ':')`},
 		"a key without quotes":             {doc(`{name:"app"}`), `within "/pods/0/containers/0"`},
-		"a number that runs into a string": {doc(`{"memory":{"rssBytes":3"x"}}`), `after object value (expecting ',' or '}')`},
+		"a number that runs into a string": {doc(`{"memory":{"rssBytes":3"x"}}`), `after object value (expecting ','`},
 		"an escape that is none":           {doc(`{"name":"\x"}`), "invalid escape sequence"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,16 +294,10 @@ func TestDecodeSummaryReadsLargeOnes(t *testing.T) {
 // FuzzDecodeSummary: whatever an ordinary decoder accepts as a summary, ours reads the same from; nothing makes it
 // panic or hang.
 func FuzzDecodeSummary(f *testing.F) {
-	f.Add(
-		[]byte(
-			doc(`{"name":"app","startTime":null,"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`),
-		),
-	)
-	f.Add(
-		[]byte(
-			`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é","memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`,
-		),
-	)
+	f.Add([]byte(doc(`{"name":"app","startTime":null,` +
+		`"memory":{"time":"2026-11-20T14:00:07Z","rssBytes":1,"workingSetBytes":2}},{}`)))
+	f.Add([]byte(`{"pods":[{"podRef":{"name":"\ud83d\ude00","namespace":"b"},"containers":[{"name":"é",` +
+		`"memory":{"time":"2026-11-20T14:00:07+01:00","rssBytes":00}}]}]}`))
 	f.Add([]byte(`{"pods":[{"containers":[{"x":{"y":[[[["\\\""]]]]}}]}],"pods":null}`))
 	within := budget.Budget{Bytes: 256 << 10, PerByte: 128, CPU: time.Second}
 	_, _ = decoded(strings.NewReader(doc(`{"name":"app"}`))) // what is made once per process is no part of the budget

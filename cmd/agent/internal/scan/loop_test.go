@@ -131,9 +131,17 @@ func (n *node) tell(uid types.UID, id, killed string) {
 			Reason: "OOMKilled", ContainerID: "containerd://" + killed, FinishedAt: metav1.NewTime(n.now.Truncate(time.Second)),
 		}
 	}
+	n.update(uid, &status, nil)
+}
+
+// update is the pod as the API server has it now.
+func (n *node) update(uid types.UID, status *corev1.ContainerStatus, annotations map[string]string) {
+	n.t.Helper()
 	if err := n.pods.Update(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-" + string(uid[30:]), UID: uid},
-		Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{status}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-" + string(uid[30:]), UID: uid, Annotations: annotations,
+		},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{*status}},
 	}); err != nil {
 		n.t.Fatal(err)
 	}
@@ -436,16 +444,8 @@ func TestWhoAsksIsAnswered(t *testing.T) {
 	n.pass(5 * time.Minute)
 	for i, asked := range []string{"one", "two"} {
 		looked, written := e.count, len(n.writer.written)
-		if err := n.pods.Update(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "web", UID: uid, Annotations: map[string]string{v1alpha1.InspectAnnotation: asked},
-			},
-			Status: corev1.PodStatus{
-				ContainerStatuses: []corev1.ContainerStatus{{Name: "app", ContainerID: "containerd://" + id}},
-			},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + id}
+		n.update(uid, &status, map[string]string{v1alpha1.InspectAnnotation: asked})
 		n.pass(2 * time.Second)
 		if e.count != looked+1 || len(n.writer.written) != written+1 || n.last().Inspection != v1alpha1.InspectionDone {
 			t.Errorf("request %d: %d looks and %d writes within two seconds", i+1, e.count-looked,

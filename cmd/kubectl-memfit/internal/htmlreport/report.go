@@ -47,7 +47,8 @@ type page struct {
 	Notes       []string
 	Totals      []total
 	Workloads   []workload
-	Omitted     int // workloads without charts
+	Drawn       int // so many workloads have charts, at most,
+	Omitted     int // and so many more have none
 }
 
 type total struct{ Name, Value, About string }
@@ -81,7 +82,7 @@ func Write(w io.Writer, in *Input) error {
 }
 
 func (in *Input) page() *page {
-	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes}
+	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts}
 	byKey := map[string]*v1alpha1.MemoryRecommendation{}
 	for i := range in.Recommendations {
 		byKey[Key(in.Recommendations[i].Namespace, in.Recommendations[i].Name)] = &in.Recommendations[i]
@@ -113,7 +114,7 @@ func workloadOf(row *report.Row, id string) workload {
 	}{
 		{row.Stalled, "stalls now"},
 		{row.Killed, "killed lately"},
-		{row.Drift.Status == "True", "memory drifts"},
+		{row.Drifts(), "memory drifts"},
 		{row.Waiting, "a size waits to be applied"},
 	} {
 		if one.is {
@@ -121,15 +122,13 @@ func workloadOf(row *report.Row, id string) workload {
 		}
 	}
 	var use, request, proposed memory.Bytes
-	sized := false
 	for i := range row.Containers {
 		c := &row.Containers[i]
 		use = use.Plus(bytes(c.Use))
 		now, then := requests(c)
 		request, proposed = request.Plus(now), proposed.Plus(then)
-		sized = sized || c.Recommended != nil
 	}
-	if !sized {
+	if !row.Sized() {
 		proposed = 0
 	}
 	w.Use, w.Request, w.Proposed = amount(use), amount(request), amount(proposed)
@@ -203,7 +202,7 @@ func (s *sums) add(row *report.Row) difference {
 }
 
 func (s *sums) totals(in *Input) []total {
-	totals := []total{
+	return []total{
 		{"Workloads", fmt.Sprint(s.workloads), format.Count(s.pods, "pod")},
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedLately, "workload") + " lately"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
@@ -211,7 +210,6 @@ func (s *sums) totals(in *Input) []total {
 		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less)},
 		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more)},
 	}
-	return totals
 }
 
 func (in *Input) money(b memory.Bytes) string {

@@ -19,7 +19,7 @@ import (
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	var steps []string
 	kind, known := workloadkind.Of(rec.Spec.Workload.APIVersion, r.Kind)
-	if r.drifts() { // first: no limit is large enough for long
+	if r.Drifts() { // first: no limit is large enough for long
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
 	if r.Waiting {
@@ -41,7 +41,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		}
 		steps = append(steps, step)
 	}
-	if !r.sized() && !meta.IsStatusConditionTrue(rec.Status.Conditions, v1alpha1.ConditionReady) {
+	if !r.Sized() && !meta.IsStatusConditionTrue(rec.Status.Conditions, v1alpha1.ConditionReady) {
 		steps = append(steps, unready(rec))
 	}
 	if r.Stalled {

@@ -135,10 +135,11 @@ func finding(conditions []metav1.Condition, kind string) Finding {
 	return Finding{Status: c.Status, Reason: c.Reason, Message: c.Message}
 }
 
-func (r *Row) drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
+// Drifts tells whether memory climbs, in what its condition says.
+func (r *Row) Drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
 
-// sized tells whether a number stands for any container.
-func (r *Row) sized() bool {
+// Sized tells whether a number stands for any container.
+func (r *Row) Sized() bool {
 	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
 }
 
@@ -146,9 +147,9 @@ func worse(a, b Row) int {
 	return cmp.Or(
 		first(a.Stalled, b.Stalled),
 		first(a.Killed, b.Killed),
-		first(a.drifts(), b.drifts()),
+		first(a.Drifts(), b.Drifts()),
 		first(a.Waiting, b.Waiting),
-		first(!a.sized(), !b.sized()),
+		first(!a.Sized(), !b.Sized()),
 		cmp.Compare(b.OOMKills, a.OOMKills),
 		byName(a, b),
 	)

@@ -57,7 +57,7 @@ func alarm(r *Row) string {
 	switch {
 	case r.Killed, r.Stalled:
 		return listing.Red
-	case r.drifts():
+	case r.Drifts():
 		return listing.Yellow
 	}
 	return ""
@@ -181,7 +181,7 @@ func shapes(r *Row) string {
 	if r.Stalled {
 		return "stands still"
 	}
-	if r.drifts() {
+	if r.Drifts() {
 		texts = append([]string{r.Drift.Reason}, texts...)
 		// The reason of the condition is mostly the shape, which comes with more.
 		if len(texts) > 1 && strings.HasPrefix(texts[1], r.Drift.Reason) {
