@@ -74,7 +74,7 @@ func goStory() Story {
 			{"which limit is in force", `of a limit of \d+Mi`},
 			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
 			{"how much of it the live heap takes", `last collection found \S+ alive`},
-			{"that the collector does little else: raise the limit", `the collector runs .*a higher limit`},
+			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
 			{"to how much", `Raise limit 88Mi to \d+Mi`},
 		},
 		Expect: []Expectation{

@@ -201,9 +201,9 @@ func TestPredictions(t *testing.T) {
 func TestHurriedCollector(t *testing.T) {
 	for text, want := range map[string]string{
 		"79MiB": "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: the collector runs 5 times " +
-			"as often as by itself; a higher limit helps, or less that is alive",
+			"as often as by itself; a higher one helps (128Mi: as often as by itself), or less that is alive",
 		"67108864": "the last collection found 58Mi alive, which leaves next to nothing of GOMEMLIMIT=64Mi: the " +
-			"collector runs all the time; a higher limit helps, or less that is alive",
+			"collector runs all the time; a higher one helps (128Mi: as often as by itself), or less that is alive",
 		"202MiB": "GOMEMLIMIT is effective already: it does not give back what is free now",
 		"off":    "GOMEMLIMIT is effective already: it does not give back what is free now",
 	} {
@@ -237,7 +237,7 @@ func TestEase(t *testing.T) {
 	got := find(Predict(of("79MiB"), container))
 	told := got.Limit.Percent(100 * 79 / 88) // GOMEMLIMIT at that limit
 	free := told.Minus(told.Percent(3)).Minus(8 * memory.MiB).Minus(58 * memory.MiB)
-	if free < 57*memory.MiB || free > 60*memory.MiB || !strings.Contains(got.Why, "(of "+got.Limit.String()+": as often") {
+	if free < 57*memory.MiB || free > 60*memory.MiB || !strings.Contains(got.Why, "a limit of "+got.Limit.String()+")") {
 		t.Errorf("a limit of %s, which leaves %s beside 58Mi alive: %s", got.Limit, free, got.Why)
 	}
 	if calm := find(Predict(of("202MiB"), 224*memory.MiB)); calm.Limit != 0 {

@@ -132,9 +132,11 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	} else {
 		often = fmt.Sprintf("%d times as often as by itself", (live+left/2)/left)
 	}
-	higher, at := "a higher limit helps", goEase(p.Limit, limit, beside, live)
-	if at > 0 {
-		higher = fmt.Sprintf("a higher limit helps (of %s: as often as by itself)", at)
+	eased := goEased(beside, live)
+	higher, at := fmt.Sprintf("a higher one helps (%s: as often as by itself)", eased), memory.Bytes(0)
+	if p.Limit > 0 && limit > 0 {
+		at = memory.Bytes(float64(eased) * (float64(p.Limit) / float64(limit))).CeilTo(memory.MiB)
+		higher = fmt.Sprintf("a higher one helps (%s: as often as by itself; at its share, that is a limit of %s)", eased, at)
 	}
 	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %s; "+
 		"%s, or less that is alive", live, leaves, limit, often, higher)
@@ -142,15 +144,10 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	return g, ok
 }
 
-// goEase is the limit of the container with which GOMEMLIMIT, at the share of it that it has now, leaves as much as is
-// alive between two collections; 0: there is no limit.
-func goEase(container, limit, beside, live memory.Bytes) memory.Bytes {
-	if container == 0 || limit == 0 {
-		return 0
-	}
+// goEased is the GOMEMLIMIT that leaves as much as is alive between two collections.
+func goEased(beside, live memory.Bytes) memory.Bytes {
 	runtime := beside.Plus(live).Plus(live)
-	runtime = max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
-	return memory.Bytes(float64(runtime) * (float64(container) / float64(limit))).CeilTo(memory.MiB)
+	return max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
 }
 
 // goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
