@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -34,8 +35,7 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
   kubectl memfit report -A --price-per-gib-month 3.20 --currency EUR > memfit.html`
 
 func reportCommand() *cobra.Command {
-	var output, currency string
-	var price float64
+	var output string
 	cmd := &cobra.Command{
 		Use:   "report [-n NAMESPACE | -A] [-o html]",
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
@@ -43,33 +43,74 @@ func reportCommand() *cobra.Command {
 	}
 	r := reading(cmd, allNamespaces)
 	outputFlag(cmd, &output, "html", "html")
-	cmd.Flags().Float64Var(&price, "price-per-gib-month", 0, "what a GiB of requested memory costs a month; 0: no money")
-	cmd.Flags().StringVar(&currency, "currency", "USD", "the currency of that price")
+	price := priceFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, err := listing.Parse(output, []string{"html"}); err != nil {
 			return exit{exitFailed, err}
 		}
-		if !(price >= 0) {
-			return exit{exitFailed, fmt.Errorf("--price-per-gib-month is %v: give what a GiB costs a month, or 0", price)}
+		if err := price.check(); err != nil {
+			return err
 		}
 		if printers.IsTerminal(cmd.OutOrStdout()) {
 			return exit{exitFailed, errors.New("send the page to a file: kubectl memfit report > memfit.html")}
 		}
-		return r.report(cmd, &htmlreport.Input{PricePerGiBMonth: price, Currency: currency, Now: time.Now()})
+		return r.report(cmd, price)
 	}
 	return cmd
 }
 
-func (r *reader) report(cmd *cobra.Command, in *htmlreport.Input) error {
-	a, err := r.ask(cmd.Context())
+func (r *reader) report(cmd *cobra.Command, p *price) error {
+	c, namespace, err := r.open()
 	if err != nil {
 		return err
 	}
-	in.Place, in.Recommendations = place(a.namespace), a.recs
-	if a.Context != "" {
-		in.Place += " of " + a.Context
+	in, err := pageInput(cmd.Context(), site{Cluster: c, namespace: namespace}, p)
+	if err != nil {
+		return exit{exitFailed, err}
 	}
-	checkpoints, err := a.Checkpoints(cmd.Context(), a.namespace)
+	for _, note := range in.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", note)
+	}
+	return htmlreport.Write(cmd.OutOrStdout(), in)
+}
+
+// price is what requested memory costs.
+type price struct {
+	perGiBMonth float64
+	currency    string
+}
+
+func priceFlags(cmd *cobra.Command) *price {
+	var p price
+	cmd.Flags().Float64Var(
+		&p.perGiBMonth, "price-per-gib-month", 0, "what a GiB of requested memory costs a month; 0: no money",
+	)
+	cmd.Flags().StringVar(&p.currency, "currency", "USD", "the currency of that price")
+	return &p
+}
+
+func (p *price) check() error {
+	if !(p.perGiBMonth >= 0) { // NaN neither
+		return exit{exitFailed, fmt.Errorf(
+			"--price-per-gib-month is %v: give what a GiB costs a month, or 0", p.perGiBMonth,
+		)}
+	}
+	return nil
+}
+
+// pageInput reads what the page of `report` and `ui` is made of.
+func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
+	in := &htmlreport.Input{
+		Place: place(s.namespace), PricePerGiBMonth: p.perGiBMonth, Currency: p.currency, Now: time.Now(),
+	}
+	if s.Context != "" {
+		in.Place += " of " + s.Context
+	}
+	var err error
+	if in.Recommendations, err = s.Recommendations(ctx, s.namespace); err != nil {
+		return nil, err
+	}
+	checkpoints, err := s.Checkpoints(ctx, s.namespace)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("There are no curves: %v", err))
 	}
@@ -81,10 +122,7 @@ func (r *reader) report(cmd *cobra.Command, in *htmlreport.Input) error {
 			format.Count(unread, "container"),
 		))
 	}
-	for _, note := range in.Notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", note)
-	}
-	return htmlreport.Write(cmd.OutOrStdout(), in)
+	return in, nil
 }
 
 // historiesOf unpacks checkpoints; unread counts those that cannot be.

@@ -33,7 +33,25 @@ type Input struct {
 	Histories map[string]map[string]*history.Container
 	// Notes are said at the head of the page: what could not be read.
 	Notes []string
+	// Live is what a page that is served says of itself; nil in a file.
+	Live *Live
 }
+
+// Live is how a page that is served is made again.
+type Live struct {
+	// Every is after how long a browser asks for it again; 0: paused.
+	Every time.Duration
+	// Problem is why the cluster could not be read again at Refused, so that the page is of an earlier time; nil: it
+	// could.
+	Problem error
+	Refused time.Time
+}
+
+// Seconds until a browser asks again.
+func (l *Live) Seconds() int64 { return int64(l.Every / time.Second) }
+
+// Paused is a page that stays until somebody asks again.
+func (l *Live) Paused() bool { return l.Every == 0 }
 
 // Key of a recommendation and its checkpoint, which have one name.
 func Key(namespace, name string) string { return namespace + "/" + name }
@@ -49,6 +67,8 @@ type page struct {
 	Workloads   []workload
 	Drawn       int // so many workloads have charts, at most,
 	Omitted     int // and so many more have none
+	Live        *Live
+	Old         string // why a live page is of an earlier time
 }
 
 type total struct{ Name, Value, About string }
@@ -82,15 +102,20 @@ func Write(w io.Writer, in *Input) error {
 }
 
 func (in *Input) page() *page {
-	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts}
+	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Live: in.Live}
+	if l := in.Live; l != nil && l.Problem != nil {
+		p.Old = fmt.Sprintf("The cluster could not be read at %s. Everything here is as it was at %s, %s before: %v",
+			format.Time(l.Refused), p.Time, format.InWords(l.Refused.Sub(in.Now)), l.Problem)
+	}
 	byKey := map[string]*v1alpha1.MemoryRecommendation{}
 	for i := range in.Recommendations {
 		byKey[Key(in.Recommendations[i].Namespace, in.Recommendations[i].Name)] = &in.Recommendations[i]
 	}
 	var sum sums
 	for i, row := range report.Rows("", in.Recommendations) {
-		rec := byKey[Key(row.Namespace, row.Recommendation)]
-		w := workloadOf(&row, fmt.Sprintf("w%d", i+1))
+		id := Key(row.Namespace, row.Recommendation) // not its place, which is another one on the next page
+		rec := byKey[id]
+		w := workloadOf(&row, id)
 		w.Change = sum.add(&row).String()
 		if i < mostCharts {
 			in.details(&w, rec)
