@@ -462,6 +462,18 @@ type DisruptionSpec struct {
 	// +optional
 	Watch *metav1.Duration `json:"watch,omitempty"`
 
+	// rollbackQuery is PromQL that has no series in its answer while all is well, like the expression of an alerting
+	// rule. The manager's Prometheus (--prometheus-url) is asked at each look, at most every 15s. While the answer has a
+	// series, or there is no answer, no limit of a running pod is lowered; when it has one while a pod whose limit was
+	// lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long enough only
+	// when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads whatever
+	// Prometheus has, of all namespaces. Default: none. Example:
+	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	RollbackQuery string `json:"rollbackQuery,omitempty"`
+
 	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0

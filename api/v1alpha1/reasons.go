@@ -176,6 +176,9 @@ const (
 	// ReasonWaitingForBudget: what may be raised or disturbed in all workloads together within an hour is used up
 	// (--change-budget-bytes, --change-budget-pods). It goes on by itself when there is room, which the message tells.
 	ReasonWaitingForBudget = "WaitingForBudget"
+	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery has a series in its answer, or no answer, so that no limit is
+	// lowered. It goes on by itself when the answer is empty.
+	ReasonWaitingForQuery = "WaitingForQuery"
 	// ReasonWaitingForStart: the container is down, and a raise that meets it down may never become effective. It is
 	// asked for as soon as the container runs.
 	ReasonWaitingForStart = "WaitingForStart"

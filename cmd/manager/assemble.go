@@ -119,6 +119,9 @@ func control(
 	if past != nil {
 		workloads.Past = past
 	}
+	if err := askQueries(workloads, o); err != nil {
+		return err
+	}
 	if err := boundChanges(mgr, workloads, o); err != nil {
 		return err
 	}

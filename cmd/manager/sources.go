@@ -45,6 +45,7 @@ type sources struct {
 	names             string
 	killCounters      time.Duration
 	prometheusURL     string
+	rollbackQueries   bool
 	prometheusToken   string
 	prometheusCA      string
 	prometheusSpan    time.Duration
@@ -74,6 +75,11 @@ func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(
 		&s.prometheusCA, "prometheus-ca-file", "",
 		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's",
+	)
+	f.BoolVar(
+		&s.rollbackQueries, "rollback-queries", false,
+		"ask --prometheus-url the sizing.disruption.rollbackQuery of profiles; who writes a profile can then learn, by "+
+			"whether memfit lowers a limit, about any series that Prometheus has",
 	)
 	f.DurationVar(
 		&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
@@ -123,6 +129,9 @@ func (s *sources) validate() []error {
 	}
 	if s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour {
 		errs = append(errs, fmt.Errorf("--prometheus-step=%s: say 15s to 1h", s.prometheusStep))
+	}
+	if s.rollbackQueries && s.prometheusURL == "" {
+		errs = append(errs, errors.New("--rollback-queries needs --prometheus-url"))
 	}
 	if s.prometheusURL != "" {
 		if _, err := prometheus.New(s.prometheus()); err != nil {
@@ -306,6 +315,19 @@ func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
 		return "", "", false
 	}
 	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
+}
+
+// askQueries lets owners ask Prometheus whether all is well, if that is allowed.
+func askQueries(workloads *workloadctl.Reconciler, o options) error {
+	if !o.sources.rollbackQueries {
+		return nil
+	}
+	source, err := prometheus.New(o.sources.prometheus())
+	if err != nil {
+		return fmt.Errorf("preparing to ask Prometheus: %w", err)
+	}
+	workloads.Queries = &workloadctl.RollbackQueries{Count: source.Count, Clock: clock.RealClock{}}
+	return nil
 }
 
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.

@@ -36,7 +36,9 @@ func TestSourceOptions(t *testing.T) {
 				"--prometheus-header=X-Scope-OrgID=a=b",
 			},
 		},
-		"an address without a scheme": {args: []string{"--prometheus-url=prometheus:9090"}, want: "--prometheus-url"},
+		"queries of profiles":                {args: []string{"--prometheus-url=http://p", "--rollback-queries"}},
+		"queries of profiles, and of nobody": {args: []string{"--rollback-queries"}, want: "needs --prometheus-url"},
+		"an address without a scheme":        {args: []string{"--prometheus-url=prometheus:9090"}, want: "--prometheus-url"},
 		"a query of one's own": {
 			args: []string{
 				"--prometheus-url=http://p", "--prometheus-query=PeakRSS=max_over_time(rss{namespace={{.Namespace}}}[{{.Step}}])",

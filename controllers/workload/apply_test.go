@@ -26,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -110,6 +111,13 @@ func onNode(w *world) {
 		},
 	)
 	DeferCleanup(func() { expect.Deleted(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}) })
+}
+
+// answersOf is a Prometheus that answers at once: how many series a query has.
+type answersOf map[string]int
+
+func (a answersOf) Answer(_ context.Context, query string, now time.Time) rollout.Answer {
+	return rollout.Answer{At: now, Series: a[query]}
 }
 
 func orEvict(s *v1alpha1.SizingSpec) { s.Mode = v1alpha1.SizingInPlaceOrEvict }
@@ -204,6 +212,26 @@ var _ = Describe("A recommendation that is applied", func() {
 			HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 has not been ready since"),
 		)))
 		Expect(rec.Status.RecentChanges).To(ContainElement(HaveField("Kind", "Reverted")))
+	})
+
+	It("waits for an answer to the owner's query, and rolls a lower limit back when it has a series", func() {
+		profiled(func(s *v1alpha1.SizingSpec) { s.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors > 1"} })
+		f := newFleet(w, 2)
+		f.livesFor(25 * time.Hour)
+		Expect(f.looks().Status.Conditions).To(applied(
+			metav1.ConditionFalse, v1alpha1.ReasonWaitingForQuery, ContainSubstring("without --rollback-queries"),
+		))
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(HaveEach("256Mi"))
+		answers := answersOf{}
+		w.reconciler.Queries = answers
+		f.looks()
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
+		answers["errors > 1"] = 3
+		f.looks()
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(HaveEach("256Mi"))
+		Expect(w.recorder.about("Reverted")).To(ContainElement(And(
+			HavePrefix("Warning Pod/web-0"), ContainSubstring("because rollbackQuery has 3 series in its answer of"),
+		)))
 	})
 
 	It("lowers the others when the first has been watched", func() {

@@ -32,6 +32,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -101,6 +102,10 @@ type Reconciler struct {
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
 	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
 	ChangeBudget *ChangeBudget
+	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: nobody may ask any.
+	Queries interface {
+		Answer(ctx context.Context, query string, now time.Time) rollout.Answer
+	}
 	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
 	Past interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)

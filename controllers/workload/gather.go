@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -65,7 +66,20 @@ func (r *Reconciler) gather(
 	if r.Snapshots != nil {
 		s.Snapshots = r.Snapshots.Of(ctx, s.Pods)
 	}
+	s.Answer = r.answer(ctx, s.RollbackQuery())
 	return s, nil
+}
+
+// answer is what is known about the owner's query now; nil: there is none.
+func (r *Reconciler) answer(ctx context.Context, query string) *rollout.Answer {
+	if query == "" {
+		return nil
+	}
+	if r.Queries == nil {
+		return &rollout.Answer{Problem: "the manager runs without --rollback-queries; set that flag, or remove the query"}
+	}
+	a := r.Queries.Answer(ctx, query, r.Clock.Now())
+	return &a
 }
 
 // pod reads a pod, which nobody here changes; nil: it is gone.

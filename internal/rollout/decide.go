@@ -430,6 +430,9 @@ func (d *decider) guards(c Container, in recommend.GuardInput) (reason, message 
 	if r := recommend.Guard(in); r != (recommend.Refusal{}) {
 		return r.Reason, r.Message, true
 	}
+	if reason, message, no := d.waitsForQuery(lowers(in.Current.Limit, in.Recommendation.Size.Limit)); no {
+		return reason, message, true
+	}
 	return d.waitsForWindow(c, in) // last, so that what waits for a window has nothing else to wait for
 }
 
@@ -686,6 +689,9 @@ func (d *decider) watching() string {
 	)
 	if n := len(e.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
+	}
+	if d.Answer != nil && d.Answer.unwell(d.Now) != "" {
+		text += "; " + d.Answer.unwell(d.Now)
 	}
 	return d.others(text)
 }

@@ -157,7 +157,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		o.foreign(st, pod)
 		return true, false
 	}
-	over := o.Now.Sub(st.Confirmed) >= cmp.Or(o.Policy.Watch, DefaultWatch) && st.Unready.IsZero()
+	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch))
+	over := !o.Now.Before(end) && st.Unready.IsZero() && (o.Answer == nil || o.Answer.wellSince(st.Confirmed, o.Now))
 	return over, over
 }
 
@@ -238,8 +239,8 @@ func sizesOf(pod *Pod, of map[string]recommend.Size) map[string]recommend.Size {
 	return out
 }
 
-// revert ends an experiment that lowered a limit and was followed by kills at it, by a restart storm, or by a pod that
-// is not ready any more.
+// revert ends an experiment that lowered a limit and was followed by kills at it, by a restart storm, by a pod that is
+// not ready any more, or by what the owner's query looks for.
 func (o *observation) revert(kills []memory.OOMKill) bool {
 	e := o.state.Rollout
 	if !e.Decrease {
@@ -251,6 +252,9 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 	}
 	if why == "" {
 		pod, why = o.notReady()
+	}
+	if why == "" {
+		pod, why = o.unwell()
 	}
 	if why == "" {
 		return false

@@ -444,6 +444,70 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.expectLimits("256Mi 256Mi")
 }
 
+// TestTheOwnersQueryTakesItBack: nothing is lowered before it is answered or while it has a series, the watch ends
+// only after an answer without one, and a series while a pod is watched takes the lower limit back.
+func TestTheOwnersQueryTakesItBack(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.passes(time.Hour)
+	c.wants(small, false)
+	answered := func(series int) { c.in.Answer = &Answer{At: c.in.Now, Series: series} }
+	look := func(limits string) {
+		t.Helper()
+		c.look()
+		c.expectLimits(limits)
+	}
+
+	c.in.Answer = &Answer{Problem: "nothing listens there"}
+	look("256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has no answer: nothing listens there")
+	answered(2)
+	look("256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has 2 series in its answer of")
+	answered(0)
+	c.passes(61 * time.Second) // too old to say anything about now
+	look("256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has no answer yet")
+	answered(0)
+	c.look()
+	c.passes(5 * time.Second)
+	look("100Mi 256Mi")
+
+	c.passes(20 * time.Minute) // Prometheus is away: the first pod is not watched to its end
+	c.in.Answer.Problem = "nothing listens there"
+	look("100Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWatching, "rollbackQuery has no answer: nothing listens there")
+	answered(0)
+	c.look()
+	c.passes(5 * time.Second)
+	look("100Mi 100Mi")
+
+	c.passes(time.Minute)
+	answered(1)
+	c.look()
+	c.passes(5 * time.Second)
+	look("256Mi 256Mi")
+	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because " +
+		"rollbackQuery has 1 series in its answer of 2026-03-02T09:22:11Z, and had none when the limit of pod web-2 was " +
+		"lowered") {
+		t.Error(c.log)
+	}
+	answered(0)
+	c.passes(24 * time.Hour)
+	answered(0)
+	look("256Mi 256Mi")
+}
+
+// TestARaiseAsksNoQuery: what a kill asks for waits for no answer.
+func TestARaiseAsksNoQuery(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.in.Answer = &Answer{At: c.in.Now, Series: 9}
+	c.wants(big, true)
+	c.look()
+	c.passes(5 * time.Second)
+	c.look()
+	c.expectLimits("256Mi")
+}
+
 // TestAPodThatWasNotReadyBeforeTakesNothingBack: nor does one that its resize restarts, as long as it may take to
 // start.
 func TestAPodThatWasNotReadyBeforeTakesNothingBack(t *testing.T) {

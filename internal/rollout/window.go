@@ -38,12 +38,14 @@ func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
 	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
-// overslept: a step that was written down while a window was open, and is not done, would be done after it.
+// overslept: a step that was written down while a window was open, or all was well, and is not done, would be done
+// after that.
 func (d *decider) overslept(c Container, st Step, to recommend.Size) bool {
 	in := d.guarded(d.pod(st), c, to)
 	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal
-	_, _, waits := d.waitsForWindow(c, in)
-	return waits
+	_, _, shut := d.waitsForWindow(c, in)
+	_, _, unwell := d.waitsForQuery(lowers(in.Current.Limit, to.Limit))
+	return shut || unwell
 }
 
 // outsideWindows says that no window is open; empty: one is, or there are none.

@@ -36,6 +36,14 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
+// RollbackQuery is the profile's, where memfit may lower a limit of a running pod; empty: there is none.
+func (s *Snapshot) RollbackQuery() string {
+	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !resizes(s.Profile.Spec.Sizing.Mode) {
+		return ""
+	}
+	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
+}
+
 // Spent is what the workload took of the change budget of the cluster.
 func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
 
@@ -55,7 +63,7 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
-		Allowance: s.Allowance, Desired: map[string]rollout.Desired{},
+		Allowance: s.Allowance, Answer: s.Answer, Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods

@@ -57,6 +57,26 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
+// Count is how many series the answer to an instant query has. A scalar is an error: it has one value whether all is
+// well or not.
+func (s *Source) Count(ctx context.Context, query string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	value, warnings, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
+	if err != nil {
+		return 0, s.explain("rollbackQuery", query, err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return 0, s.wrap(fmt.Errorf("%s gives a %s; write an expression like that of an alerting rule, whose answer is "+
+			"empty while all is well", shorten(query), value.Type()))
+	}
+	if partial := warned(warnings); len(partial) > 0 && len(vector) == 0 {
+		return 0, s.wrap(errors.Join(partial...)) // what does not answer may have the series
+	}
+	return len(vector), nil
+}
+
 // instant asks for values of now.
 func (s *Source) instant(ctx context.Context, t *template.Template, v values) (model.Vector, []error, error) {
 	query, err := fill(t, v)

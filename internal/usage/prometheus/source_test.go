@@ -290,6 +290,27 @@ func TestReadSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// TestCount: as of an alerting rule, whatever the values.
+func TestCount(t *testing.T) {
+	s := serving(t, map[string]string{"errors": at(c1, "0") + "," + at(c2, "7")})
+	for query, want := range map[string]int{"errors": 2, "nothing": 0} {
+		if got, err := s.source(t, nil).Count(t.Context(), query); err != nil || got != want {
+			t.Errorf("%s: %d (%v), want %d", query, got, err, want)
+		}
+	}
+	scalar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"scalar","result":[1000,"1"]}}`)
+	}))
+	defer scalar.Close()
+	source, err := New(Options{URL: scalar.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Count(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "1 gives a scalar; write") {
+		t.Error(err)
+	}
+}
+
 func TestReadNowhere(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
