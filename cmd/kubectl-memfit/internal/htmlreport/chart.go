@@ -76,7 +76,7 @@ func chartsOf(
 		charts = append(charts, draw(c, s, "daily peaks", days, now, axis{7 * day, format.Day}))
 	}
 	if len(hours) > 0 {
-		charts = append(charts, draw(c, s, "hourly peaks", hours, now, axis{8 * time.Hour, format.Hour}))
+		charts = append(charts, draw(c, s, "hourly peaks", hours, now, axis{12 * time.Hour, format.Hour}))
 	}
 	return charts
 }
@@ -132,6 +132,7 @@ func draw(
 		ch.Words += " " + capital(l.name) + " " + l.amount.String() + "."
 	}
 	ch.marks(&sc, c.Container, s)
+	ch.Words += counted(ch.Marks)
 	for _, share := range []memory.Bytes{0, 1, 2} {
 		amount := sc.most / 2 * share
 		ch.Amounts = append(ch.Amounts, tick{sc.y(amount), amount.String()})
@@ -220,6 +221,22 @@ func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommenda
 			add(k.Time.Time, "kill", "m-6 -6h12l-6 10z", sc.y(at), title)
 		}
 	}
+}
+
+// counted says what is marked on a chart; the list below it has each.
+func counted(marks []mark) (words string) {
+	for _, one := range []struct{ class, noun string }{{"kill", "OOM kill"}, {"stall", "stall"}, {"change", "change"}} {
+		n := 0
+		for i := range marks {
+			if marks[i].Class == one.class {
+				n++
+			}
+		}
+		if n > 0 {
+			words += " " + format.Count(n, one.noun) + "."
+		}
+	}
+	return words
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

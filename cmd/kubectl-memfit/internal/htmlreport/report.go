@@ -68,7 +68,7 @@ type page struct {
 	Drawn       int // so many workloads have charts, at most,
 	Omitted     int // and so many more have none
 	Live        *Live
-	Old         string // why a live page is of an earlier time
+	Old, Tried  string // that a live page is of an earlier time, and when reading it again failed
 }
 
 type total struct{ Name, Value, About string }
@@ -104,8 +104,9 @@ func Write(w io.Writer, in *Input) error {
 func (in *Input) page() *page {
 	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Live: in.Live}
 	if l := in.Live; l != nil && l.Problem != nil {
-		p.Old = fmt.Sprintf("The cluster could not be read at %s. Everything here is as it was at %s, %s before: %v",
-			format.Time(l.Refused), p.Time, format.InWords(l.Refused.Sub(in.Now)), l.Problem)
+		p.Tried = format.Time(l.Refused)
+		p.Old = fmt.Sprintf("The cluster could not be read again. Everything here is as it was %s before that, at %s.",
+			format.InWords(l.Refused.Sub(in.Now)), p.Time)
 	}
 	byKey := map[string]*v1alpha1.MemoryRecommendation{}
 	for i := range in.Recommendations {

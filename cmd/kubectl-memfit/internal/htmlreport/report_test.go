@@ -116,7 +116,9 @@ func TestPage(t *testing.T) {
 		"requested beyond what is recommended: 15.28 EUR a month",
 		"killed lately", "OOM kill (MainProcess) at 256Mi", "stalled at 256Mi", "Resized limit 192Mi to 256Mi",
 		"recommended limit 384Mi", "app: daily peaks", "app: hourly peaks",
-		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi.",
+		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi. Limit 256Mi. Request 256Mi. " +
+			"Recommended limit 384Mi. Recommended request 224Mi. 1 OOM kill. 1 stall. 1 change.",
+		`<th scope="row"><a href="#shop%2fdeployment-web">`, `<article id="shop/deployment-web">`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
