@@ -34,12 +34,13 @@ const (
 	rampSpread = 1.5
 	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor. On
 	// a node that has too little CPU, a process leaks now faster, now slower: from rampMany limits on, which differ by far
-	// more than that, the rates of rampMany may lie rampWide apart.
+	// more than that, the rates of rampMany may lie rampWide apart. So may those of two whose limits do: ages that are
+	// more than rampJitter apart then are no jitter of one age, and the exponent may be as low as that makes it.
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
-	// aliveTimes is from where on an instance counts that runs: two doublings of the limit that killed, as many as kills
-	// alone may lead to (internal/recommend).
+	// aliveTimes is from where on an instance counts that runs: two doublings of the lowest limit that killed, as many as
+	// kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
 	aliveTimes = 4.0
 )
 
@@ -83,12 +84,12 @@ func (r Ramps) String() string {
 //
 // alive is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
 // being killed again, which is fed then for as long as it climbs. So the successor of a killed instance counts before
-// it is killed itself, but not before it uses aliveTimes what that one had: until then its use is followed, which
-// spares what is only slow to start another kill.
+// it is killed itself, but not before it uses more than any of them had, and aliveTimes what the first had: until then
+// its use is followed, which spares what is only slow to start another kill.
 func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 	lives := ramps(kills)
 	if n := len(lives); n > 0 && alive.Age < rampMost && alive.Age >= rampLeast &&
-		float64(alive.Use) >= aliveTimes*float64(lives[n-1].limit) &&
+		float64(alive.Use) >= aliveTimes*float64(lives[0].limit) && alive.Use > lives[n-1].limit &&
 		now.Sub(lives[n-1].newest) <= 2*alive.Age+rampBackoff {
 		lives = append(lives, ascent{limit: alive.Use, age: alive.Age, kills: 1, newest: now, alive: true})
 	}
@@ -108,15 +109,18 @@ func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 func straight(lives []ascent) bool {
 	first, last := lives[0], lives[len(lives)-1]
 	spread := float64(last.limit) / float64(first.limit)
-	exponent, jitter := exponentOf(lives), rampJitter
+	exponent, slow, jitter := exponentOf(lives), rampSlow, rampJitter
 	if len(lives) >= rampMany {
 		jitter = rampWide
+	}
+	if spread >= rampWide {
+		slow, jitter = math.Log(rampJitter)/math.Log(spread), rampWide
 	}
 	slowest, fastest := first.rate(), first.rate()
 	for _, l := range lives {
 		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
 	}
-	return spread >= rampSpread && last.age >= rampLeast && exponent >= rampSlow && exponent <= rampFast &&
+	return spread >= rampSpread && last.age >= rampLeast && exponent >= slow && exponent <= rampFast &&
 		fastest <= jitter*slowest
 }
 

@@ -64,6 +64,10 @@ func TestRampsOfALeak(t *testing.T) {
 		"one life on a busy node": {
 			func(life int, age float64) float64 { return []float64{6, 2.4, 6}[life] * age }, []float64{64, 256, 512}, true,
 		},
+		// One that is short of processor time at first, and not any more.
+		"twice as fast as the one before": {
+			func(life int, age float64) float64 { return []float64{2.5, 6.4}[life] * age }, []float64{64, 384}, true,
+		},
 		"in steps of 4 MiB": {
 			func(_ int, age float64) float64 { return 4 * math.Floor(6*age/4) }, []float64{64, 256}, true,
 		},
@@ -79,6 +83,10 @@ func TestRampsOfALeak(t *testing.T) {
 		},
 		"a burst after five minutes": {
 			func(_ int, age float64) float64 { return 40 + max(0, 100*(age-300)) }, []float64{64, 256, 666}, false,
+		},
+		"a burst at about one minute": {
+			func(life int, age float64) float64 { return 40 + max(0, 100*(age-[]float64{40, 75, 55}[life])) },
+			[]float64{64, 384, 666}, false,
 		},
 		"a burst when it is asked for one": {
 			func(life int, age float64) float64 { return 40 + max(0, 50*(age-float64(200*(life+1)%500))) },
@@ -130,6 +138,31 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	}
 	if (Ramps{}).String() != "" {
 		t.Error("no ramps have a text")
+	}
+}
+
+// TestALeakThatIsFollowedAfterItsSecondKill: the second kill was at a limit that memfit had raised, and came so soon,
+// while the first had been slow, that the two tell nothing. What the third may use must not go by that limit.
+func TestALeakThatIsFollowedAfterItsSecondKill(t *testing.T) {
+	kills := []memory.OOMKill{
+		{Kind: memory.OOMMainProcess, Time: t0, Limit: 64 * memory.MiB, Uptime: 26 * time.Second},
+		{Kind: memory.OOMMainProcess, Time: t0.Add(time.Minute), Limit: 256 * memory.MiB, Uptime: 40 * time.Second},
+	}
+	for name, tc := range map[string]struct {
+		alive Life
+		want  bool
+	}{
+		"not more than the one before":     {Life{50 * time.Second, 250 * memory.MiB}, false},
+		"more, in proportion to its age":   {Life{150 * time.Second, 300 * memory.MiB}, true},
+		"more, and much later":             {Life{8 * time.Minute, 300 * memory.MiB}, false},
+		"more, all of it within its start": {Life{20 * time.Second, 300 * memory.MiB}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := FindRamps(kills, tc.alive, t0.Add(time.Minute+tc.alive.Age))
+			if got.Alive != tc.want || (got.Instances > 0) != tc.want {
+				t.Errorf("got %+v (%s), want a leak: %t", got, got, tc.want)
+			}
+		})
 	}
 }
 

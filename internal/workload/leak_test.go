@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -21,36 +22,53 @@ type busyNode struct {
 
 	late float64 // seconds, at most
 	slow float64 // the share of its speed that a process loses, at most
+	// gusts: that share is another one every minute of a life.
+	gusts bool
+	// every is how many seconds lie between two measurements, takes how many a raise takes to be in force, at most.
+	every, takes float64
 	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseReaches of a raise
 	// is told with the limit before it, as the ledger does.
 	follows bool
 }
 
 // run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it
-// worked, and that gets what is recommended at each kill. It is measured every 15 s. died are the limits that it died
-// at, limit is the one at the end, which is the highest, and leaks how the leak was told, if it was.
+// worked, and that gets what is recommended at each kill. died are the limits that it died at, limit is the one at the
+// end, which is the highest, and leaks how the leak was told, if it was.
 func (n busyNode) run(
 	use func(seconds float64) float64,
 ) (died map[memory.Bytes]bool, limit memory.Bytes, leaks string) {
+	const tick = 0.25
 	app := memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"}
 	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 	end := now.Add(20 * time.Minute)
 	h, kills := history.New(), []memory.OOMKill{}
 	died, limit = map[memory.Bytes]bool{}, 64*memory.MiB
+	every := max(n.every, 15)
+	asked, inForce := limit, now // of a raise: how much, and from when on
 	for now.Before(end) {
-		started, late, speed, measured := now, n.Float64()*n.late, 1-n.Float64()*n.slow, n.Float64()*15
+		started, late, measured := now, n.Float64()*n.late, n.Float64()*every
+		speed, worked := 1-n.Float64()*n.slow, 0.0
 		var peak memory.Bytes
 		var raised time.Time
 		var readings readings
 		var alive signals.Life
 		before, rss := limit, memory.Bytes(0)
-		for age := 0.0; rss < limit && now.Before(end); age += 0.25 {
+		for age := 0.0; rss < limit && now.Before(end); age += tick {
 			now = started.Add(time.Duration(age * float64(time.Second)))
-			rss = memory.Bytes((4 + use(max(0, age-late)*speed)) * float64(memory.MiB))
+			if asked > limit && !now.Before(inForce) {
+				before, limit, raised = limit, asked, now
+			}
+			if n.gusts && age > 0 && math.Mod(age, 60) == 0 {
+				speed = 1 - n.Float64()*n.slow
+			}
+			if age >= late {
+				worked += tick * speed
+			}
+			rss = memory.Bytes((4 + use(worked)) * float64(memory.MiB))
 			if age < measured || rss >= limit {
 				continue
 			}
-			measured += 15
+			measured += every
 			peak = max(peak, rss)
 			h.Add(memory.Sample{
 				Container: app, Started: started, Time: now, RSS: rss, HasRSS: true, WorkingSet: rss, Usage: rss,
@@ -64,8 +82,8 @@ func (n busyNode) run(
 				alive = signals.Life{Age: now.Sub(started), Use: rss}
 			}
 			leaks = signals.FindRamps(kills, alive, now).String()
-			if more := recommended(h, kills, leaks, limit, now); more > limit {
-				before, limit, raised = limit, more, now
+			if more := recommended(h, kills, leaks, asked, now); more > asked {
+				asked, inForce = more, now.Add(n.resize())
 			}
 		}
 		if rss < limit {
@@ -75,16 +93,26 @@ func (n busyNode) run(
 			Container: app, Kind: memory.OOMMainProcess, Time: now.Truncate(time.Second), Limit: limit, Proven: true,
 			Peak: peak, Uptime: now.Truncate(time.Second).Sub(started.Truncate(time.Second)), Confidence: memory.High,
 		}
-		if now.Before(raised.Add(memory.RaiseReaches)) {
+		switch {
+		case now.Before(raised.Add(memory.RaiseReaches)):
 			kill.Limit, kill.Asked, kill.Proven = before, limit, false
+		case asked > limit:
+			kill.Asked = asked
 		}
 		kills = append(kills, kill)
 		died[kill.Limit] = true
 		leaks = signals.FindRamps(kills, signals.Life{}, now).String()
-		limit = max(limit, recommended(h, kills, leaks, limit, now))
+		if more := recommended(h, kills, leaks, asked, now); more > asked {
+			asked, inForce = more, now.Add(n.resize())
+		}
 		now = now.Add(time.Duration(min(2*len(kills), 10)) * time.Second) // the kubelet backs off
 	}
-	return died, limit, leaks
+	return died, asked, leaks
+}
+
+// resize is how long a raise takes to be in force.
+func (n busyNode) resize() time.Duration {
+	return time.Duration(n.Float64() * n.takes * float64(time.Second))
 }
 
 // recommended is the limit that a container with this one should have.
@@ -120,6 +148,40 @@ func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
 	}
 }
 
+// TestAFastLeakIsBoundedOnANodeThatIsShortOfCPU: there a process gets now all it asks for, now a quarter, readings are
+// 30 s apart and a raise takes up to 20 s. Two lives whose rates lie that far apart can be too unlike to tell, so not
+// each leak stays below the bound of test/adverse; but four of five do, and none is fed on. Where a living instance
+// counted from four times the last limit that killed, and two lives at rates up to twofold apart, up to a third of them
+// was given more, up to 4.7Gi.
+func TestAFastLeakIsBoundedOnANodeThatIsShortOfCPU(t *testing.T) {
+	const leaks, most, ever = 100, 600 * memory.MiB, memory.GiB
+	for _, n := range []busyNode{
+		{late: 5, slow: 0.75, follows: true},
+		{late: 5, slow: 0.75, follows: true, gusts: true},
+		{late: 15, slow: 0.75, follows: true, gusts: true, every: 30, takes: 20},
+		{late: 15, slow: 0.75, follows: true, every: 30, takes: 20},
+	} {
+		for _, perSecond := range []float64{2, 6} {
+			above := 0
+			for seed := range uint64(leaks) {
+				n.Rand = rand.New(rand.NewPCG(seed, 1)) // the same dice in every run
+				_, given, told := n.run(func(seconds float64) float64 { return seconds * perSecond })
+				if given > ever {
+					t.Errorf("%+v, %g MiB a second, seed %d: given %s, told as %q", n, perSecond, seed, given, told)
+				}
+				if given > most {
+					above++
+				}
+			}
+			t.Logf("%g MiB a second, up to %gs late, other speeds in each life: %t, measured each %gs: %d of %d above %s",
+				perSecond, n.late, n.gusts, max(n.every, 15), above, leaks, most)
+			if above > leaks/5 {
+				t.Errorf("%d of %d are given more than %s, at most %d may be", above, leaks, most, leaks/5)
+			}
+		}
+	}
+}
+
 // TestANeedAtStartIsFoundOnABusyNode: what takes 300Mi within seconds of its start gets it there, too, and is no leak.
 func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 	for seed := range uint64(50) {
@@ -131,13 +193,24 @@ func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 	}
 }
 
-// TestASlowStartIsFollowedOnABusyNode: what takes minutes to load its 300Mi gets that there, and is no leak in the end.
+// TestASlowStartIsFollowedOnABusyNode: what takes minutes to load its 300Mi, at one rate or ever more slowly, gets that
+// there, and is no leak in the end.
 func TestASlowStartIsFollowedOnABusyNode(t *testing.T) {
-	for seed := range uint64(50) {
-		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 3)), late: 5, slow: 0.3, follows: true} // the same dice in every run
-		_, given, leaks := n.run(func(seconds float64) float64 { return min(300, 2*seconds) })
-		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
-			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)
+	for name, use := range map[string]func(seconds float64) float64{
+		"at one rate":           func(seconds float64) float64 { return min(300, 2*seconds) },
+		"ever more slowly":      func(seconds float64) float64 { return 300 * (1 - math.Exp(-seconds/60)) },
+		"slowly, half at start": func(seconds float64) float64 { return min(150, 30*seconds) + min(150, seconds) },
+	} {
+		for _, n := range []busyNode{
+			{late: 5, slow: 0.3, follows: true}, {late: 5, slow: 0.75, follows: true, gusts: true},
+		} {
+			for seed := range uint64(50) {
+				n.Rand = rand.New(rand.NewPCG(seed, 3)) // the same dice in every run
+				_, given, leaks := n.run(use)
+				if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
+					t.Errorf("%s, seed %d, %+v: given %s, told as %q", name, seed, n, given, leaks)
+				}
+			}
 		}
 	}
 }
