@@ -145,6 +145,7 @@ func TestTheLoop(t *testing.T) {
 	for _, want := range []string{
 		`memfit_oom_kills_total{container="app",kind="MainProcess",namespace="shop",workload="Deployment/web"} 1`,
 		`memfit_recommended_limit_bytes{container="app",namespace="shop",workload="Deployment/web"}`,
+		`memfit_current_limit_bytes{container="app",namespace="shop",workload="Deployment/web"}`,
 		`memfit_injections_total{result="injected"`, `memfit_admission_duration_seconds_count{result="governed"}`,
 	} {
 		if !strings.Contains(metrics, want) {

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -19,7 +20,7 @@ type Metrics struct {
 	kills       *prometheus.CounterVec
 	stalls      *prometheus.CounterVec
 	stalling    *prometheus.GaugeVec
-	limit       *prometheus.GaugeVec
+	sizes       sizes
 	drifting    *prometheus.GaugeVec
 	timeToLimit *prometheus.GaugeVec
 	outliers    *prometheus.GaugeVec
@@ -35,10 +36,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_oom_kills_total",
 			Help: "OOM kills counted since memfit started, each once, by workload (Kind/name), container and kind.",
 		}, []string{"namespace", "workload", "container", "kind"}),
-		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "memfit_recommended_limit_bytes",
-			Help: "Memory limit recommended for a container; absent while memfit holds.",
-		}, []string{"namespace", "workload", "container"}),
+		sizes: newSizes(r),
 	}
 	m.registerStalls(r)
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -50,7 +48,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Name: "memfit_reconciles_given_up_total",
 		Help: "Reconciles of a workload that took longer than ten seconds and were given up.",
 	})
-	r.MustRegister(m.givenUp, m.kills, m.limit, m.changes)
+	r.MustRegister(m.givenUp, m.kills, m.changes)
 	m.registerShapes(r)
 	return m
 }
@@ -80,16 +78,53 @@ func actionName(a rollout.Action) string {
 	return "Resize"
 }
 
-// recommended shows the limits that were published.
-func (m *Metrics) recommended(w memory.WorkloadRef, containers []v1alpha1.ContainerRecommendation) {
-	for i := range containers {
-		labels := []string{w.Namespace, label(w), containers[i].Container}
-		if size := containers[i].Recommended; size != nil && size.Limit != nil {
-			m.limit.WithLabelValues(labels...).Set(float64(memory.FromQuantity(*size.Limit)))
-		} else {
-			m.limit.DeleteLabelValues(labels...)
-		}
+// sizes are the published sizes of containers.
+type sizes struct{ recommended, current, use *prometheus.GaugeVec }
+
+func newSizes(r prometheus.Registerer) sizes {
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(
+			prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "workload", "container"},
+		)
+		r.MustRegister(g)
+		return g
 	}
+	return sizes{
+		recommended: gauge(
+			"memfit_recommended_limit_bytes", "Memory limit recommended for a container; absent while memfit holds.",
+		),
+		current: gauge(
+			"memfit_current_limit_bytes", "Memory limit that running pods have now; absent where they have none.",
+		),
+		use: gauge(
+			"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most (use in "+
+				"its MemoryRecommendation): anonymous memory, or the working set where the source knows nothing else.",
+		),
+	}
+}
+
+// published shows what stands in the MemoryRecommendation.
+func (m *Metrics) published(w memory.WorkloadRef, containers []v1alpha1.ContainerRecommendation) {
+	workload := label(w)
+	for i := range containers {
+		c := &containers[i]
+		var recommended *resource.Quantity
+		if c.Recommended != nil {
+			recommended = c.Recommended.Limit
+		}
+		show(m.sizes.recommended, recommended, w.Namespace, workload, c.Container)
+		show(m.sizes.current, c.Current.Limit, w.Namespace, workload, c.Container)
+		show(m.sizes.use, c.Use, w.Namespace, workload, c.Container)
+	}
+}
+
+// show sets a series to a size, and drops it while there is none.
+func show(g *prometheus.GaugeVec, size *resource.Quantity, labels ...string) {
+	if size == nil {
+		g.DeleteLabelValues(labels...)
+		return
+	}
+	g.WithLabelValues(labels...).Set(float64(memory.FromQuantity(*size)))
 }
 
 // forget drops the series of a workload that is gone or not governed any more.
@@ -98,7 +133,9 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 	m.kills.DeletePartialMatch(labels)
 	m.stalls.DeletePartialMatch(labels)
 	m.stalling.DeletePartialMatch(labels)
-	m.limit.DeletePartialMatch(labels)
+	m.sizes.recommended.DeletePartialMatch(labels)
+	m.sizes.current.DeletePartialMatch(labels)
+	m.sizes.use.DeletePartialMatch(labels)
 	m.drifting.DeletePartialMatch(labels)
 	m.timeToLimit.DeletePartialMatch(labels)
 	m.outliers.DeletePartialMatch(labels)

@@ -59,7 +59,11 @@ func (r *Reconciler) publish(
 			APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
 		},
 	}
-	if upToDate, err := r.upToDate(ctx, s, e, f, spec); err != nil || upToDate {
+	upToDate, err := r.upToDate(ctx, s, e, f, spec)
+	if upToDate {
+		r.Metrics.published(s.Owner.Ref, f.Status.Containers) // an earlier process may have written it
+	}
+	if err != nil || upToDate {
 		return false, err
 	}
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *e.recommendation.meta.DeepCopy(), Spec: e.recommendation.spec}
@@ -73,7 +77,7 @@ func (r *Reconciler) publish(
 		return false, err
 	}
 	e.recommendation = projectionOf(rec)
-	r.Metrics.recommended(s.Owner.Ref, f.Status.Containers)
+	r.Metrics.published(s.Owner.Ref, f.Status.Containers)
 	return true, nil
 }
 

@@ -13,6 +13,12 @@ TEST_RACE     ?=
 test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
 	TEST_RACE=$(TEST_RACE) TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
+.PHONY: test-dashboard
+test-dashboard: ## Check the Grafana dashboard against Grafana's own types (needs npm, which fetches them).
+	@cd test/monitoring/schema && npm ci --ignore-scripts --no-audit --no-fund --silent && \
+		{ echo "import type { Ours } from './types';"; printf 'export const dashboard: Ours = '; cat ../../../config/prometheus/dashboard.json; } >dashboard.ts && \
+		npx --no-install tsc -p . && echo "config/prometheus/dashboard.json is a dashboard of @grafana/schema"
+
 .PHONY: test-race
 test-race: ## The same with the race detector (needs gcc), and what has bounds on time and memory without it, too.
 	@$(MAKE) test TEST_RACE=1
