@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 )
@@ -110,6 +111,13 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if in.Recommendations, err = s.Recommendations(ctx, s.namespace); err != nil {
 		return nil, err
 	}
+	profiles, err := s.Profiles(ctx, s.namespace)
+	if err != nil && (answer{s, in.Recommendations}).unknownProfile(profiles) {
+		in.Notes = append(in.Notes, fmt.Sprintf(
+			"Sizes are as memfit wrote them, without the present bounds of profiles: %v", err,
+		))
+	}
+	report.Bound(in.Recommendations, profiles)
 	checkpoints, err := s.Checkpoints(ctx, s.namespace)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("There are no curves: %v", err))
