@@ -1,0 +1,99 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitops
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// healthCheck is the block of Lua in docs/gitops.md.
+func healthCheck(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/gitops.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```lua\n(.*?)```").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("docs/gitops.md has no Lua")
+	}
+	return string(block[1])
+}
+
+// asLua is a tree of JSON as Argo CD hands it to a check.
+func asLua(l *lua.LState, value any) lua.LValue {
+	switch v := value.(type) {
+	case map[string]any:
+		table := l.NewTable()
+		for key, inner := range v {
+			table.RawSetString(key, asLua(l, inner))
+		}
+		return table
+	case []any:
+		table := l.NewTable()
+		for _, inner := range v {
+			table.Append(asLua(l, inner))
+		}
+		return table
+	case string:
+		return lua.LString(v)
+	case int64:
+		return lua.LNumber(v)
+	}
+	return lua.LNil
+}
+
+func TestHealth(t *testing.T) {
+	check := healthCheck(t)
+	ready := func(observed int64, value, reason string) map[string]any {
+		return map[string]any{"observedGeneration": observed, "conditions": []any{map[string]any{
+			"type": "Ready", "status": value, "reason": reason, "message": "why",
+		}}}
+	}
+	for name, c := range map[string]struct {
+		status map[string]any
+		argo   string
+		flux   status.Status
+	}{
+		"not seen by memfit yet": {nil, "Progressing", status.CurrentStatus}, // kstatus takes what has no status as done
+		"of an older generation": {ready(1, "True", "Effective"), "Progressing", status.InProgressStatus},
+		"effective":              {ready(2, "True", "Effective"), "Healthy", status.CurrentStatus},
+		"without pods":           {ready(2, "True", "NoPodsMatched"), "Healthy", status.CurrentStatus},
+		"invalid":                {ready(2, "False", "InvalidSpec"), "Degraded", status.InProgressStatus},
+	} {
+		object := map[string]any{
+			"apiVersion": "memfit.dev/v1alpha1", "kind": "MemoryProfile",
+			"metadata": map[string]any{"name": "web", "namespace": "shop", "generation": int64(2)},
+		}
+		if c.status != nil {
+			object["status"] = c.status
+		}
+		l := lua.NewState()
+		l.SetGlobal("obj", asLua(l, object))
+		if err := l.DoString(check); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		health, ok := l.Get(-1).(*lua.LTable)
+		if !ok {
+			t.Fatalf("%s: the check returns %v", name, l.Get(-1))
+		}
+		if got := health.RawGetString("status").String(); got != c.argo {
+			t.Errorf("%s: Argo CD says %s, want %s", name, got, c.argo)
+		}
+		l.Close()
+		result, err := status.Compute(&unstructured.Unstructured{Object: object})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if result.Status != c.flux {
+			t.Errorf("%s: Flux says %s, want %s", name, result.Status, c.flux)
+		}
+	}
+}
