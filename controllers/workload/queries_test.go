@@ -75,6 +75,7 @@ func TestRollbackQueriesAreBounded(t *testing.T) {
 			t.Error("one more is kept")
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if most != queriesAtOnce {
 			t.Errorf("%d at once", most)
 		}
