@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately, memory that
-drifts, a size that waits to be applied, no number yet, the rest.
+const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately,
+memory that drifts, a size that waits to be applied, no number yet, the rest.
 
   LIMIT    what running pods have -> what is recommended; (Hold) while there is no number
   USE      the most that one replica used in the last two hours, and its share of the limit

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ func (q *RollbackQueries) Answer(ctx context.Context, query string, now time.Tim
 	a := q.known[query]
 	if a == nil {
 		if q.forget(now); len(q.known) >= queriesMost {
-			return rollout.Answer{Problem: "too many different queries are asked already; memfit asks up to 1000"}
+			return rollout.Answer{Problem: fmt.Sprintf("%d other queries are asked already, the most there may be", queriesMost)}
 		}
 		a = &asked{}
 		q.known[query] = a

@@ -117,7 +117,11 @@ func summarize(w io.Writer, r *Report) {
 	}
 	fmt.Fprintf(w, "  Would the author have known what to do? %s\n", r.Verdict)
 	for _, a := range r.Answers {
-		fmt.Fprintf(w, "    %s: %s\n", a.What, a.Line)
+		line := a.Line
+		if a.Same {
+			line = "(the same line)"
+		}
+		fmt.Fprintf(w, "    %s: %s\n", a.What, line)
 	}
 	fmt.Fprintln(w)
 }

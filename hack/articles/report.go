@@ -135,7 +135,7 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))
 		for _, sentence := range said {
 			if pattern.MatchString(sentence) {
-				a.Line = sentence
+				a.Line, a.Same = sentence, len(out) > 0 && out[len(out)-1].Line == sentence
 				found++
 				break
 			}

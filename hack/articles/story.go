@@ -340,8 +340,9 @@ func Judge(r *Run) []Outcome {
 	return out
 }
 
-// Answer is a need, and the line that answers it; "": none does.
+// Answer is a need, and the line that answers it; "": none does. Same: it is the line that answers the need before.
 type Answer struct {
 	Need
 	Line string
+	Same bool
 }

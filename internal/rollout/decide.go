@@ -353,7 +353,7 @@ func (d *decider) outdated(st Step) bool {
 	}
 	for name, size := range st.To {
 		wish := d.Desired[name]
-		if c, runs := pod.container(name); runs && d.overslept(c, st, size) {
+		if c, runs := pod.container(name); runs && d.tooLate(c, st, size) {
 			return true
 		}
 		if outOfBounds(size, wish.Policy) || wish.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
@@ -690,8 +690,8 @@ func (d *decider) watching() string {
 	if n := len(e.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
-	if d.Answer != nil && d.Answer.unwell(d.Now) != "" {
-		text += "; " + d.Answer.unwell(d.Now)
+	if d.Answer != nil && d.Answer.against(d.Now) != "" {
+		text += "; " + d.Answer.against(d.Now)
 	}
 	return d.others(text)
 }

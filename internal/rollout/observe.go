@@ -158,7 +158,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch))
-	over := !o.Now.Before(end) && st.Unready.IsZero() && (o.Answer == nil || o.Answer.wellSince(st.Confirmed, o.Now))
+	over := !o.Now.Before(end) && st.Unready.IsZero() && (o.Answer == nil || o.Answer.clearSince(st.Confirmed, o.Now))
 	return over, over
 }
 
@@ -254,7 +254,7 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 		pod, why = o.notReady()
 	}
 	if why == "" {
-		pod, why = o.unwell()
+		pod, why = o.querySpeaksAgainst()
 	}
 	if why == "" {
 		return false

@@ -28,8 +28,8 @@ const answerHolds = time.Minute
 
 func (a *Answer) holds(now time.Time) bool { return !a.At.IsZero() && now.Sub(a.At) <= answerHolds }
 
-// unwell says why no limit may be lowered; empty: the query has no series now.
-func (a *Answer) unwell(now time.Time) string {
+// against says why no limit may be lowered; empty: the query has no series now.
+func (a *Answer) against(now time.Time) string {
 	switch {
 	case a.holds(now) && a.Series > 0:
 		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", a.Series, format.Time(a.At))
@@ -41,29 +41,29 @@ func (a *Answer) unwell(now time.Time) string {
 	return "rollbackQuery has no answer yet"
 }
 
-// wellSince: the query was answered after t, and had no series.
-func (a *Answer) wellSince(t, now time.Time) bool { return a.unwell(now) == "" && a.At.After(t) }
+// clearSince: the query was answered after t, and had no series.
+func (a *Answer) clearSince(t, now time.Time) bool { return a.against(now) == "" && a.At.After(t) }
 
 // waitsForQuery refuses to lower a limit while the owner's query speaks against it, or nobody knows whether it does.
 func (d *decider) waitsForQuery(lowering bool) (reason, message string, refused bool) {
 	if d.Answer == nil || !lowering {
 		return "", "", false
 	}
-	if why := d.Answer.unwell(d.Now); why != "" {
+	if why := d.Answer.against(d.Now); why != "" {
 		return v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why, true
 	}
 	return "", "", false
 }
 
-// unwell looks for a series in the answer to the owner's query, asked for after a limit was lowered.
-func (o *observation) unwell() (Pod, string) {
+// querySpeaksAgainst looks for a series in the answer to the owner's query, asked for after a limit was lowered.
+func (o *observation) querySpeaksAgainst() (Pod, string) {
 	if o.Answer == nil || !o.Answer.holds(o.Now) || o.Answer.Series == 0 {
 		return Pod{}, ""
 	}
 	for _, st := range o.state.Rollout.Steps {
 		pod := o.pods[st.UID]
 		if pod != nil && !st.Confirmed.IsZero() && o.Answer.At.After(st.Confirmed) && lowersAny(st.From, st.To) {
-			return *pod, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", o.Answer.unwell(o.Now), pod.Name)
+			return *pod, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", o.Answer.against(o.Now), pod.Name)
 		}
 	}
 	return Pod{}, ""

@@ -457,16 +457,15 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 		c.expectLimits(limits)
 	}
 
-	c.in.Answer = &Answer{Problem: "nothing listens there"}
-	look("256Mi 256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has no answer: nothing listens there")
-	answered(2)
-	look("256Mi 256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has 2 series in its answer of")
-	answered(0)
-	c.passes(61 * time.Second) // too old to say anything about now
-	look("256Mi 256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForQuery, "rollbackQuery has no answer yet")
+	for why, answer := range map[string]Answer{
+		"rollbackQuery has no answer: nothing listens there": {Problem: "nothing listens there"},
+		"rollbackQuery has 2 series in its answer of":        {At: c.in.Now, Series: 2},
+		"rollbackQuery has no answer yet":                    {At: c.in.Now.Add(-61 * time.Second)}, // too old
+	} {
+		c.in.Answer = &answer
+		look("256Mi 256Mi")
+		c.expectReason(v1alpha1.ReasonWaitingForQuery, why)
+	}
 	answered(0)
 	c.look()
 	c.passes(5 * time.Second)
@@ -487,7 +486,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	c.passes(5 * time.Second)
 	look("256Mi 256Mi")
 	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because " +
-		"rollbackQuery has 1 series in its answer of 2026-03-02T09:22:11Z, and had none when the limit of pod web-2 was " +
+		"rollbackQuery has 1 series in its answer of 2026-03-02T09:21:10Z, and had none when the limit of pod web-2 was " +
 		"lowered") {
 		t.Error(c.log)
 	}

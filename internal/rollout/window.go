@@ -38,14 +38,14 @@ func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
 	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
-// overslept: a step that was written down while a window was open, or all was well, and is not done, would be done
-// after that.
-func (d *decider) overslept(c Container, st Step, to recommend.Size) bool {
+// tooLate: a step that was written down while a window was open, or the owner's query had no series, and is not done,
+// would be done after that.
+func (d *decider) tooLate(c Container, st Step, to recommend.Size) bool {
 	in := d.guarded(d.pod(st), c, to)
 	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal
 	_, _, shut := d.waitsForWindow(c, in)
-	_, _, unwell := d.waitsForQuery(lowers(in.Current.Limit, to.Limit))
-	return shut || unwell
+	_, _, queried := d.waitsForQuery(lowers(in.Current.Limit, to.Limit))
+	return shut || queried
 }
 
 // outsideWindows says that no window is open; empty: one is, or there are none.
