@@ -147,6 +147,7 @@ func (d *decider) again() {
 			)
 		case !pod.has(st.To, spec):
 			if _, down := pod.down(st.To); !down {
+				st.Sent = stamp(d.Now)
 				d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
 			}
 		case d.resend(st, pod):
@@ -523,7 +524,8 @@ func (d *decider) changing() (n int32) {
 		st := &e.Steps[i]
 		pod := d.pod(*st)
 		waits := pod != nil && !st.Evict && !st.Back && pod.waits(st)
-		if st.Confirmed.IsZero() && !waits && (e.Decrease || st.Back || d.disturbs(e, st) || d.Now.Sub(st.At) < patience) {
+		holdsUp := e.Decrease || st.Back || d.disturbs(e, st) || d.Now.Sub(st.sent()) < patience
+		if st.Confirmed.IsZero() && !waits && holdsUp {
 			n++
 		}
 	}
@@ -666,7 +668,7 @@ func (d *decider) underWay() (reason, message string) {
 // failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
 // lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
 func failedWords(st *Step) string {
-	until := format.Time(st.At.Add(patience))
+	until := format.Time(st.sent().Add(patience))
 	if !lowersAny(st.From, st.To) {
 		return "; it tries again by itself, until memfit rolls it back at " + until
 	}

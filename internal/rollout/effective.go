@@ -21,10 +21,14 @@ const (
 	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second
 	// and writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
 	settle = 10 * time.Second
-	// maxTries is how often a resize is sent. A container that lives for longer than the kubelet takes to act, a second or
-	// two, is met by the first; two more rule out bad luck. Between them is twice the time each: a crash loop must not
-	// become a loop of writes.
+	// maxTries is how often a resize is sent where the pod may be evicted instead. A container that lives for longer than
+	// the kubelet takes to act, a second or two, is met by the first; two more rule out bad luck. Between them is twice
+	// the time each: a crash loop must not become a loop of writes.
 	maxTries = 3
+	// maxTriesInPlace is how often where it may not be, and people would have to delete the pod: 0, 10, 30, 70 and 150
+	// seconds after the first, the last that is given up within patience. A container that lives for a moment is met by
+	// each only when the kubelet comes to it within that moment.
+	maxTriesInPlace = 5
 	// anotherNumber is by how much the limit differs when it is sent again: the least that people can still read.
 	anotherNumber = memory.MiB
 )
@@ -64,7 +68,7 @@ func (p *Pod) waits(st *Step) bool {
 	return down && !p.has(st.To, spec)
 }
 
-// sent is when a step was asked for last.
+// sent is when a step was asked for last. One that waits for its container was not, and counts from its beginning.
 func (st *Step) sent() time.Time {
 	if st.Sent.IsZero() {
 		return st.At
@@ -86,15 +90,22 @@ func (o *observation) never(st *Step, pod *Pod) bool {
 // unproven is a resize that the container's status shows and its pod does not have. It is sent again by Decide, or
 // given up.
 func (o *observation) unproven(st *Step, c Container) (done bool) {
-	tries := maxTries
-	if c.Brief && o.Policy.Evict && o.Policy.NoEvict == "" && o.Policy.OnlyRaise == "" {
-		tries = 1 // it is met by luck only, and there is a way that needs none
-	}
-	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < tries {
+	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < o.Policy.tries(c) {
 		return false
 	}
 	o.notEffective(st, c)
 	return true
+}
+
+// tries is how often a resize is sent that the container's status shows and its pod does not have.
+func (p *Policy) tries(c Container) int {
+	switch {
+	case !p.Evict || p.NoEvict != "" || p.OnlyRaise != "":
+		return maxTriesInPlace
+	case c.Brief:
+		return 1 // it is met by luck only, and there is a way that needs none
+	}
+	return maxTries
 }
 
 // notEffective gives a resize up, and says what people have to know, and to do where memfit may not.
@@ -128,7 +139,7 @@ func (o *observation) whyNotEffective(st *Step, c Container) string {
 // resend asks again for what is not in force, while the container runs, with another number.
 func (d *decider) resend(st *Step, pod *Pod) bool {
 	c, held := pod.held(st.To)
-	if !held || c.Started.IsZero() || st.Tries+1 >= maxTries || d.Now.Sub(st.sent()) < settle<<st.Tries {
+	if !held || c.Started.IsZero() || st.Tries+1 >= d.Policy.tries(c) || d.Now.Sub(st.sent()) < settle<<st.Tries {
 		return false
 	}
 	st.Last, st.Sent = st.To, stamp(d.Now)

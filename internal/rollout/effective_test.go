@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,60 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 	)
 	if most := 2; c.writes() > most {
 		t.Errorf("%d writes within 30 min, want at most %d: %v", c.writes(), most, c.log)
+	}
+}
+
+// Seen on a real node: a raise waited 53 seconds for its container, was sent when that ran, and sent again a second
+// later, before the kubelet had come to it; all tries were used up within half a minute, and the container died on.
+func TestTheKubeletHasItsTimeForAResizeThatWaited(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.wants(big, true)
+	c.dies(0, 0)
+	for range 5 {
+		c.look()
+		c.passes(10 * time.Second)
+	}
+	var sent []time.Duration
+	c.late = func(int) bool { return true } // it dies each time before the kubelet comes to it
+	began := c.in.Now
+	for range 300 {
+		c.runs(0)
+		before := c.writes()
+		if c.look(); c.writes() > before {
+			sent = append(sent, c.in.Now.Sub(began))
+		}
+		c.passes(time.Second)
+	}
+	want := []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second}
+	if !slices.Equal(sent, want) {
+		t.Errorf("sent after %v, want %v: %v", sent, want, c.log)
+	}
+	c.expectReason(v1alpha1.ReasonNotEffective, "kubectl", "delete pod web-1")
+}
+
+// It was the container that let the kubelet wait, and not the kubelet that did nothing.
+func TestAResizeThatWaitedIsNotRolledBackForThat(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.node = func(*Pod) {} // takes its time
+	c.wants(big, true)
+	c.dies(0, time.Minute)
+	for range 10 {
+		c.look()
+		c.passes(time.Minute)
+	}
+	c.runs(0)
+	for range 10 {
+		c.look()
+		c.passes(10 * time.Second)
+	}
+	if c.told("rolled back") || c.app(0).Spec.Limit != 256*mib {
+		t.Errorf("asks for %s: %v", c.app(0).Spec.Limit, c.log)
+	}
+	c.passes(patience)
+	c.look()
+	if !c.told("has not actuated it") {
+		t.Errorf("and then it must be: %v", c.log)
 	}
 }
 

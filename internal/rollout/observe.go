@@ -110,7 +110,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 
 // awaited is a resize that the API server took and the kubelet has not yet put in force, or has now.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
-	waited := o.Now.Sub(st.At)
+	waited := o.Now.Sub(st.sent()) // that the container was down before is not the kubelet's doing
 	r := pod.Resize
 	switch {
 	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
@@ -129,12 +129,12 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
-		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.sent())+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
-		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.At)+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.sent())+": "+r.Message)
 	case !r.Deferred && !r.InProgress && waited >= patience:
 		o.giveUp(
-			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.At),
+			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.sent()),
 		)
 	}
 	return false, false

@@ -73,7 +73,8 @@ type Step struct {
 	From map[string]recommend.Size `json:"from"`
 	To   map[string]recommend.Size `json:"to"`
 	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
-	// at At, and Tries how often before: what is not in force is asked for again with another number.
+	// at At (the container was down, or this is not the first time), and Tries how often before: what is not in force is
+	// asked for again with another number.
 	Last  map[string]recommend.Size `json:"last,omitempty"`
 	Sent  time.Time                 `json:"sent,omitzero"`
 	Tries int                       `json:"tries,omitempty"`
@@ -175,7 +176,7 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 		s.Restart = nil
 		return // drift keeps its own account
 	}
-	if st, begun := s.step(a.UID); begun && st.Sent.IsZero() && !a.Undo {
+	if st, begun := s.step(a.UID); begun && st.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
 	s.drop(a.UID)
