@@ -24,5 +24,6 @@ test-chart: ## Install, upgrade, roll back and remove the chart on a real cluste
 ifneq ($(LAB_MODE),existing)
 	@$(LAB) load $(CURDIR)/dist/manager.tar && $(LAB) load $(CURDIR)/dist/agent.tar
 endif
-	@export $(WITH_CLUSTER) IMG=$(IMG) AGENT_IMG=$(AGENT_IMG) PREVIOUS='$(PREVIOUS)'; \
+	@export $(WITH_CLUSTER) IMG=$(IMG) AGENT_IMG=$(AGENT_IMG) PREVIOUS='$(PREVIOUS)' \
+		PREVIOUS_IMG='$(PREVIOUS_IMG)' PREVIOUS_AGENT_IMG='$(PREVIOUS_AGENT_IMG)'; \
 	go -C test/chart test -count=1 -tags e2e -run TestLifecycle -v -timeout 30m .

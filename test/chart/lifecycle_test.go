@@ -6,6 +6,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/cli"
@@ -48,13 +50,18 @@ var (
 	}
 )
 
-// installed are the values of a cluster without cert-manager, with the images that `make test-chart` has loaded.
-func installed(t *testing.T) map[string]any {
+const (
+	managerImage = "memfit.test/manager:dev"
+	agentImage   = "memfit.test/agent:dev"
+)
+
+// installed are the values of a cluster without cert-manager, with images that are on its nodes.
+func installed(t *testing.T, manager, agent string) map[string]any {
 	t.Helper()
 	text := `
 certificates: {issuer: self-managed}
-image: {repository: ` + image("IMG", "memfit.test/manager:dev") + `, pullPolicy: Never}
-agent: {tier: watch, image: {repository: ` + image("AGENT_IMG", "memfit.test/agent:dev") + `, pullPolicy: Never}}
+image: {repository: ` + image(manager) + `, pullPolicy: Never}
+agent: {tier: watch, image: {repository: ` + image(agent) + `, pullPolicy: Never}}
 `
 	values := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
@@ -63,11 +70,7 @@ agent: {tier: watch, image: {repository: ` + image("AGENT_IMG", "memfit.test/age
 	return values
 }
 
-func image(variable, usual string) string {
-	name := os.Getenv(variable)
-	if name == "" {
-		name = usual
-	}
+func image(name string) string {
 	at := strings.LastIndex(name, ":")
 	return name[:at] + ", tag: " + name[at+1:]
 }
@@ -83,16 +86,19 @@ type cluster struct {
 // TestLifecycle: the older release, then this one, back, forward again, gone and installed anew; all the while profiles
 // stay what they are, and wherever a manager runs, new pods get their settings.
 func TestLifecycle(t *testing.T) {
-	values, c := installed(t), connect(t)
+	manager, agent := cmp.Or(os.Getenv("IMG"), managerImage), cmp.Or(os.Getenv("AGENT_IMG"), agentImage)
+	values, c := installed(t, manager, agent), connect(t)
+	oldManager, oldAgent := cmp.Or(os.Getenv("PREVIOUS_IMG"), manager), cmp.Or(os.Getenv("PREVIOUS_AGENT_IMG"), agent)
 	current := load(t)
 	older := previous(t)
 	c.namespaces()
 
 	install := c.installer()
-	if _, err := install.RunWithContext(t.Context(), older, values); err != nil {
+	if _, err := install.RunWithContext(t.Context(), older, installed(t, oldManager, oldAgent)); err != nil {
 		t.Fatalf("installing %s: %v", older.Metadata.Version, err)
 	}
 	c.deployed(1)
+	c.runs(oldManager, oldAgent)
 	had := c.fields()
 	uid := c.declare()
 	c.injected("with the older release", true)
@@ -103,6 +109,7 @@ func TestLifecycle(t *testing.T) {
 		t.Fatalf("upgrading to %s: %v", current.Metadata.Version, err)
 	}
 	c.deployed(2)
+	c.runs(manager, agent)
 	if has := c.fields(); has <= had && os.Getenv("PREVIOUS") == "" {
 		t.Errorf("the CRD of profiles has %d fields after the upgrade, had %d: it was not upgraded", has, had)
 	}
@@ -116,6 +123,7 @@ func TestLifecycle(t *testing.T) {
 		t.Fatalf("rolling back: %v", err)
 	}
 	c.deployed(3)
+	c.runs(oldManager, oldAgent)
 	if has := c.fields(); has != had {
 		t.Errorf("the CRD of profiles has %d fields after the rollback, had %d", has, had)
 	}
@@ -265,6 +273,50 @@ func (c *cluster) deployed(revision int) {
 	if accessor.Version() != revision || accessor.Status() != "deployed" {
 		c.Errorf("revision %d is %s, want %d deployed", accessor.Version(), accessor.Status(), revision)
 	}
+	origin, err := chart.NewAccessor(accessor.Chart())
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Logf("revision %d, chart %v: %s", accessor.Version(), origin.MetadataAsMap()["Version"], accessor.Status())
+}
+
+// runs: the pods of manager and agent have these images, all of them ready, and none of another image is left.
+func (c *cluster) runs(manager, agent string) {
+	c.Helper()
+	if !c.nodes {
+		return
+	}
+	for ns, want := range map[string]string{namespace: manager, "memfit-agent": agent} {
+		for end := time.Now().Add(patience); ; time.Sleep(2 * time.Second) {
+			pods, err := c.api.Resource(podKind).Namespace(ns).List(c.Context(), metav1.ListOptions{})
+			if err != nil {
+				c.Fatal(err)
+			}
+			ready, seen := 0, ""
+			for i := range pods.Items {
+				image, is := running(&pods.Items[i])
+				if image == want && is {
+					ready++
+				}
+				seen += fmt.Sprintf(" %s (%s)", pods.Items[i].GetName(), image)
+			}
+			if ready == len(pods.Items) && ready > 0 {
+				c.Logf("%s: %d pods, all ready and of %s", ns, ready, want)
+				break
+			}
+			if time.Now().After(end) {
+				c.Fatalf("the pods of %s are%s, want ready ones of %s alone", ns, seen, want)
+			}
+		}
+	}
+}
+
+// running is the image of a pod's first container, and whether it is ready.
+func running(pod *unstructured.Unstructured) (image string, ready bool) {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	image, _ = containers[0].(map[string]any)["image"].(string)
+	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	return image, len(statuses) > 0 && statuses[0].(map[string]any)["ready"] == true
 }
 
 // fields counts what the API server knows of a profile.
@@ -331,6 +383,7 @@ func (c *cluster) injected(when string, want bool) {
 			_, got = containers[0].(map[string]any)["env"]
 		}
 		if err == nil && got == want {
+			c.Logf("%s a new pod has settings: %t", when, got)
 			return
 		}
 		if time.Now().After(end) {
