@@ -61,6 +61,8 @@ const (
 	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused
 	// otherwise.
 	ConditionApplied = "Applied"
-	// ConditionStalled is True while looks at the workload take too long and are given up; it is absent otherwise.
+	// ConditionStalled is kstatus's: True while nothing goes on until somebody changes something, and absent otherwise.
+	// Of a recommendation: reconciles of the workload take too long, or its checkpoint is refused. Of a profile: its spec
+	// is invalid.
 	ConditionStalled = "Stalled"
 )

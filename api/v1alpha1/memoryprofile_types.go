@@ -624,11 +624,11 @@ type WorkloadSummary struct {
 
 // MemoryProfileStatus is what became of the profile.
 type MemoryProfileStatus struct {
-	// observedGeneration is the generation of the spec this status is about.
+	// observedGeneration is the generation of the spec this status is about; -1: memfit has not seen the profile yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted.
+	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; Stalled while the profile contradicts itself.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -681,7 +681,9 @@ type MemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that whoever waits
+	// for it by kstatus (Flux, kubectl wait) does not take a profile without a status for done.
+	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
 }
@@ -715,7 +717,9 @@ type ClusterMemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that whoever waits
+	// for it by kstatus (Flux, kubectl wait) does not take a profile without a status for done.
+	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
 }

@@ -314,7 +314,8 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
-	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied.
+	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while
+	// memfit cannot go on with the workload.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

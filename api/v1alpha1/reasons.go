@@ -6,7 +6,7 @@ package v1alpha1
 // This file has every reason that conditions and Events of memfit have: what it means, and what to do where something
 // is to be done. test/arch holds the rest of memfit to it.
 
-// Reasons of the condition Ready of profiles, InjectionUpToDate, UsageAvailable and Conflicted.
+// Reasons of the conditions Ready and Stalled of profiles, InjectionUpToDate, UsageAvailable and Conflicted.
 const (
 	// ReasonEffective: the profile is valid, and pods are governed by it. There is nothing to do.
 	ReasonEffective = "Effective"
@@ -104,7 +104,7 @@ const (
 	ReasonFrozenSettings = "FrozenSettings"
 )
 
-// Reasons of the condition Stalled, which are Events, too.
+// Reasons of the condition Stalled of recommendations, which are Events, too.
 const (
 	// ReasonCheckpointRefused: the API server refuses to store memfit's memory of the workload, and the message has its
 	// words: etcd is full, a quota, a right that is missing. Nothing is counted, recommended or changed until it is

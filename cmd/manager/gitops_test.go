@@ -5,14 +5,21 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/test/build"
@@ -21,84 +28,327 @@ import (
 // fromGit is the field manager of whoever applies what is in Git, as Argo CD and Flux do.
 const fromGit = "git"
 
-// applied applies a Deployment on the server's side, as it is in Git, and reads back what became of it.
-func (c *cluster) applied(t *testing.T, d *appsv1.Deployment) {
+// applied applies an object on the server's side, as it is in Git, and reads back what became of it. It takes nothing
+// from other field managers: a conflict fails the test.
+func (c *cluster) applied(t *testing.T, obj client.Object) {
 	t.Helper()
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
 	manifest := &unstructured.Unstructured{Object: tree}
-	manifest.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	kind, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest.SetGroupVersionKind(kind)
+	for _, serverSide := range [][]string{
+		{"status"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"},
+		{"metadata", "managedFields"}, {"metadata", "creationTimestamp"},
+	} {
+		unstructured.RemoveNestedField(manifest.Object, serverSide...)
+	}
 	if err := c.client.Apply(
 		t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner(fromGit),
 	); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestMemfitWritesNoWorkload: the profile allows all that memfit can do, it does it, and whoever applies the manifests
-// from Git again changes nothing: nothing drifted, and memfit owns no field of the workload.
-func TestMemfitWritesNoWorkload(t *testing.T) {
-	c := newCluster(t)
-	p := c.start(t)
-	p.ready(t)
-	pod := c.workload(t)
-	profile := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
-	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
-		t.Fatal(err)
-	}
-	profile.Spec.Sizing.Mode, profile.Spec.Drift.Action = v1alpha1.SizingInPlaceOrEvict, v1alpha1.DriftRestart
-	if err := c.client.Update(t.Context(), profile); err != nil {
-		t.Fatal(err)
-	}
+// gitApp is an application whose manifests are in Git, in a namespace of its own.
+type gitApp struct {
+	*cluster
+	mode       v1alpha1.SizingMode
+	namespace  string
+	deployment func() *appsv1.Deployment
+	profile    func() *v1alpha1.MemoryProfile
+	set        *appsv1.ReplicaSet
+	pod        *corev1.Pod
+}
 
-	deployment := build.Deployment("shop", "web", v1alpha1.ProfileAnnotation, "web")
-	objects := map[string]client.Object{
-		"Namespace": &corev1.Namespace{}, "ReplicaSet": &appsv1.ReplicaSet{}, "Deployment": &appsv1.Deployment{},
+const (
+	gitLimit   = "256Mi"
+	gitRequest = "128Mi"
+)
+
+// fromGit applies the manifests of an application, and does then what the Deployment controller and the kubelet do.
+func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
+	t.Helper()
+	a := &gitApp{cluster: c, mode: mode, namespace: "git-" + strings.ToLower(string(mode))}
+	a.profile = func() *v1alpha1.MemoryProfile {
+		return build.Profile(a.namespace, "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
+			spec.Sizing.Mode, spec.Drift.Action = mode, v1alpha1.DriftRestart
+		})
 	}
-	names := map[string]client.ObjectKey{
-		"Namespace": {Name: "shop"}, "ReplicaSet": {Namespace: "shop", Name: "web-5d4f8c7b9"},
-		"Deployment": client.ObjectKeyFromObject(deployment),
-	}
-	before := map[string]string{}
-	for kind, object := range objects {
-		if err := c.client.Get(t.Context(), names[kind], object); err != nil {
-			t.Fatal(err)
+	a.deployment = func() *appsv1.Deployment {
+		d := build.Deployment(a.namespace, "web", v1alpha1.ProfileAnnotation, "web")
+		d.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(gitLimit)},
+			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(gitRequest)},
 		}
-		before[kind] = object.GetResourceVersion()
+		return d
 	}
+	c.create(t, build.Namespace(a.namespace))
+	c.applied(t, a.profile())
+	d := a.deployment()
+	c.applied(t, d)
+	a.set = build.ReplicaSet(d, "5d4f8c7b9")
+	c.create(t, a.set)
+	eventually(t, 30*time.Second, func() error { // the webhook knows the profile a moment after it was applied
+		if _, injected := a.newPod(t).Annotations[v1alpha1.InjectedAnnotation]; !injected {
+			return errors.New("a new pod would not be injected")
+		}
+		return nil
+	})
+	a.pod = a.template()
+	status := a.pod.Status
+	c.create(t, a.pod)
+	a.pod.Status = status
+	a.pod.Status.ContainerStatuses[0].Resources = &a.pod.Spec.Containers[0].Resources
+	c.status(t, a.pod)
+	return a
+}
 
-	c.killed(t, pod)
+// template is the pod that the ReplicaSet makes of the template.
+func (a *gitApp) template() *corev1.Pod {
+	return build.Pod(a.namespace, "web-5d4f8c7b9-x7k2p").On("node-1").OwnedBy(a.set, "apps/v1", "ReplicaSet").Container(
+		"app", build.Limit(gitLimit), build.Request(gitRequest), build.Command("/server"),
+		build.Started(time.Now().Add(-time.Hour)),
+	).Obj()
+}
+
+// newPod is what a pod would be that is created now.
+func (a *gitApp) newPod(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod := a.template()
+	pod.Name = "web-5d4f8c7b9-new"
+	if err := a.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// limits are those of the pod that runs, and of one that is created now.
+func (a *gitApp) limits(t *testing.T) (running, created string) {
+	t.Helper()
+	var pod corev1.Pod
+	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(a.pod), &pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod.Spec.Containers[0].Resources.Limits.Memory().String(),
+		a.newPod(t).Spec.Containers[0].Resources.Limits.Memory().String()
+}
+
+// recommended is the limit that memfit recommends, once it has answered the kill.
+func (a *gitApp) recommended(t *testing.T) string {
+	t.Helper()
+	var rec v1alpha1.MemoryRecommendation
 	eventually(t, 30*time.Second, func() error {
-		var rec v1alpha1.MemoryRecommendation
-		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployment-web"}, &rec); err != nil {
+		if err := a.client.Get(
+			t.Context(), client.ObjectKey{Namespace: a.namespace, Name: "deployment-web"}, &rec,
+		); err != nil {
 			return err
 		}
-		if rec.Status.OOMKills != 1 || rec.Status.Limit == "" {
+		if rec.Status.OOMKills != 1 || a.mode != v1alpha1.SizingOff && rec.Status.Limit == "" {
 			return errors.New("the kill is not answered yet")
 		}
 		return nil
 	})
-	c.applied(t, deployment)
+	if a.mode == v1alpha1.SizingOff {
+		return ""
+	}
+	return rec.Status.Containers[0].Recommended.Limit.String()
+}
 
-	for kind, object := range objects {
-		if err := c.client.Get(t.Context(), names[kind], object); err != nil {
+// TestGitAndMemfitOwnDifferentFields: in every mode memfit does what the mode says, and whoever applies the manifests
+// from Git again meets no conflict, changes nothing, and takes nothing back of what memfit did.
+func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
+	c := newCluster(t)
+	room := corev1.ResourceList{
+		corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourceCPU: resource.MustParse("16"),
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	c.create(t, node)
+	node.Status = corev1.NodeStatus{Allocatable: room, Capacity: room}
+	if err := c.client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	p := c.start(t)
+	p.ready(t)
+	for _, mode := range []v1alpha1.SizingMode{
+		v1alpha1.SizingOff, v1alpha1.SizingRecommend, v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace,
+		v1alpha1.SizingInPlaceOrEvict,
+	} {
+		t.Run(string(mode), func(t *testing.T) { c.fromGit(t, mode).ownsItsFields(t) })
+	}
+}
+
+func (a *gitApp) ownsItsFields(t *testing.T) {
+	t.Helper()
+	deployment, set, namespace := a.deployment(), &appsv1.ReplicaSet{}, &corev1.Namespace{}
+	workload := []struct {
+		client.Object
+		key client.ObjectKey
+	}{
+		{deployment, client.ObjectKeyFromObject(deployment)}, {set, client.ObjectKeyFromObject(a.set)},
+		{namespace, client.ObjectKey{Name: a.namespace}},
+	}
+	var before []string
+	for _, object := range workload {
+		if err := a.client.Get(t.Context(), object.key, object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if now := object.GetResourceVersion(); now != before[kind] {
+		before = append(before, object.GetResourceVersion())
+	}
+	a.killed(t, a.pod)
+	recommended := a.recommended(t)
+
+	running, created := gitLimit, gitLimit
+	if a.mode == v1alpha1.SizingOnCreate || a.mode == v1alpha1.SizingInPlace || a.mode == v1alpha1.SizingInPlaceOrEvict {
+		created = recommended
+	}
+	if a.mode == v1alpha1.SizingInPlace || a.mode == v1alpha1.SizingInPlaceOrEvict {
+		running = recommended
+	}
+	acted := func() error {
+		if r, c := a.limits(t); r != running || c != created {
+			return fmt.Errorf("limits are %s in the running pod and %s in a new one, want %s and %s", r, c, running, created)
+		}
+		return nil
+	}
+	eventually(t, 30*time.Second, acted)
+
+	profile := a.profile()
+	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
+		t.Fatal(err)
+	}
+	generation := profile.Generation
+	for range 3 { // as often as a GitOps controller reconciles
+		a.applied(t, a.deployment())
+		a.applied(t, a.profile())
+	}
+	for i, object := range workload {
+		if err := a.client.Get(t.Context(), object.key, object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if now := object.GetResourceVersion(); now != before[i] {
 			t.Errorf(
-				"somebody wrote the %s: resourceVersion was %s and is %s; managed fields: %v", kind, before[kind], now,
+				"somebody wrote %T: resourceVersion was %s and is %s; managed fields: %v", object.Object, before[i], now,
 				object.GetManagedFields(),
 			)
 		}
 	}
-	for _, entry := range objects["Deployment"].GetManagedFields() {
+	for _, entry := range deployment.ManagedFields {
 		if entry.Manager != fromGit {
 			t.Errorf("%s owns fields of the Deployment: %s", entry.Manager, entry.FieldsV1)
 		}
+	}
+	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
+		t.Fatal(err)
+	}
+	if profile.Generation != generation {
+		t.Errorf("the spec of the profile was written: generation was %d and is %d", generation, profile.Generation)
+	}
+	for _, entry := range profile.ManagedFields {
+		if entry.Manager != fromGit && entry.Subresource != "status" {
+			t.Errorf("%s owns fields of the profile that are not its status: %s", entry.Manager, entry.FieldsV1)
+		}
+	}
+	if err := acted(); err != nil {
+		t.Errorf("after Git was applied again: %v", err)
+	}
+
+	changed := a.deployment()
+	changed.Spec.Template.Spec.Containers[0].Image = "registry.example/app:2"
+	a.applied(t, changed)
+	if changed.Generation != 2 || changed.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String() != gitLimit {
+		t.Errorf("a new image from Git makes %+v of the Deployment, generation %d", changed.Spec.Template.Spec.Containers,
+			changed.Generation)
+	}
+	if a.mode == v1alpha1.SizingInPlaceOrEvict {
+		a.evicted(t)
+	}
+}
+
+// evicted lets the kubelet say that the node cannot hold the size, and waits for the eviction.
+func (a *gitApp) evicted(t *testing.T) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(a.pod)
+	if err := a.client.Get(t.Context(), key, a.pod); err != nil {
+		t.Fatal(err)
+	}
+	a.pod.Status.Conditions = append(a.pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
+	})
+	a.status(t, a.pod)
+	eventually(t, 30*time.Second, func() error {
+		err := a.client.Get(t.Context(), key, a.pod)
+		if apierrors.IsNotFound(err) || err == nil && a.pod.DeletionTimestamp != nil {
+			return nil
+		}
+		return errors.Join(err, errors.New("the pod is not evicted"))
+	})
+	d := a.deployment()
+	a.applied(t, d)
+	for _, entry := range d.ManagedFields {
+		if entry.Manager != fromGit {
+			t.Errorf("after the eviction %s owns fields of the Deployment: %s", entry.Manager, entry.FieldsV1)
+		}
+	}
+}
+
+// TestInvalidProfileFromGit: what Flux and Argo CD see of a profile before memfit runs, while it contradicts itself,
+// and once it was corrected in Git.
+func TestInvalidProfileFromGit(t *testing.T) {
+	c := newCluster(t)
+	c.create(t, build.Namespace("shop"))
+	invalid := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	invalid.Spec.Selector = &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}},
+	}
+	c.applied(t, invalid) // no webhook answers yet
+	if got := invalid.Status.ObservedGeneration; got != -1 {
+		t.Fatalf("observedGeneration is %d before memfit has seen the profile, want -1", got)
+	}
+	p := c.start(t)
+	p.ready(t)
+	condition := func(kind string, status metav1.ConditionStatus, reason string) func() error {
+		return func() error {
+			var profile v1alpha1.MemoryProfile
+			if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(invalid), &profile); err != nil {
+				return err
+			}
+			got := meta.FindStatusCondition(profile.Status.Conditions, kind)
+			if profile.Status.ObservedGeneration != profile.Generation || got == nil || got.Status != status ||
+				got.Reason != reason || got.ObservedGeneration != profile.Generation {
+				return fmt.Errorf("%s of generation %d is %+v, want %s: %s", kind, profile.Generation, got, status, reason)
+			}
+			return nil
+		}
+	}
+	eventually(
+		t, 30*time.Second, condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec),
+	)
+	if err := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec)(); err != nil {
+		t.Error(err)
+	}
+
+	corrected := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	c.applied(t, corrected)
+	eventually(t, 30*time.Second, condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched))
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(corrected), corrected); err != nil {
+		t.Fatal(err)
+	}
+	if got := meta.FindStatusCondition(corrected.Status.Conditions, v1alpha1.ConditionStalled); got != nil {
+		t.Errorf("the corrected profile is still stalled: %+v", got)
+	}
+	again := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	c.applied(t, again)
+	if again.Generation != corrected.Generation {
+		t.Errorf("applying the profile from Git again changed it: generation was %d and is %d", corrected.Generation,
+			again.Generation)
 	}
 }

@@ -66,6 +66,11 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 		usageCondition(in),
 		conflictCondition(in),
 	}
+	if len(in.invalid) > 0 { // kstatus has no other way to tell that waiting does not help
+		status.Conditions = append(status.Conditions, conditions.New(
+			v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
+		))
+	}
 	return status
 }
 

@@ -65,6 +65,11 @@ func TestProfileConditions(t *testing.T) {
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec,
 			words: []string{"spec.selector"},
 		},
+		"it cannot be applied until somebody corrects it": {
+			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},
+			condition: v1alpha1.ConditionStalled, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInvalidSpec,
+			words: []string{"spec.selector"},
+		},
 		"pods came before it": {
 			in: summaryInput{recommendations: []v1alpha1.MemoryRecommendation{
 				recommendationOf("web", 0, all), recommendationOf("api", 0, v1alpha1.Coverage{Governed: 2, Missed: 1, Stale: 1}),

@@ -52,28 +52,36 @@ func asLua(l *lua.LState, value any) lua.LValue {
 
 func TestHealth(t *testing.T) {
 	check := healthCheck(t)
-	ready := func(observed int64, value, reason string) map[string]any {
-		return map[string]any{"observedGeneration": observed, "conditions": []any{map[string]any{
-			"type": "Ready", "status": value, "reason": reason, "message": "why",
-		}}}
+	condition := func(kind, value, reason string) map[string]any {
+		return map[string]any{"type": kind, "status": value, "reason": reason, "message": "why"}
 	}
+	ready := func(observed int64, value, reason string, more ...any) map[string]any {
+		return map[string]any{
+			"observedGeneration": observed, "conditions": append([]any{condition("Ready", value, reason)}, more...),
+		}
+	}
+	// What memfit writes in each of these states: cmd/manager's tests of GitOps, against a real API server.
 	for name, c := range map[string]struct {
 		status map[string]any
 		argo   string
 		flux   status.Status
 	}{
-		"not seen by memfit yet": {nil, "Progressing", status.CurrentStatus}, // kstatus takes what has no status as done
+		"not seen by memfit yet": {map[string]any{"observedGeneration": int64(-1)}, "Progressing", status.InProgressStatus},
 		"of an older generation": {ready(1, "True", "Effective"), "Progressing", status.InProgressStatus},
 		"effective":              {ready(2, "True", "Effective"), "Healthy", status.CurrentStatus},
 		"without pods":           {ready(2, "True", "NoPodsMatched"), "Healthy", status.CurrentStatus},
-		"invalid":                {ready(2, "False", "InvalidSpec"), "Degraded", status.InProgressStatus},
+		"invalid": {
+			ready(2, "False", "InvalidSpec", condition("Stalled", "True", "InvalidSpec")), "Degraded", status.FailedStatus,
+		},
+		"corrected, and not seen since": {
+			ready(1, "False", "InvalidSpec", condition("Stalled", "True", "InvalidSpec")), "Progressing",
+			status.InProgressStatus,
+		},
 	} {
 		object := map[string]any{
 			"apiVersion": "memfit.dev/v1alpha1", "kind": "MemoryProfile",
 			"metadata": map[string]any{"name": "web", "namespace": "shop", "generation": int64(2)},
-		}
-		if c.status != nil {
-			object["status"] = c.status
+			"status":   c.status,
 		}
 		l := lua.NewState()
 		l.SetGlobal("obj", asLua(l, object))
