@@ -42,15 +42,18 @@ test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reu
 	@hack/steps.sh $(E2E_SETUP)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
 
+# What fails on the node of one variant is told at the end, so that one run tells of all of them.
+ALL_VARIANTS_PASSED = [ -z "$$failed" ] || { echo "failed on the node of variant:$$failed" >&2; exit 1; }
+
 # memfit on a node with cgroup v2, on a node of each variant; each has specs of its own. The agent reads memory.high.
 .PHONY: test-e2e-cgroup2
 test-e2e-cgroup2: ## Run what cgroup v2 does otherwise end to end, on a node of each variant (25 min; E2E_SETUP= reuses what is there).
 	@hack/steps.sh $(filter-out load-vpa,$(E2E_SETUP))
-	@for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
+	@failed=; for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
 		$(MAKE) --no-print-directory lab-up NODE=cgroup2 NODE_WITH=$${variant#none} || exit; \
 		case $$variant in memory-qos) $(MAKE) --no-print-directory agent-lab || exit;; esac; \
-		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || exit; \
-	done
+		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || failed="$$failed $$variant"; \
+	done; $(ALL_VARIANTS_PASSED)
 
 # With the agent beside memfit; its specs are not in test-e2e, which runs without one. They print what the plugin prints.
 AGENT_FLAGS ?=
@@ -91,10 +94,10 @@ CGROUP2_VARIANTS ?= none single-process-oom-kill swap memory-qos
 .PHONY: test-cgroup2
 test-cgroup2: ## Hold what memfit takes for granted about cgroup v2 against a real node of each variant (5 min; 11 more when its kernel is built).
 ifeq ($(LAB_MODE),lab)
-	@for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
+	@failed=; for variant in $(CGROUP2_VARIANTS); do echo "--- a node with cgroup v2, variant: $$variant"; \
 		$(MAKE) --no-print-directory lab-up NODE=cgroup2 NODE_WITH=$${variant#none} || exit; \
-		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/cgroup2 -v -timeout 30m) || exit; \
-	done
+		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/cgroup2 -v -timeout 30m) || failed="$$failed $$variant"; \
+	done; $(ALL_VARIANTS_PASSED)
 else
 	@export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/cgroup2 -v -timeout 30m
 endif
