@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ Formats:
 
 Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
 workload without a pod template of its own (a bare pod), is left out with a comment that says why. Nothing is written to the cluster.
+--pull-request writes the same numbers with their reasons as the text of a pull request.
 
 Exit codes:
   0  done, also when some workloads were left out (standard error names them)
@@ -33,12 +35,17 @@ const exportExample = `  # All of a namespace, next to its kustomization
   kubectl memfit export -n shop > memory.yaml      # kustomization.yaml: patches: [{path: memory.yaml}]
 
   # One workload, for a chart
-  kubectl memfit export -n shop deployment/web -o helm-values > values-memory.yaml`
+  kubectl memfit export -n shop deployment/web -o helm-values > values-memory.yaml
+
+  # With the text of a pull request
+  kubectl memfit export -n shop --pull-request body.md > memory.yaml`
 
 // exportFlags are the flags of the export verb.
 type exportFlags struct {
 	output      string
 	noNamespace bool
+	// pullRequest is the file for the text of a pull request; "": none is written.
+	pullRequest string
 }
 
 func exportCommand() *cobra.Command {
@@ -56,6 +63,9 @@ func exportCommand() *cobra.Command {
 	outputFlag(cmd, &f.output, formats[0], formats...)
 	cmd.Flags().BoolVar(
 		&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
+	)
+	cmd.Flags().StringVar(
+		&f.pullRequest, "pull-request", "", "also write to this file what the patches change and why, in Markdown",
 	)
 	cmd.ValidArgsFunction = r.completeWorkloads
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.export(cmd, args, f) }
@@ -96,6 +106,11 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	)
 	if err != nil {
 		return exit{exitFailed, err}
+	}
+	if f.pullRequest != "" {
+		if err := os.WriteFile(f.pullRequest, result.Markdown, 0o600); err != nil {
+			return exit{exitFailed, fmt.Errorf("--pull-request: %w", err)}
+		}
 	}
 	if _, err := cmd.OutOrStdout().Write(result.Text); err != nil {
 		return exit{exitFailed, fmt.Errorf("writing the patches: %w", err)}

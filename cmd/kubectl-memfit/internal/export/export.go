@@ -95,6 +95,8 @@ type Options struct {
 type Result struct {
 	// Text is the patches with their comments.
 	Text []byte
+	// Markdown says what the patches change and why, for the text of a pull request; at most 65536 characters.
+	Markdown []byte
 	// Exported is the number of workloads that have a patch; LeftOut says of the others why, for people.
 	Exported int
 	LeftOut  []string
@@ -106,11 +108,13 @@ func Write(sources []Source, o Options) (Result, error) {
 	slices.SortFunc(sources, func(a, b Source) int { return byName(a.Recommendation, b.Recommendation) })
 	var r Result
 	var documents, refusals bytes.Buffer
+	var text markdown
 	for _, s := range sources {
 		w := take(s, o.Format)
 		if w.refused != "" {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s is left out: %s", &w, w.refused))
 			refusals.WriteString(w.refusal())
+			text.leave(&w)
 			continue
 		}
 		body, err := yaml.Marshal(w.document(o))
@@ -122,14 +126,15 @@ func Write(sources []Source, o Options) (Result, error) {
 		}
 		documents.WriteString(w.header())
 		documents.Write(body)
+		text.add(&w)
 	}
 	var top comment
 	top.say("kubectl memfit export -o %s", o.Format)
-	for _, text := range o.Format.usage() {
-		top.say("%s", text)
+	for _, line := range o.Format.usage() {
+		top.say("%s", line)
 	}
 	top.WriteString(refusals.String() + "#\n")
-	r.Text = append([]byte(top.String()), documents.Bytes()...)
+	r.Text, r.Markdown = append([]byte(top.String()), documents.Bytes()...), text.text()
 	return r, nil
 }
 

@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,98 @@ func TestGolden(t *testing.T) {
 		if left := 7 - r.Exported; len(r.LeftOut) != left {
 			t.Errorf("%s: %d of 7 exported, but %d are said to be left out: %q", format, r.Exported, len(r.LeftOut), r.LeftOut)
 		}
+	}
+}
+
+// TestPullRequest: the text of a pull request has each number that changes, and its reasons.
+func TestPullRequest(t *testing.T) {
+	got := string(exported(t, shop(t), Options{Format: Kustomize}).Markdown)
+	path := filepath.Join("testdata", "pull-request.golden.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
+	}
+}
+
+// TestPullRequestWithoutChange: templates that have the recommended sizes already.
+func TestPullRequestWithoutChange(t *testing.T) {
+	source := shop(t)[0]
+	containers, _, err := unstructured.NestedSlice(source.Object.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"limits", "requests"} {
+		for _, c := range containers {
+			values := map[string]string{"limits": "512Mi", "requests": "231Mi"}
+			if err := unstructured.SetNestedField(c.(map[string]any), values[list], "resources", list, "memory"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := unstructured.SetNestedSlice(
+		source.Object.Object, containers, "spec", "template", "spec", "containers",
+	); err != nil {
+		t.Fatal(err)
+	}
+	got := string(exported(t, []Source{source}, Options{Format: Kustomize}).Markdown)
+	if got != "Every exported workload has the memory that memfit recommends (1).\n" {
+		t.Errorf("without a change the text is %q", got)
+	}
+}
+
+// TestPullRequestIsBounded: GitHub takes 65536 characters, and what is left out is counted.
+func TestPullRequestIsBounded(t *testing.T) {
+	var many []Source
+	for range 500 {
+		many = append(many, shop(t)[0])
+	}
+	r := exported(t, many, Options{Format: Kustomize})
+	got := string(r.Markdown)
+	if len(got) > 65536 {
+		t.Errorf("the text has %d bytes, want at most 65536", len(got))
+	}
+	shown := strings.Count(got, "\n### ")
+	if want := fmt.Sprintf("\n%d workloads more change;", 500-shown); r.Exported != 500 || shown == 0 ||
+		!strings.Contains(got, want) {
+		t.Errorf("%d exported, %d shown; the text does not say %q", r.Exported, shown, want)
+	}
+}
+
+// TestNothingEscapesThePullRequest: no reason becomes markup, a mention or a link, whatever it says.
+func TestNothingEscapesThePullRequest(t *testing.T) {
+	evil := "```\n# @everyone\n~~~\n| a | b |\n[x](y) ` @team <img src=x>"
+	sources := shop(t)
+	for _, s := range sources {
+		for i := range s.Recommendation.Status.Containers {
+			c := &s.Recommendation.Status.Containers[i]
+			c.Reasons, c.Summary, c.Decision = []string{evil}, evil, evil
+		}
+	}
+	text := string(exported(t, sources, Options{Format: Kustomize}).Markdown)
+	fenced, shown := false, 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+			continue
+		}
+		if !strings.Contains(line, "@team") || fenced && strings.HasPrefix(line, "    ") {
+			continue
+		}
+		shown++
+		if outside := regexp.MustCompile("`[^`]*`").ReplaceAllString(line, ""); strings.ContainsAny(outside, "@<[`") {
+			t.Errorf("markup from a container: %q", line)
+		}
+	}
+	if fenced || shown == 0 {
+		t.Errorf("a block does not end, or the decision is not in the table (%d rows)", shown)
 	}
 }
 

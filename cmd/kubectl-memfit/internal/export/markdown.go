@@ -1,0 +1,119 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/format"
+)
+
+// maxMarkdown is how long the text of a pull request may become, in bytes: GitHub refuses more than 65536 characters.
+const maxMarkdown = 60000
+
+// markdown collects the text of a pull request: a row for each number that changes, and below why.
+type markdown struct {
+	rows, reasons, left bytes.Buffer
+	// workloads is how many change, same how many have the recommended sizes already; omitted: of those that change, the
+	// ones for which there was no room.
+	workloads, same, omitted int32
+}
+
+// add tells of a workload that is exported.
+func (m *markdown) add(w *workload) {
+	var rows strings.Builder
+	for i := range w.sized {
+		c := &w.sized[i]
+		limit, limitChanges := cell(c.resources.Limits, c.rec.Recommended.Limit)
+		request, requestChanges := cell(c.resources.Requests, c.rec.Recommended.Request)
+		if limitChanges || requestChanges {
+			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s | %s |\n",
+				code(w.String()), code(c.name), limit, request, code(c.rec.Decision), code(c.rec.Confidence))
+		}
+	}
+	if rows.Len() == 0 {
+		m.same++
+		return
+	}
+	m.workloads++
+	why := fmt.Sprintf("\n### %s\n\n%s", code(w.String()), fence(w.header()))
+	if m.rows.Len()+m.reasons.Len()+m.left.Len()+rows.Len()+len(why) > maxMarkdown {
+		m.omitted++
+		return
+	}
+	m.rows.WriteString(rows.String())
+	m.reasons.WriteString(why)
+}
+
+// leave tells of a workload that is left out.
+func (m *markdown) leave(w *workload) {
+	if text := w.refusal(); m.rows.Len()+m.reasons.Len()+m.left.Len()+len(text) <= maxMarkdown {
+		m.left.WriteString(text)
+	}
+}
+
+// text is the whole.
+func (m *markdown) text() []byte {
+	var out bytes.Buffer
+	if m.workloads == 0 {
+		fmt.Fprintf(&out, "Every exported workload has the memory that memfit recommends (%d).\n", m.same)
+	} else {
+		fmt.Fprintf(&out, "memfit recommends other memory for %s", format.Count(m.workloads, "workload"))
+		if m.same > 0 {
+			fmt.Fprintf(&out, "; %d more have what it recommends", m.same)
+		}
+		out.WriteString(". Below the table is why.\n\n" +
+			"| workload | container | limit | request | decision | confidence |\n|---|---|---|---|---|---|\n")
+		out.Write(m.rows.Bytes())
+	}
+	if m.omitted > 0 {
+		fmt.Fprintf(&out, "\n%s more change; there is no room for them here, and the comments of the files say why.\n",
+			format.Count(m.omitted, "workload"))
+	}
+	out.Write(m.reasons.Bytes())
+	if m.left.Len() > 0 {
+		out.WriteString("\n### Left out\n\n" + fence(m.left.String()))
+	}
+	return out.Bytes()
+}
+
+// cell is what the template says now and what it should say; nothing changes where nothing is recommended.
+func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes bool) {
+	var from *resource.Quantity
+	if now, found := list[corev1.ResourceMemory]; found {
+		from = &now
+	}
+	if to == nil || from != nil && from.Cmp(*to) == 0 {
+		return report.Amount(from), false
+	}
+	return report.Amount(from) + " → **" + report.Amount(to) + "**", true
+}
+
+// code is a word that Markdown and GitHub leave as it is: no link, no mention, no column more.
+func code(word string) string {
+	word = strings.Map(func(r rune) rune {
+		if r == '`' || r == '|' || r < ' ' {
+			return ' '
+		}
+		return r
+	}, word)
+	return "`" + word + "`"
+}
+
+// fence shows the lines of a comment as they are. What memfit found is text from other people's containers, which is
+// neither markup nor a mention here: no line can end the block, because each begins with more than a fence may.
+func fence(comment string) string {
+	var out strings.Builder
+	out.WriteString("```text\n")
+	for line := range strings.Lines(comment) {
+		out.WriteString("    " + strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
+	}
+	return out.String() + "```\n"
+}
