@@ -16,4 +16,9 @@ help: ## List the targets.
 		/^##@ / {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
 		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What make reads as syntax where it is meant as text.
+empty :=
+comma := ,
+space := $(empty) $(empty)
+
 include hack/make/*.mk

@@ -97,7 +97,7 @@ func tellBare(ctx context.Context, s Story, say io.Writer) (*Run, error) {
 
 // planned are the variables that memfit's webhook would set, by arm.
 func planned(ctx context.Context, s Story) (map[string][]string, error) {
-	text, err := render(s)
+	text, err := render(s, "")
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 type Cluster struct {
 	Kubectl   string
 	Namespace string
+	Node      string // "": the lab's own. cgroup2: the one that make lab-up NODE=cgroup2 adds.
 }
 
 // commandMost is for a single command; the longest is a request that is a whole step.
@@ -87,6 +88,10 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       automountServiceAccountToken: false
+      {{- with $.Node}}
+      nodeSelector: {memfit.dev/lab-node: {{.}}}
+      tolerations: [{key: memfit.dev/lab-node, value: {{.}}}]
+      {{- end}}
       containers:
       - name: app
         image: {{$.Story.Image}}
@@ -116,7 +121,7 @@ spec:
 {{- end}}
 `))
 
-func render(s Story) (string, error) {
+func render(s Story, node string) (string, error) {
 	command := ""
 	if s.Command != nil {
 		text, err := json.Marshal(s.Command)
@@ -129,7 +134,8 @@ func render(s Story) (string, error) {
 	err := manifests.Execute(&out, struct {
 		Story   Story
 		Command string
-	}{s, command})
+		Node    string
+	}{s, command, node})
 	return out.String(), err
 }
 

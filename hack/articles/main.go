@@ -30,14 +30,15 @@ func main() {
 	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
 	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
 	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
+	node := flag.String("node", "", "tell them on this node of the lab (cgroup2), and write articles/NODE.md")
 	flag.Parse()
 	how := func(ctx context.Context, s Story) (*Run, error) {
-		return tell(ctx, "kubectl", "programs", s, os.Stdout)
+		return tell(ctx, "kubectl", *node, "programs", s, os.Stdout)
 	}
 	if *here {
 		how = func(ctx context.Context, s Story) (*Run, error) { return tellBare(ctx, s, os.Stdout) }
 	}
-	ok, err := tellAll(ctx, *name, *docs, *html, *times, *here, how)
+	ok, err := tellAll(ctx, *name, *docs, *html, *node, *times, *here, how)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -49,14 +50,17 @@ func main() {
 // tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all
 // came out, each time.
 func tellAll(
-	ctx context.Context, name, docs, html string, times int, bare bool,
+	ctx context.Context, name, docs, html, node string, times int, bare bool,
 	how func(context.Context, Story) (*Run, error),
 ) (bool, error) {
-	pictures := filepath.Join(docs, "articles")
+	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
+	if node != "" { // the pictures are those of the lab's own node
+		pictures, markdown, text = filepath.Dir(html), filepath.Join(pictures, node+".md"), nodeText
+	}
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
 		return false, err
 	}
-	p, ok := page{Machine: machine(ctx), Bare: bare, Times: times}, true
+	p, ok := page{Machine: machine(ctx), Node: node, Bare: bare, Times: times}, true
 	for _, s := range stories() {
 		if name != "" && !slices.Contains(strings.Split(name, ","), s.Name) {
 			continue
@@ -82,7 +86,7 @@ func tellAll(
 		return false, fmt.Errorf("there is no story %q", name)
 	}
 	return ok, errors.Join(
-		write(filepath.Join(docs, "articles.md"), func(w io.Writer) error { return writeMarkdown(w, p) }),
+		write(markdown, func(w io.Writer) error { return writeMarkdown(w, text, p) }),
 		write(html, func(w io.Writer) error { return writeHTML(w, p) }),
 	)
 }

@@ -144,7 +144,7 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 	}
 	switch {
 	case len(run.Said) == 0:
-		return out, "Not asked: it was run without a cluster."
+		return out, "Not asked: without a cluster, or it did not come to that."
 	case found == 0:
 		return out, "No: none of what was needed is said."
 	case found < len(out):
@@ -229,6 +229,9 @@ func show(run *Run, arm, step string, how func(*Reading) string) string {
 //go:embed report.md.tmpl
 var markdownText string
 
+//go:embed node.md.tmpl
+var nodeText string
+
 //go:embed report.html.tmpl
 var htmlText string
 
@@ -254,13 +257,14 @@ var functions = map[string]any{
 // page is what both reports are made of.
 type page struct {
 	Machine string
-	Bare    bool // without a cluster
-	Times   int  // runs of each story
+	Node    string // the node of the lab where they were told; "": its own
+	Bare    bool   // without a cluster
+	Times   int    // runs of each story
 	Stories []*Report
 }
 
-func writeMarkdown(w io.Writer, p page) error {
-	return template.Must(template.New("md").Funcs(functions).Parse(markdownText)).Execute(w, p)
+func writeMarkdown(w io.Writer, text string, p page) error {
+	return template.Must(template.New("md").Funcs(functions).Parse(text)).Execute(w, p)
 }
 
 // quoted is code in prose, as Markdown has it.

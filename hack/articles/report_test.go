@@ -95,7 +95,7 @@ func TestReport(t *testing.T) {
 	}
 	var md, html strings.Builder
 	p := page{Machine: "a machine", Stories: []*Report{r}}
-	if err := errors.Join(writeMarkdown(&md, p), writeHTML(&html, p)); err != nil {
+	if err := errors.Join(writeMarkdown(&md, markdownText, p), writeHTML(&html, p)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -105,6 +105,16 @@ func TestReport(t *testing.T) {
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("articles.md lacks %q:\n%s", want, md.String())
+		}
+	}
+	var node strings.Builder
+	p.Node = "cgroup2"
+	if err := writeMarkdown(&node, nodeText, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"node cgroup2", "| **no** |", "50 MiB of 100 MiB", "OOMKilled, exit 137", "Not said: what to do."} {
+		if !strings.Contains(node.String(), strings.Replace(want, "| **no** |", "| **no** |", 1)) {
+			t.Errorf("articles/cgroup2.md lacks %q:\n%s", want, node.String())
 		}
 	}
 	if !strings.Contains(html.String(), "<svg") || strings.Contains(html.String(), "<script") {
@@ -164,13 +174,16 @@ func TestReadSnapshot(t *testing.T) {
 // TestStories: each story is complete, its manifests name what it has, and its program is there and short.
 func TestStories(t *testing.T) {
 	for _, s := range stories() {
-		text, err := render(s)
+		text, err := render(s, "cgroup2")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, arm := range s.Arms {
 			if !strings.Contains(text, "\n  name: "+arm.Name+"\n") {
 				t.Errorf("%s: no Deployment %s", s.Name, arm.Name)
+			}
+			if n := strings.Count(text, "nodeSelector: {memfit.dev/lab-node: cgroup2}"); n != len(s.Arms) {
+				t.Errorf("%s: %d of %d Deployments are for the node", s.Name, n, len(s.Arms))
 			}
 			if _, known := s.Profiles[arm.Profile]; arm.Profile != "" && !known {
 				t.Errorf("%s: %s wants profile %q", s.Name, arm.Name, arm.Profile)

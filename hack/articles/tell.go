@@ -46,9 +46,10 @@ type teller struct {
 }
 
 // tell applies a story, does its steps, and returns what was read. It leaves nothing behind.
-func tell(ctx context.Context, kubectl, programs string, s Story, say io.Writer) (*Run, error) {
+func tell(ctx context.Context, kubectl, node, programs string, s Story, say io.Writer) (*Run, error) {
 	t := &teller{
-		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name}, story: s, programs: programs, say: say,
+		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name, Node: node}, story: s, programs: programs,
+		say: say,
 		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
 	}
 	defer func() {
@@ -106,7 +107,7 @@ func (t *teller) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	text, err := render(t.story)
+	text, err := render(t.story, t.Node)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,3 @@ backtest: ## Replay memory traces for memfit and VPA in one run: make backtest T
 .PHONY: test-backtest
 test-backtest: ## Test the backtest: its simulator, the published VPA figures (with TRACES), memfit against VPA.
 	@TRACES='$(if $(TRACES),$(abspath $(TRACES)))' go -C test/backtest test -mod=mod ./...
-
-comma := ,
-empty :=
-space := $(empty) $(empty)
