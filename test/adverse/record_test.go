@@ -48,9 +48,10 @@ type record struct {
 	// refused are pods that could not be created, in the API server's words.
 	refused string
 
-	// measured are the times at which the kubelet measured the pod of use since the workload was well. settling: a resize
-	// is asked for and not in force.
-	measured map[time.Time]bool
+	// measured are the times at which the kubelet measured each pod since the workload was well, worst is the pod of
+	// request and use. settling: a resize is asked for and not in force.
+	measured map[types.UID]map[time.Time]bool
+	worst    types.UID
 	settling bool
 
 	pods     map[types.UID]bool
@@ -61,7 +62,7 @@ type record struct {
 func newRecord(now time.Time) *record {
 	return &record{
 		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{},
-		restarts: map[types.UID]int32{}, since: now, measured: map[time.Time]bool{},
+		restarts: map[types.UID]int32{}, since: now, measured: map[types.UID]map[time.Time]bool{},
 	}
 }
 
@@ -74,7 +75,7 @@ func (r *record) seenEnough(w *workload, since time.Duration) bool {
 	if w.staysIll || r.wellAfter == 0 {
 		return since > w.within && (!w.staysIll || r.died() >= w.deaths)
 	}
-	measured := r.use == 0 || len(r.measured) >= measurements // a run that has ended is not measured
+	measured := r.use == 0 || len(r.measured[r.worst]) >= measurements // a run that has ended is not measured
 	return since > r.wellAfter+after && measured && !r.settling
 }
 
@@ -212,11 +213,14 @@ func (r *record) cover(pods []corev1.Pod) {
 			continue
 		}
 		if r.wellAfter > 0 {
-			r.measured[at] = true
+			if r.measured[p.UID] == nil {
+				r.measured[p.UID] = map[time.Time]bool{}
+			}
+			r.measured[p.UID][at] = true
 		}
 		request := memory.FromQuantity(*p.Spec.Containers[0].Resources.Requests.Memory())
 		if share := float64(use) / float64(max(request, 1)); share > worst {
-			worst, r.request, r.use = share, request, use
+			worst, r.worst, r.request, r.use = share, p.UID, request, use
 		}
 	}
 }
