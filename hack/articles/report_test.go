@@ -112,7 +112,9 @@ func TestReport(t *testing.T) {
 	if err := writeMarkdown(&node, nodeText, p); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"node cgroup2", "| **no** |", "50 MiB of 100 MiB", "OOMKilled, exit 137", "Not said: what to do."} {
+	for _, want := range []string{
+		"node cgroup2", "| **no** |", "50 MiB of 100 MiB", "OOMKilled, exit 137", "Not said: what to do.",
+	} {
 		if !strings.Contains(node.String(), strings.Replace(want, "| **no** |", "| **no** |", 1)) {
 			t.Errorf("articles/cgroup2.md lacks %q:\n%s", want, node.String())
 		}
