@@ -30,7 +30,7 @@ func main() {
 	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
 	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
 	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
-	node := flag.String("node", "", "tell them on this node of the lab (cgroup2), and write articles/NODE.md")
+	node := flag.String("node", "", "tell them on this node of the lab (cgroup2), and write articles-NODE.md")
 	flag.Parse()
 	how := func(ctx context.Context, s Story) (*Run, error) {
 		return tell(ctx, "kubectl", *node, "programs", s, os.Stdout)
@@ -55,7 +55,7 @@ func tellAll(
 ) (bool, error) {
 	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
 	if node != "" { // the pictures are those of the lab's own node
-		pictures, markdown, text = filepath.Dir(html), filepath.Join(pictures, node+".md"), nodeText
+		pictures, markdown, text = filepath.Dir(html), filepath.Join(docs, "articles-"+node+".md"), nodeText
 	}
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
 		return false, err

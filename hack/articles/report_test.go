@@ -116,7 +116,7 @@ func TestReport(t *testing.T) {
 		"node cgroup2", "| **no** |", "50 MiB of 100 MiB", "OOMKilled, exit 137", "Not said: what to do.",
 	} {
 		if !strings.Contains(node.String(), strings.Replace(want, "| **no** |", "| **no** |", 1)) {
-			t.Errorf("articles/cgroup2.md lacks %q:\n%s", want, node.String())
+			t.Errorf("articles-cgroup2.md lacks %q:\n%s", want, node.String())
 		}
 	}
 	if !strings.Contains(html.String(), "<svg") || strings.Contains(html.String(), "<script") {
