@@ -167,7 +167,8 @@ type ContainerRecommendation struct {
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
 	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set
-	// where the source knows nothing else. It is written when it has changed by an eighth or so.
+	// where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
+	// (the manager's --checkpoint-interval) unless there is other news.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
 	// useSeen is when that replica was read last before use was written.
@@ -207,7 +208,8 @@ type FoundRuntime struct {
 	// libc is the C library, where it was found.
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
-	// replicas is the number of replicas that were found to run it: all that were inspected.
+	// replicas is the number of replicas that were found to run it: all that were inspected when it was written, which is
+	// once in ten minutes unless there is other news.
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `json:"replicas"`
 	// type is the runtime.

@@ -26,7 +26,8 @@ const (
 	// ReasonUsageRead: every node that hosts governed pods tells what they use.
 	ReasonUsageRead = "UsageRead"
 	// ReasonUsageMissing: some nodes, or all, do not tell what pods use, and nothing is concluded from that. The
-	// message has the node and its error; docs/troubleshooting.md says what to do about each.
+	// message has the node and its error; docs/troubleshooting.md says what to do about each. It is a reason of the
+	// condition Ready of recommendations, too: none of the workload's nodes tells.
 	ReasonUsageMissing = "UsageMissing"
 	// ReasonNoConflict: nobody else claims these pods or sizes them.
 	ReasonNoConflict = "NoConflict"

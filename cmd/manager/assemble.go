@@ -110,7 +110,7 @@ func control(
 		if err != nil {
 			return err
 		}
-		profiles.Usage = collector
+		profiles.Usage, workloads.Usage = collector, collector
 	}
 	past, err := readPast(mgr, feed, o)
 	if err != nil {

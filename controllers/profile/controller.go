@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -45,7 +45,7 @@ type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
 	// Usage knows which nodes do not answer. Nil: usage is not read at all.
-	Usage interface{ Gaps() []usage.Gap }
+	Usage interface{ Gaps() []memory.Silence }
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *policy.Problems
 	// Trigger queues profiles for which there is news that no object carries.

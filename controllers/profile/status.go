@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -29,7 +29,7 @@ type summaryInput struct {
 	key             policy.ProfileKey
 	spec            *v1alpha1.MemoryProfileSpec
 	recommendations []v1alpha1.MemoryRecommendation
-	gaps            []usage.Gap
+	gaps            []memory.Silence
 	usageOff        bool
 	ambiguous       []string
 	invalid         []string
@@ -181,18 +181,10 @@ func usageCondition(in summaryInput) metav1.Condition {
 			"Every node that hosts governed pods answers",
 		)
 	}
-	var texts []string
-	for _, g := range in.gaps[:min(len(in.gaps), 3)] {
-		texts = append(texts, fmt.Sprintf("node %s since %s: %s", g.Node, format.Time(g.Since), g.Error))
-	}
-	text := fmt.Sprintf(
-		"Usage cannot be read from %s, and nothing is concluded from the silence: %s",
-		format.Count(int32(min(len(in.gaps), 1<<30)), "node"), strings.Join(texts, "; "),
+	return conditions.New(
+		v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
+		"Nothing is concluded from silence: usage cannot be read from "+format.Silent(in.gaps),
 	)
-	if over := len(in.gaps) - 3; over > 0 {
-		text += fmt.Sprintf("; and %d more", over)
-	}
-	return conditions.New(v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, text)
 }
 
 // conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers,

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 )
 
@@ -87,7 +87,7 @@ func TestProfileConditions(t *testing.T) {
 		},
 		"a node is silent": {
 			in: summaryInput{
-				gaps: []usage.Gap{
+				gaps: []memory.Silence{
 					{Node: "node-7", Error: "connection refused", Since: time.Date(2026, 11, 20, 3, 4, 5, 0, time.UTC)},
 				},
 			},

@@ -24,12 +24,6 @@ import (
 // What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in
 // config/rbac/usage_reader_role.yaml.
 
-// Gap is a node whose usage cannot be read.
-type Gap struct {
-	Node, Error string
-	Since       time.Time
-}
-
 // Queue is where workloads wait for their reconcile.
 type Queue interface {
 	// Sampled queues workloads that have new samples, which may wait.
@@ -59,7 +53,7 @@ type Collector struct {
 	OnGaps func(context.Context)
 
 	mu   sync.Mutex
-	gaps []Gap
+	gaps []memory.Silence
 }
 
 // NeedLeaderElection is true: one reader per kubelet is enough.
@@ -102,13 +96,13 @@ func (u *Collector) Collect(ctx context.Context) {
 }
 
 // nodes are the nodes that host governed pods. A node that is not in the cache is a gap, too.
-func (u *Collector) nodes(ctx context.Context) ([]usage.Node, []Gap) {
+func (u *Collector) nodes(ctx context.Context) ([]usage.Node, []memory.Silence) {
 	var nodes []usage.Node
-	var missing []Gap
+	var missing []memory.Silence
 	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
 		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			missing = append(missing, Gap{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
+			missing = append(missing, memory.Silence{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
 			continue
 		}
 		nodes = append(
@@ -133,7 +127,7 @@ func address(node *corev1.Node) string {
 
 // note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when it
 // opens, not every time somebody knocks.
-func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []Gap) bool {
+func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []memory.Silence) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	open := map[string]bool{}
@@ -142,7 +136,7 @@ func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []Gap) b
 	}
 	all := missing
 	for _, g := range gaps {
-		all = append(all, Gap{Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since})
+		all = append(all, memory.Silence{Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since})
 	}
 	for _, g := range all {
 		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()
@@ -158,9 +152,9 @@ func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []Gap) b
 	return changed
 }
 
-// Gaps are the nodes whose usage could not be read in the last cycle.
-func (u *Collector) Gaps() []Gap {
+// Gaps are the nodes whose usage could not be read in the last cycle. Nobody may change them.
+func (u *Collector) Gaps() []memory.Silence {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return append([]Gap(nil), u.gaps...)
+	return u.gaps
 }

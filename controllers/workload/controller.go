@@ -100,6 +100,8 @@ type Reconciler struct {
 	}
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
+	// Usage says which nodes do not tell what pods use. Nil: nobody knows.
+	Usage interface{ Gaps() []memory.Silence }
 	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
 	ChangeBudget *ChangeBudget
 	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: nobody may ask any.

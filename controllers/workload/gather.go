@@ -66,6 +66,9 @@ func (r *Reconciler) gather(
 	if r.Snapshots != nil {
 		s.Snapshots = r.Snapshots.Of(ctx, s.Pods)
 	}
+	if r.Usage != nil {
+		s.Silent = r.Usage.Gaps()
+	}
 	s.Answer = r.answer(ctx, s.RollbackQuery())
 	return s, nil
 }

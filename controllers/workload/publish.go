@@ -28,8 +28,9 @@ type projection struct {
 	spec v1alpha1.MemoryRecommendationSpec
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
-	// hash is that of what was written last, without what changes with every sample.
-	hash uint64
+	// worth is that of what was written last, at writtenAt; zero: before this process began.
+	worth     workload.Worth
+	writtenAt time.Time
 }
 
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
@@ -38,7 +39,7 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 			Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion,
 			Generation: rec.Generation, OwnerReferences: rec.OwnerReferences,
 		},
-		spec: rec.Spec, hash: workload.WrittenHash(&rec.Status),
+		spec: rec.Spec, worth: workload.WrittenWorth(&rec.Status),
 	}
 	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
 	for i, c := range rec.Status.Conditions {
@@ -59,7 +60,7 @@ func (r *Reconciler) publish(
 			APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
 		},
 	}
-	upToDate, err := r.upToDate(ctx, s, e, f, spec)
+	upToDate, err := r.upToDate(ctx, s, e, f, spec, now)
 	if upToDate {
 		r.Metrics.published(s.Owner.Ref, f.Status.Containers) // an earlier process may have written it
 	}
@@ -77,16 +78,20 @@ func (r *Reconciler) publish(
 		return false, err
 	}
 	e.recommendation = projectionOf(rec)
+	e.recommendation.writtenAt = now
 	r.Metrics.published(s.Owner.Ref, f.Status.Containers)
 	return true, nil
 }
 
-// upToDate: the recommendation says all this already.
+// upToDate: the recommendation says all this already, or the rest may wait. Figures are as old at most as what the
+// checkpoint has of them: a container that leaks or is killed over and over would make a write of every step.
 func (r *Reconciler) upToDate(
 	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec,
+	now time.Time,
 ) (bool, error) {
-	known := &e.recommendation
-	if known.meta.ResourceVersion == "" || known.spec != spec || known.hash != e.state.StatusHash(&f.Status) {
+	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
+	if known.meta.ResourceVersion == "" || known.spec != spec || known.worth.News != worth.News ||
+		known.worth.Figures != worth.Figures && now.Sub(known.writtenAt) >= r.CheckpointEvery {
 		return false, nil
 	}
 	stored, err := r.stored(ctx, s.Owner.Ref)

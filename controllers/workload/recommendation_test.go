@@ -75,6 +75,22 @@ var _ = Describe("A recommendation", func() {
 		)
 	})
 
+	It("is written once in ten minutes for what goes up and down with every restart", func() {
+		w.passes(time.Minute)
+		w.sampled(pod, 130*memory.MiB) // no later reading is a new peak
+		version, writes := watched(26).ResourceVersion, 0
+		for minute := range 40 {
+			w.passes(time.Minute)
+			w.sampledSince(pod, []memory.Bytes{60 * memory.MiB, 90 * memory.MiB}[minute%2], w.clock.Now().Add(-time.Second))
+			Expect(w.reconcile(w.alone("web"))).To(Succeed())
+			if now := w.recommendation(w.alone("web")).ResourceVersion; now != version {
+				version, writes = now, writes+1
+			}
+		}
+		Expect(writes).To(BeNumerically(">=", 3), "use is not forgotten")
+		Expect(writes).To(BeNumerically("<=", 5), "40 restarts in 40 minutes")
+	})
+
 	It("rests on samples, which it names", func() {
 		rec := watched(26)
 		c := rec.Status.Containers[0]

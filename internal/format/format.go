@@ -5,6 +5,7 @@ package format
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,3 +80,16 @@ func About(n int64, noun string) string {
 
 // OfPods is "1 of 3 pods".
 func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
+
+// Silent names nodes that do not say what their containers use, three of them with what they answered and since when.
+func Silent(nodes []memory.Silence) string {
+	shown := nodes[:min(len(nodes), 3)]
+	texts := make([]string, 0, len(shown)+1)
+	for _, n := range shown {
+		texts = append(texts, fmt.Sprintf("node %s since %s: %s", n.Node, Time(n.Since), n.Error))
+	}
+	if over := len(nodes) - len(shown); over > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", over))
+	}
+	return Count(int32(min(len(nodes), 1<<30)), "node") + ": " + strings.Join(texts, "; ")
+}

@@ -35,6 +35,9 @@ func Evaluate(in Input) Recommendation {
 	if missing != "" && back > 0 {
 		return e.decide(Size{Limit: e.boundLimit(back), Request: e.Current.Request})
 	}
+	if missing != "" && e.Silent != "" {
+		missing += "; " + e.Silent
+	}
 	if missing != "" {
 		return e.hold(missing)
 	}

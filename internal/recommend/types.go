@@ -120,6 +120,8 @@ type Input struct {
 	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops
 	// then, with an alarm.
 	Leak string
+	// Silent says why no samples come now; "": they do.
+	Silent string
 	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an
 	// alarm.
 	Climbing bool

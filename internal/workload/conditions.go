@@ -36,6 +36,10 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 		return conditions.New(
 			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`,
 		)
+	case len(v.recommended) == 0 && unmeasured(s):
+		return conditions.New(
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, v.status.Summary,
+		)
 	case len(v.recommended) == 0:
 		return conditions.New(
 			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary,

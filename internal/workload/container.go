@@ -158,6 +158,8 @@ type containerInput struct {
 	ease       recommend.Ease
 	// measured are settings of which an agent said what they would do.
 	measured []string
+	// silent says why samples do not come; "": they do.
+	silent string
 }
 
 type containerResult struct {
@@ -211,6 +213,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
 		InUse: q.inUse, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode, Leak: q.leak.String(),
+		Silent:   q.silent,
 		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

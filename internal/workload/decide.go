@@ -113,7 +113,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
 		now:   d.now,
 		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
-		measured: measured(d.s, c.Name),
+		measured: measured(d.s, c.Name), silent: silence(d.s),
 	}
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {

@@ -62,11 +62,11 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 	}
 	after := before.DeepCopy()
 	after.Containers[0].FilledBy[1] = "V8 heap 302Mi"
-	if statusHash(before, nil) != statusHash(after, nil) {
+	if worth(before, nil) != worth(after, nil) {
 		t.Error("a part that grew by 1Mi is written")
 	}
 	after.Containers[0].FilledBy = nil
-	if statusHash(before, nil) == statusHash(after, nil) {
+	if worth(before, nil) == worth(after, nil) {
 		t.Error("that nobody looks any more is not written")
 	}
 }
@@ -180,7 +180,7 @@ func TestWouldHelp(t *testing.T) {
 	one := v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{after}}
 	other := one.DeepCopy()
 	other.Containers[0].WouldHelp[1] = "malloc_trim: 62Mi (counted); call it"
-	if statusHash(&one, nil) != statusHash(other, nil) {
+	if worth(&one, nil) != worth(other, nil) {
 		t.Error("a gain that grew by 1Mi is written")
 	}
 }

@@ -97,6 +97,8 @@ type Snapshot struct {
 	Events PendingEvents
 	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
+	// Silent are nodes that do not say what pods use, of this workload or of others.
+	Silent []memory.Silence
 	// facts are what else in the cluster has a say in its memory.
 	Facts constraints.Facts
 	// Allowance is what the change budget of the cluster leaves; nil: there is none.

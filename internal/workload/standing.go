@@ -5,6 +5,7 @@ package workload
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -16,19 +17,46 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// StatusHash is a hash of what makes a status worth writing. A size that is close to the one that stands counts as that
-// one.
-func (st *State) StatusHash(s *v1alpha1.MemoryRecommendationStatus) uint64 {
-	return statusHash(s, st.standing)
+// Worth is what makes a status worth writing, as hashes.
+type Worth struct {
+	// News is a reason at once.
+	News uint64
+	// Figures move with every burst and restart of a container as well, so that they may wait for a while.
+	Figures uint64
 }
 
-// WrittenHash is the same of a status that was written.
-func WrittenHash(s *v1alpha1.MemoryRecommendationStatus) uint64 { return statusHash(s, sizes(s)) }
+// WorthOf is the worth of a status. A size that is close to the one that stands counts as that one.
+func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.standing) }
 
-// statusHash leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it
-// every sample would be an API write; with it a steady workload costs a handful of writes a day.
-func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) uint64 {
+// WrittenWorth is the same of a status that was written.
+func WrittenWorth(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, sizes(s)) }
+
+// figures are the part of a container's recommendation that goes up and down.
+type figures struct {
+	use, rate *resource.Quantity
+	replicas  int32
+}
+
+// moving takes the figures out of a container's recommendation, rounded. What stays says that there are any.
+func moving(r *v1alpha1.ContainerRecommendation) figures {
+	var f figures
+	if r.Use != nil {
+		f.use, r.Use = coarse(r.Use), &resource.Quantity{}
+	}
+	if r.FoundRuntime != nil {
+		f.replicas, r.FoundRuntime.Replicas = int32(rounded125(int64(r.FoundRuntime.Replicas))), 0 //nolint:gosec // less
+	}
+	if r.Shape != nil {
+		f.rate, r.Shape.RatePerDay = coarse(r.Shape.RatePerDay), nil
+	}
+	return f
+}
+
+// worth leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every
+// sample would be an API write; with it a steady workload costs a handful of writes a day.
+func worth(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) Worth {
 	c := s.DeepCopy()
+	moves := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
 		if size, found := standing[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
@@ -42,15 +70,14 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		if r.WouldHelp != nil {
 			r.WouldHelp = []string{""}
 		}
-		if f := r.FoundRuntime; f != nil {
-			f.Replicas = int32(rounded125(int64(f.Replicas))) //nolint:gosec // less than it was
-		}
+		f := moving(r)
+		moves[i] = fmt.Sprint(f.use, f.rate, f.replicas)
 		e := &r.Evidence
-		for _, q := range []**resource.Quantity{&e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough, &r.Use} {
+		for _, q := range []**resource.Quantity{&e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {
-			r.Shape.Summary, r.Shape.TimeToLimit, r.Shape.RatePerDay = "", "", coarse(r.Shape.RatePerDay)
+			r.Shape.Summary, r.Shape.TimeToLimit = "", ""
 			slices.Sort(r.Shape.OutlierPods) // who is the worst of them changes with every sample
 		}
 	}
@@ -61,7 +88,11 @@ func statusHash(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1al
 		}
 	}
 	c.Summary, c.Limit, c.ObservedGeneration = "", "", 0
-	data, err := json.Marshal(c)
+	return Worth{News: hashOf(c), Figures: hashOf(moves)}
+}
+
+func hashOf(v any) uint64 {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return 0 // cannot happen with these types; 0 means: write
 	}

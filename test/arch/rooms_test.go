@@ -271,8 +271,8 @@ var rooms = []room{
 	{
 		name: "controllers-profile", dir: "controllers/profile", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "controllers/usage", "internal/conditions", "internal/format", "internal/policy",
-			"internal/liveness", "internal/profile",
+			"api/v1alpha1", "internal/conditions", "internal/format", "internal/policy",
+			"internal/liveness", "internal/memory", "internal/profile",
 			"internal/workload",
 		},
 		outside: edge,
