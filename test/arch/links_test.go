@@ -93,3 +93,15 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("anchors %q, want %q", got, want)
 	}
 }
+
+// TestPagesAreInTheMenu: make site refuses a page that is in no menu, some minutes later than this.
+func TestPagesAreInTheMenu(t *testing.T) {
+	const menu = "hack/site/mkdocs.yml"
+	listed := string(read(t, menu))
+	for _, name := range files(t) {
+		page, inDocs := strings.CutPrefix(name, "docs/")
+		if inDocs && path.Ext(page) == ".md" && !strings.Contains(listed, "- "+page+"\n") {
+			t.Errorf("%s is not in the menu of the site: add it to nav in %s", name, menu)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -117,6 +118,18 @@ func restarts(pod *corev1.Pod) int32 {
 	return pod.Status.ContainerStatuses[0].RestartCount
 }
 
+// killsAsTold is what memfit and the kubelet say of the kills, for the message of a failure.
+func killsAsTold(ctx context.Context, namespace string, rec *v1alpha1.MemoryRecommendation) string {
+	var text strings.Builder
+	for _, pod := range pods(ctx, namespace) {
+		fmt.Fprintf(&text, "\nkubelet: %s restarted %d times", pod.Name, restarts(&pod))
+	}
+	for _, kill := range rec.Status.RecentOOMKills {
+		fmt.Fprintf(&text, "\nmemfit: %s %s %s %s", kill.Time.UTC().Format(time.TimeOnly), kill.Pod, kill.Kind, kill.Summary)
+	}
+	return text.String()
+}
+
 var _ = Describe("an OOM kill", func() {
 	namespace := inNamespace()
 	node := func(mode v1alpha1.SizingMode) v1alpha1.MemoryProfileSpec {
@@ -190,8 +203,8 @@ var _ = Describe("an OOM kill", func() {
 		counted := func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(kills))
-			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(20), "the last ones in detail")
+			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(kills), "%s", killsAsTold(ctx, *namespace, rec))
+			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(20), "the last ones in detail: %s", killsAsTold(ctx, *namespace, rec))
 		}
 		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 		Eventually(counted).WithContext(ctx).WithTimeout(later).Should(Succeed())
