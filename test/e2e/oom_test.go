@@ -118,6 +118,13 @@ func restarts(pod *corev1.Pod) int32 {
 	return pod.Status.ContainerStatuses[0].RestartCount
 }
 
+// followed: memfit has written down that it counts what happens to the workload.
+func followed(ctx context.Context, namespace string) (bool, error) {
+	var c v1alpha1.MemoryCheckpoint
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &c)
+	return err == nil && len(c.Status.Ledger) > 0, client.IgnoreNotFound(err)
+}
+
 // killsAsTold is what memfit and the kubelet say of the kills, for the message of a failure.
 func killsAsTold(ctx context.Context, namespace string, rec *v1alpha1.MemoryRecommendation) string {
 	var text strings.Builder
@@ -189,6 +196,8 @@ var _ = Describe("an OOM kill", func() {
 		Expect(
 			k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each)))),
 		).To(Succeed())
+		// Of what came before memfit first looked, only the last kill of a pod is counted (docs/signals.md).
+		Eventually(followed).WithContext(ctx).WithArguments(*namespace).Should(BeTrue())
 
 		By("killing every memfit pod every few seconds until the last container has died")
 		crashes := 0
