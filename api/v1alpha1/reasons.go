@@ -34,9 +34,9 @@ const (
 	// ReasonAmbiguousProfile: the selectors of two profiles choose the same pods, and neither is applied. Narrow one
 	// of them, or name one by annotation, which always wins.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
-	// ReasonConflict: something else sizes this memory: a VPA, an HPA on memory, or a writer that was seen in a pod's
-	// managed fields. memfit recommends only, until one of the two is told to leave it. It is a reason of Applied and
-	// of an Event, too.
+	// ReasonConflict: something else sizes this memory: a VPA, an HPA on memory, a writer that was seen in a pod's
+	// managed fields, or whoever applies a bare pod as a manifest that says its memory. memfit recommends only, until one
+	// of the two is told to leave it. It is a reason of Applied and of an Event, too.
 	ReasonConflict = "Conflict"
 )
 

@@ -184,6 +184,50 @@ func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) { c.fromGit(t, mode).ownsItsFields(t) })
 	}
+	t.Run("a bare pod", c.keepsABarePod)
+}
+
+// keepsABarePod: the API server would refuse the manifest of a pod whose memory was changed, so memfit leaves it.
+func (c *cluster) keepsABarePod(t *testing.T) {
+	const namespace = "git-bare"
+	manifest := func() *corev1.Pod {
+		return build.Pod(namespace, "web").Annotate(v1alpha1.ProfileAnnotation, "web").On("node-1").Container(
+			"app", build.Limit(gitLimit), build.Request(gitRequest), build.Command("/server"),
+			build.Started(time.Now().Add(-time.Hour)),
+		).Obj()
+	}
+	c.create(t, build.Namespace(namespace))
+	c.applied(t, build.Profile(namespace, "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
+		spec.Sizing.Mode = v1alpha1.SizingInPlace
+	}))
+	pod := manifest()
+	status := pod.Status
+	c.applied(t, pod)
+	pod.Status = status
+	pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
+	c.status(t, pod)
+	c.killed(t, pod)
+
+	eventually(t, 30*time.Second, func() error {
+		var rec v1alpha1.MemoryRecommendation
+		key := client.ObjectKey{Namespace: namespace, Name: "pod-web"}
+		if err := c.client.Get(t.Context(), key, &rec); err != nil {
+			return err
+		}
+		said := meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
+		if rec.Status.OOMKills != 1 || rec.Status.Limit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
+			!strings.Contains(said.Message, fromGit+" (applies this pod") {
+			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.Limit, said)
+		}
+		return nil
+	})
+	for range 3 {
+		again := manifest()
+		c.applied(t, again)
+		if limit := again.Spec.Containers[0].Resources.Limits.Memory().String(); limit != gitLimit {
+			t.Errorf("the limit is %s, want %s as in Git", limit, gitLimit)
+		}
+	}
 }
 
 func (a *gitApp) ownsItsFields(t *testing.T) {

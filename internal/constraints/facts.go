@@ -25,8 +25,8 @@ type Objects struct {
 
 // Facts are what the objects around it mean for one workload. The zero value means that nobody has a say.
 type Facts struct {
-	// Conflict names the autoscalers that steer the workload's memory, too, and Remedy what to do about it; "" when there
-	// are none.
+	// Conflict names the autoscalers that steer the workload's memory, too, or who applies a bare pod together with it;
+	// Remedy is what to do about it. "" when there are none.
 	Conflict, Remedy string
 	// Range is what LimitRanges allow every container.
 	Range Range
@@ -46,7 +46,9 @@ func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects
 	f := Facts{
 		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),
 	}
-	f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal)
+	if f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal); f.Conflict == "" {
+		f.Conflict, f.Remedy = appliedBy(pod)
+	}
 	f.Range = rangeOf(f.limits)
 	return f
 }

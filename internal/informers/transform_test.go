@@ -115,6 +115,33 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	}
 }
 
+// TestSlimPodsKeepWhoAppliesThem: of a pod that a controller makes, nobody asks.
+func TestSlimPodsKeepWhoAppliesThem(t *testing.T) {
+	for _, bare := range []bool{true, false} {
+		pod := &corev1.Pod{}
+		if !bare {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1", Controller: new(true)}}
+		}
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status"},
+			{
+				Manager: "git", Operation: metav1.ManagedFieldsOperationApply,
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{"f:resources":{"f:limits":{"f:memory":{}}}}}}`),
+			},
+		}
+		if _, err := SlimPod(pod); err != nil {
+			t.Fatal(err)
+		}
+		var want []metav1.ManagedFieldsEntry
+		if bare {
+			want = []metav1.ManagedFieldsEntry{{Manager: "git", Operation: metav1.ManagedFieldsOperationApply}}
+		}
+		if diff := cmp.Diff(want, pod.ManagedFields); diff != "" {
+			t.Errorf("bare %v (-want +got):\n%s", bare, diff)
+		}
+	}
+}
+
 // TestPodCacheBytes prints what one pod costs in the cache, and fails when slim pods put on weight.
 func TestPodCacheBytes(t *testing.T) {
 	data, err := json.Marshal(fatPod(t))

@@ -206,8 +206,8 @@ func resizeOf(pod *corev1.Pod) rollout.Resize {
 // FieldManager is memfit's name in the managed fields of the pods it resizes.
 const FieldManager = "memfit"
 
-// ResizedBy is who resized a pod last, if it was not memfit. The cache keeps only that of the managed fields (see
-// slimPod).
+// ResizedBy is who resized a pod last, if it was not memfit. Of the managed fields the cache keeps that (see
+// informers.SlimPod).
 func ResizedBy(pod *corev1.Pod) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {

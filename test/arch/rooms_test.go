@@ -231,7 +231,7 @@ var rooms = []room{
 	},
 	{
 		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // what caches keep
-		ours:    []string{"api/v1alpha1", "internal/policy", "internal/memory", "internal/owners"},
+		ours:    []string{"api/v1alpha1", "internal/constraints", "internal/policy", "internal/memory", "internal/owners"},
 		outside: cached,
 	},
 	{

@@ -1,0 +1,47 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraints
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AppliesMemory reports whether an entry of a pod's managed fields is of somebody who applies the pod as a manifest
+// that says its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an annotation.
+func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
+	if e.Subresource != "" || e.FieldsV1 == nil {
+		return false
+	}
+	fields := e.FieldsV1.GetRawString()
+	return strings.Contains(fields, `"f:memory"`) && (e.Operation == metav1.ManagedFieldsOperationApply ||
+		strings.Contains(fields, `"f:kubectl.kubernetes.io/last-applied-configuration"`))
+}
+
+// Applier is what the cache keeps of such an entry: all but the fields.
+func Applier(e *metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation}
+}
+
+// appliedBy names who applies a pod that no controller makes together with its memory, and says what to do; both are ""
+// when nobody does. A pod's memory can only be changed by a resize: once it was, the API server refuses that manifest.
+func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
+	if pod == nil || metav1.GetControllerOfNoCopy(pod) != nil {
+		return "", ""
+	}
+	for i := range pod.ManagedFields {
+		e := &pod.ManagedFields[i]
+		if AppliesMemory(e) || e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" {
+			return fmt.Sprintf(
+					"%s (applies this pod as a manifest that says its memory, which the API server refuses once that was changed)",
+					e.Manager,
+				),
+				"let a controller make the pod, as a Deployment with one replica, or leave memory out of the manifest"
+		}
+	}
+	return "", ""
+}
