@@ -143,9 +143,12 @@ func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string)
 	if mode == onCreate {
 		request = max(request, r.recommended) // running pods keep what they were created with
 	}
-	if r.wellAfter == 0 {
+	switch {
+	case r.wellAfter == 0:
 		fail("it was not well after %s", w.within)
-	} else if request < r.use && !w.untouched {
+	case r.use == 0 && !r.ended:
+		fail("the kubelet has not measured it since, so nothing says that its request covers what it uses")
+	case request < r.use && !w.untouched:
 		fail("request %s does not cover use %s", request, r.use)
 	}
 	return failures

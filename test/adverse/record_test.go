@@ -41,8 +41,10 @@ type record struct {
 	request, use memory.Bytes
 	// recommended is the request that a new pod would get.
 	recommended memory.Bytes
-	// wellAfter is the time until all replicas had been ready for a while; 0: never.
+	// wellAfter is the time until all replicas had been ready for a while, and no container died afterwards; 0: never.
 	wellAfter time.Duration
+	// ended: a run has succeeded, and is not measured any more.
+	ended bool
 	// texts is what the recommendation said last.
 	texts string
 	// refused are pods that could not be created, in the API server's words.
@@ -75,7 +77,7 @@ func (r *record) seenEnough(w *workload, since time.Duration) bool {
 	if w.staysIll || r.wellAfter == 0 {
 		return since > w.within && (!w.staysIll || r.died() >= w.deaths)
 	}
-	measured := r.use == 0 || len(r.measured[r.worst]) >= measurements // a run that has ended is not measured
+	measured := r.ended || len(r.measured[r.worst]) >= measurements
 	return since > r.wellAfter+after && measured && !r.settling
 }
 
@@ -126,6 +128,7 @@ func (r *record) follow(pods []corev1.Pod) {
 		}
 		if restarts > r.restarts[p.UID] {
 			r.restarts[p.UID], r.since = restarts, time.Now()
+			r.wellAfter, r.measured = 0, map[types.UID]map[time.Time]bool{} // it only seemed to be well
 		}
 	}
 	for uid := range r.pods {
@@ -182,7 +185,7 @@ func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
 	for i := range pods {
 		p := &pods[i]
 		if p.Status.Phase == corev1.PodSucceeded {
-			r.since = now.Add(-steady) // it has done what it was to do
+			r.since, r.ended = now.Add(-steady), true // it has done what it was to do
 			return true
 		}
 		if p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
