@@ -35,7 +35,7 @@ const (
 	// of them, or name one by annotation, which always wins.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
 	// ReasonConflict: something else sizes this memory: a VPA, an HPA on memory, a writer that was seen in a pod's
-	// managed fields, or whoever applies a bare pod as a manifest that says its memory. memfit recommends only, until one
+	// managed fields, or whoever applies a bare pod as a manifest that sets its memory. memfit recommends only, until one
 	// of the two is told to leave it. It is a reason of Applied and of an Event, too.
 	ReasonConflict = "Conflict"
 )

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -31,6 +32,19 @@ const fromGit = "git"
 // applied applies an object on the server's side, as it is in Git, and reads back what became of it. It takes nothing
 // from other field managers: a conflict fails the test.
 func (c *cluster) applied(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := c.client.Apply(
+		t.Context(), client.ApplyConfigurationFromUnstructured(c.manifest(t, obj)), client.FieldOwner(fromGit),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manifest is an object without what only the API server writes.
+func (c *cluster) manifest(t *testing.T, obj client.Object) *unstructured.Unstructured {
 	t.Helper()
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -48,14 +62,7 @@ func (c *cluster) applied(t *testing.T, obj client.Object) {
 	} {
 		unstructured.RemoveNestedField(manifest.Object, serverSide...)
 	}
-	if err := c.client.Apply(
-		t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner(fromGit),
-	); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		t.Fatal(err)
-	}
+	return manifest
 }
 
 // gitApp is an application whose manifests are in Git, in a namespace of its own.
@@ -227,6 +234,21 @@ func (c *cluster) keepsABarePod(t *testing.T) {
 		if limit := again.Spec.Containers[0].Resources.Limits.Memory().String(); limit != gitLimit {
 			t.Errorf("the limit is %s, want %s as in Git", limit, gitLimit)
 		}
+	}
+
+	// What it is left for: after a resize, the manifest is refused even of one who takes the field over.
+	resize := []byte(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":"300Mi"}}}]}}`)
+	if err := c.client.SubResource("resize").Patch(
+		t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, resize),
+	); err != nil {
+		t.Fatal(err)
+	}
+	err := c.client.Apply(
+		t.Context(), client.ApplyConfigurationFromUnstructured(c.manifest(t, manifest())), client.FieldOwner(fromGit),
+		client.ForceOwnership,
+	)
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("after a resize the manifest from Git is answered with %v, want Invalid", err)
 	}
 }
 

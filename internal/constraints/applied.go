@@ -12,7 +12,7 @@ import (
 )
 
 // AppliesMemory reports whether an entry of a pod's managed fields is of somebody who applies the pod as a manifest
-// that says its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an annotation.
+// that sets its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an annotation.
 func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" || e.FieldsV1 == nil {
 		return false
@@ -35,12 +35,11 @@ func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
 	}
 	for i := range pod.ManagedFields {
 		e := &pod.ManagedFields[i]
-		if AppliesMemory(e) || e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" {
+		kept := e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" // by Applier: the API server names the fields
+		if kept || AppliesMemory(e) {
 			return fmt.Sprintf(
-					"%s (applies this pod as a manifest that says its memory, which the API server refuses once that was changed)",
-					e.Manager,
-				),
-				"let a controller make the pod, as a Deployment with one replica, or leave memory out of the manifest"
+				"%s (applies this pod as a manifest that sets its memory, which the API server refuses after a resize)", e.Manager,
+			), "let a controller make the pod, as a Deployment with one replica"
 		}
 	}
 	return "", ""

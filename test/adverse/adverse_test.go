@@ -147,7 +147,7 @@ func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string)
 	case r.wellAfter == 0:
 		fail("it was not well after %s", w.within)
 	case r.use == 0 && !r.ended:
-		fail("the kubelet has not measured it since, so nothing says that its request covers what it uses")
+		fail("the kubelet did not say at the end what it uses, so nothing says that its request covers that")
 	case request < r.use && !w.untouched:
 		fail("request %s does not cover use %s", request, r.use)
 	}

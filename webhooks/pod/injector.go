@@ -361,7 +361,7 @@ func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool 
 		return false
 	}
 	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-	return c == nil || c.Reason != v1alpha1.ReasonConflict // else another autoscaler sizes these pods
+	return c == nil || c.Reason != v1alpha1.ReasonConflict // else somebody else sizes these pods
 }
 
 // sizes are the recommended sizes for a new pod by container, if it is sized.
