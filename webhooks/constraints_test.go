@@ -28,6 +28,8 @@ type bounding struct {
 	// objects keep it out; whole is what the pod says of all its containers together.
 	objects func(ns string) []client.Object
 	whole   *corev1.ResourceRequirements
+	// beside: there is another container, which has no limit.
+	beside bool
 	// template and recommended are sizes as limit, request; want is what new pods get.
 	template, recommended, want [2]string
 	// why is part of the reason; heap the cap that follows from the limit.
@@ -120,10 +122,12 @@ var boundings = []bounding{
 		heap: "--max-old-space-size=1404",
 	},
 	{
-		what:        "the limit of the whole pod",
+		what:        "the limit of the whole pod, which a container without one shares",
 		whole:       &corev1.ResourceRequirements{Limits: ofMemory("512Mi"), Requests: ofMemory("300Mi")},
+		beside:      true,
 		recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"512Mi", "300Mi"},
-		why:  "the whole pod has a limit of 512Mi (spec.resources.limits.memory): raise it there",
+		why: "the whole pod keeps its limit of 512Mi (spec.resources.limits.memory): the limit of the whole pod holds " +
+			"container beside, for which no size is known yet",
 		heap: "--max-old-space-size=381",
 	},
 }
@@ -178,6 +182,21 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 		spec.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("150Mi"))}
 		Expect(api.Update(ctx, spec)).To(Succeed())
 		b.eventually(set, "400Mi")
+	})
+
+	It("has a size as a whole that follows its containers", func() {
+		b := bounding{
+			whole:       &corev1.ResourceRequirements{Limits: ofMemory("512Mi"), Requests: ofMemory("300Mi")},
+			recommended: [2]string{"999Mi", "500Mi"},
+		}
+		set := b.workload(v1alpha1.SizingOnCreate)
+		b.eventually(set, "999Mi")
+		pod := created(b.pod(set, "web-1").Obj())
+		Expect(pod.Spec.Resources.Limits.Memory().String()).To(Equal("1255Mi"), "256Mi are left, as before")
+		Expect(pod.Spec.Resources.Requests.Memory().String()).To(Equal("672Mi"))
+		Expect(pod.Annotations[v1alpha1.InjectedAnnotation]).To(
+			ContainSubstring(`"pod":{"limit":"1255Mi","request":"672Mi","wasLimit":"512Mi","wasRequest":"300Mi"}`),
+		)
 	})
 
 	It("gets the room that a quota has, until there is none", func() {
@@ -297,6 +316,9 @@ func (b bounding) pod(set *appsv1.ReplicaSet, name string) *build.PodWrapper {
 		Container("app", build.Limit(size[0]), build.Request(size[1]), build.Command("node", "server.js"))
 	if b.whole != nil {
 		w.Whole(*b.whole)
+	}
+	if b.beside {
+		w.Container("beside")
 	}
 	return w
 }

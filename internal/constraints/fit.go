@@ -4,6 +4,7 @@
 package constraints
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,11 @@ type Ask struct {
 	Base, Want Size
 	// Equal: the request has to equal the limit.
 	Equal bool
+	// Part is what a container without a limit needs of the size of the whole pod, which holds it. It is given no limit of
+	// its own. Zero: it has a limit, or nobody knows.
+	Part Size
+	// Never: its owner wants nothing lowered.
+	Never bool
 }
 
 // Fitted is the size that a container can get, and why it is not the one that was asked for.
@@ -33,11 +39,21 @@ type Fitted struct {
 // room, the container keeps what its template asks for: a part of what it needs would take the room and help nobody.
 // Sizes below the template's need less room than it does, so they always pass there. If LimitRanges would refuse the
 // pod even so, but not with its template's sizes, it keeps those.
-func (f *Facts) Fit(pod *corev1.Pod, asks []Ask) []Fitted {
-	t := trial{facts: f, pod: pod, asks: asks, out: make([]Fitted, len(asks)), sizes: make(map[string]Size, len(asks))}
-	for i := range asks {
-		t.set(i, asks[i].Want)
+//
+// The size of the whole pod (spec.resources) follows its containers; see [WholeOf]. Where it cannot, they stay within
+// it.
+func (f *Facts) Fit(pod *corev1.Pod, whole Template, asks []Ask) ([]Fitted, Whole) {
+	t := trial{
+		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
+		sizes: make(map[string]Size, len(asks)),
 	}
+	if whole.Size != (Size{}) {
+		t.template = WithWhole(pod, whole.Size)
+	}
+	for i := range asks {
+		t.out[i].Size, t.sizes[asks[i].Container] = asks[i].Want, asks[i].Want
+	}
+	t.follow()
 	for i := range asks {
 		t.boundContainer(i)
 	}
@@ -47,21 +63,25 @@ func (f *Facts) Fit(pod *corev1.Pod, asks []Ask) []Fitted {
 	if why := t.refusal(); why != "" {
 		t.keepTemplate("with another size it would be refused: " + why)
 	}
-	return t.out
+	return t.out, t.whole
 }
 
 // trial is a pod with the sizes found so far.
 type trial struct {
-	facts *Facts
-	pod   *corev1.Pod
-	asks  []Ask
-	out   []Fitted
-	sizes map[string]Size // the same by container
+	facts         *Facts
+	template, pod *corev1.Pod // the pod as its owner wants it, and with the size of the whole that was found
+	base          Template
+	whole         Whole
+	most          memory.Bytes // what a LimitRange allows the whole pod; 0: anything
+	asks          []Ask
+	out           []Fitted
+	sizes         map[string]Size // the same by container
 }
 
 func (t *trial) set(i int, s Size, why ...string) {
 	t.out[i].Size, t.out[i].Why = s, append(t.out[i].Why, why...)
 	t.sizes[t.asks[i].Container] = s
+	t.follow()
 }
 
 // change sets a size that a bound asks for, with the reason.
@@ -96,18 +116,18 @@ func orNone(b memory.Bytes) string {
 // boundContainer brings one container to the limit of the whole pod and to the LimitRanges for containers.
 func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
-	if whole := t.pod.Spec.Resources; whole != nil {
-		switch own := resources(whole); {
-		case own == (Size{}):
-		case a.Base.Limit == 0:
-			t.set(i, a.Base, "the pod sets memory for all containers together (spec.resources): size it there")
-			return
-		case own.Limit > 0 && t.out[i].Limit > own.Limit:
-			t.change(
-				i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}),
-				"the whole pod has a limit of %s (spec.resources.limits.memory): raise it there", own.Limit,
-			)
-		}
+	switch own := t.whole; {
+	case own.Size == (Size{}):
+	case a.Base.Limit == 0 && (a.Part == (Size{}) || own.Left != ""):
+		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
+			cmp.Or(own.Left, "nobody knows what the container needs"))
+		return
+	case own.Limit > 0 && t.out[i].Limit > own.Limit:
+		t.change(
+			i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}),
+			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
+			cmp.Or(own.Left, "it is at its bound"),
+		)
 	}
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]

@@ -4,6 +4,7 @@
 package constraints
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,12 +21,20 @@ func (t *trial) boundTogether() {
 		if l.pod.max > 0 {
 			t.giveBack(func() memory.Bytes { return total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
 				fmt.Sprintf("LimitRange %s has a maximum of %s for a pod", l.name, l.pod.max))
+			t.most = least(t.most, l.pod.max)
+			t.follow()
 		}
 	}
-	if whole := t.pod.Spec.Resources; whole != nil && resources(whole).Request > 0 {
-		own := resources(whole).Request
-		t.giveBack(func() memory.Bytes { return together(t.pod, t.sizes).Request.Minus(own) }, t.lowerRequest,
-			fmt.Sprintf("the whole pod has a request of %s (spec.resources.requests.memory): raise it there", own))
+	// without a request, the API server takes that of the containers for it
+	if own := cmp.Or(t.whole.Request, t.whole.Limit); own > 0 {
+		list := "requests"
+		if t.whole.Request == 0 {
+			list = "limits"
+		}
+		t.giveBack(func() memory.Bytes {
+			return together(t.pod, t.sizes).Request.Minus(cmp.Or(t.whole.Request, t.whole.Limit))
+		}, t.lowerRequest, fmt.Sprintf("the whole pod keeps %s for all requests (spec.resources.%s.memory): %s", own, list,
+			cmp.Or(t.whole.Left, "it is at its bound")))
 	}
 }
 
@@ -52,14 +61,22 @@ func (t *trial) lowerLimit(i int, by memory.Bytes) Size {
 
 func (t *trial) lowerRequest(i int, by memory.Bytes) Size {
 	s, a := t.out[i].Size, &t.asks[i]
-	s.Request = max(s.Request.Minus(by), min(a.Base.Request, s.Request))
+	asked := s.admitted().Request // a missing one is the limit
+	if least := max(asked.Minus(by), min(a.Base.admitted().Request, asked)); least < asked {
+		s.Request = least
+	}
 	return s
 }
 
 // fitNode leaves requests that no node could take.
 func (t *trial) fitNode() {
-	if need, node := t.need().Request, t.facts.LargestNode; node > 0 && need > node {
-		t.keepRequests("the pod would request %s, and the largest node has %s for pods", need, node)
+	const why = "the pod would request %s, and the largest node has %s for pods"
+	node := t.facts.LargestNode
+	if need := t.need().Request; node > 0 && need > node {
+		t.keepRequests(why, need, node)
+	}
+	if need := t.need().Request; node > 0 && need > node && t.grown() {
+		t.keepWhole(why, need, node)
 	}
 }
 
@@ -77,6 +94,9 @@ func (t *trial) fitQuota() {
 			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests),
 			need.Request,
 		)
+	}
+	if need := t.need(); !q.Holds(need) && t.grown() {
+		t.keepWhole("ResourceQuota %s has no room for a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
 	}
 	for i := range t.out {
 		t.out[i].Quota = t.out[i].Size != before[i].Size
@@ -131,16 +151,18 @@ func (t *trial) refusal() string {
 	for _, a := range t.asks {
 		base[a.Container] = a.Base
 	}
-	if t.facts.Refusal(t.pod, base) != "" {
+	if t.facts.Refusal(t.template, base) != "" {
 		return ""
 	}
 	return why
 }
 
 func (t *trial) keepTemplate(why string) {
+	t.base.Stays = cmp.Or(t.base.Stays, why)
 	for i := range t.asks {
 		t.change(i, t.asks[i].Base, "%s", why)
 	}
+	t.follow()
 }
 
 // orNothing: what is left below a KiB is the byte that stands for nothing.

@@ -143,17 +143,18 @@ func TestFit(t *testing.T) {
 			why:  "with another size it would be refused: container app: limit 1000Mi is more than 2 times the request 128Mi",
 		},
 		"the limit of the whole pod": {
-			pod: whole(pod(app()), "", "512Mi"), want: mib(512, 512),
-			why: "limit 512Mi instead of 1000Mi: the whole pod has a limit of 512Mi (spec.resources.limits.memory): raise it " +
-				"there",
+			pod: whole(pod(app(), container("log", "32Mi", "")), "", "512Mi"), want: mib(480, 512),
+			why: "limit 512Mi instead of 1000Mi: the whole pod keeps its limit of 512Mi (spec.resources.limits.memory): the " +
+				"limit of the whole pod holds container log, for which no size is known yet",
 		},
 		"its request": {
 			pod: whole(pod(app(), container("log", "32Mi", "")), "300Mi", "2Gi"), want: mib(268, 1000),
-			why: "request 268Mi instead of 512Mi: the whole pod has a request of 300Mi (spec.resources.requests.memory)",
+			why: "request 268Mi instead of 512Mi: the whole pod keeps 300Mi for all requests (spec.resources.requests.memory)",
 		},
+		"a whole pod that follows": {pod: whole(pod(app()), "300Mi", "512Mi"), want: mib(512, 1000)},
 		"no limit but the whole pod's": {
 			pod: whole(pod(container("app", "128Mi", "")), "", "512Mi"), base: mib(128, 0), want: mib(128, 0),
-			why: "size it there",
+			why: "the whole pod keeps its size: nobody knows what the container needs",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestFit(t *testing.T) {
 			}
 			f := ReadNamespace(tc.objects.LimitRanges, tc.objects.Quotas).FactsFor(p, tc.objects.LargestNode)
 			asks := []Ask{{Container: "app", Base: base, Want: ask, Equal: tc.equal}}
-			got := f.Fit(p, asks)[0]
+			got := fitOne(&f, p, asks)
 			if got.Size != tc.want {
 				t.Errorf(
 					"fitted to request %s, limit %s, want %s, %s (%q)", got.Request, got.Limit, tc.want.Request, tc.want.Limit,
@@ -180,11 +181,16 @@ func TestFit(t *testing.T) {
 				t.Errorf("why is %q, want %q in it", text, tc.why)
 			}
 			asks[0].Want = got.Size
-			if again := f.Fit(p, asks)[0]; again.Size != got.Size {
+			if again := fitOne(&f, p, asks); again.Size != got.Size {
 				t.Errorf("fitted again it is request %s, limit %s", again.Request, again.Limit)
 			}
 		})
 	}
+}
+
+func fitOne(f *Facts, p *corev1.Pod, asks []Ask) Fitted {
+	got, _ := f.Fit(p, Template{Size: WholeSize(p)}, asks)
+	return got[0]
 }
 
 // TestTheLastContainersGiveFirst: what is too much for the pod is taken from the end, so that the application keeps
@@ -194,8 +200,8 @@ func TestTheLastContainersGiveFirst(t *testing.T) {
 	f := ReadNamespace(
 		[]corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "400Mi", ""))}, nil,
 	).FactsFor(p, 0)
-	got := f.Fit(
-		p,
+	got, _ := f.Fit(
+		p, Template{},
 		[]Ask{
 			{Container: "app", Base: mib(100, 100), Want: mib(300, 300)},
 			{Container: "proxy", Base: mib(50, 50), Want: mib(150, 200)},

@@ -38,7 +38,8 @@ func sameVariable(a, b corev1.EnvVar) bool {
 }
 
 // Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying
-// once. It writes env, resources and resizePolicy of the containers it manages, and the memfit.dev/injected annotation.
+// once. It writes env, resources and resizePolicy of the containers it manages, the memory
+// of the whole pod, and the memfit.dev/injected annotation.
 func (p Plan) Apply(pod *corev1.Pod) {
 	if pod == nil {
 		return
@@ -47,6 +48,15 @@ func (p Plan) Apply(pod *corev1.Pod) {
 		if have := container(pod, p.containers[i].name); have != nil {
 			p.containers[i].apply(have)
 		}
+	}
+	if p.whole != nil {
+		r := corev1.ResourceRequirements{}
+		if pod.Spec.Resources != nil {
+			r = *pod.Spec.Resources
+		}
+		setMemory(&r.Limits, p.whole.Limit)
+		setMemory(&r.Requests, p.whole.Request)
+		pod.Spec.Resources = &r
 	}
 	if !p.annotated {
 		return
@@ -82,6 +92,9 @@ func (p Plan) Edit(container string) Edit {
 	}
 	return e
 }
+
+// Whole is the size that [Plan.Apply] writes for the whole pod; nil: it stays as it is.
+func (p Plan) Whole() *Size { return p.whole }
 
 // Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it
 // stays.
@@ -123,7 +136,7 @@ func container(pod *corev1.Pod, name string) *corev1.Container {
 
 // Changes reports whether Apply would change the pod it was made for.
 func (p Plan) Changes() bool {
-	return p.annotated || slices.ContainsFunc(p.containers, func(c containerPlan) bool {
+	return p.annotated || p.whole != nil || slices.ContainsFunc(p.containers, func(c containerPlan) bool {
 		return c.env != nil || c.resize != nil || c.memory != nil
 	})
 }

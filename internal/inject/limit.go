@@ -73,16 +73,14 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 // ofThePod goes before a limit that is the pod's.
 const ofThePod = "the pod's "
 
-// effectiveLimit is the smaller of the container's own and the pod's memory limit, less what the container's
+// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
 // memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit. What is
 // left is divided as the owner says.
-func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own memory.Bytes, by division) limit {
+func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Bytes, by division) limit {
 	l := limit{cgroup: own}
 	l.text = exact(l.cgroup)
-	if pod.Spec.Resources != nil {
-		if whole := memoryOf(pod.Spec.Resources.Limits); whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
-			l.cgroup, l.text = whole, ofThePod+exact(whole)
-		}
+	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
+		l.cgroup, l.text = whole, ofThePod+exact(whole)
 	}
 	if l.cgroup == 0 {
 		return limit{text: "no limit"}
@@ -117,13 +115,12 @@ func exact(b memory.Bytes) string {
 }
 
 // limitAdvice says what makes the effective limit less certain than it looks.
-func limitAdvice(pod *corev1.Pod, c *corev1.Container) []string {
+func limitAdvice(pod *corev1.Pod, c *corev1.Container, whole memory.Bytes) []string {
 	var out []string
-	if memoryOf(c.Resources.Limits) == 0 && pod.Spec.Resources != nil && memoryOf(pod.Spec.Resources.Limits) > 0 &&
-		len(pod.Spec.Containers) > 1 {
+	if memoryOf(c.Resources.Limits) == 0 && whole > 0 && len(pod.Spec.Containers) > 1 {
 		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill "+
 			"it: give it a limit of its own",
-			memoryOf(pod.Spec.Resources.Limits)))
+			whole))
 	}
 	for _, v := range inMemory(pod, c) {
 		if v.EmptyDir.SizeLimit == nil {

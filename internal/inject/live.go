@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -81,7 +82,7 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 		return 0
 	}
 	return heapCap(
-		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits), division{}).cgroup,
+		c, effectiveLimit(pod, c, memoryOf(c.Resources.Limits), constraints.WholeSize(pod).Limit, division{}).cgroup,
 		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
 	)
 }

@@ -35,13 +35,16 @@ type Input struct {
 	// caller knows them.
 	Created bool
 
-	before *record // what the pod's annotation says; filled in by MakePlan
+	// Filled in by MakePlan: what the pod's annotation says, and the limit that the whole pod gets.
+	before *record
+	whole  memory.Bytes
 }
 
 // Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing
 // but the pod given to [Plan.Apply].
 type Plan struct {
 	containers []containerPlan
+	whole      *Size    // what the size of the whole pod becomes; nil: as it is
 	notes      []string // about the pod's annotations, for warnings
 	annotation string   // what InjectedAnnotation becomes; empty: none
 	annotated  bool     // whether the annotation differs from the pod's
@@ -153,7 +156,11 @@ func MakePlan(in Input) Plan {
 	var p Plan
 	managed := targets(in.Pod, in.Profile, in.Live)
 	p.containers = make([]containerPlan, 0, len(managed))
-	sizings := in.sizings(managed)
+	sizings, whole := in.sizings(managed)
+	if have := Size(constraints.WholeSize(in.Pod)); whole.next != have {
+		p.whole = &whole.next
+	}
+	in.whole, after.Pod = whole.next.Limit, whole.rec
 	for i, t := range managed {
 		var s sizing
 		if sizings != nil {
@@ -187,13 +194,13 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}
-	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, divided(t.policy.Tuning))
+	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
-		c.advise(limitAdvice(in.Pod, t.container))
+		c.advise(limitAdvice(in.Pod, t.container, in.whole))
 	}
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.restartHelps())

@@ -41,6 +41,11 @@ func checkOwn(t *testing.T, before, after *corev1.Pod) {
 		if len(out.Annotations) == 0 {
 			out.Annotations = nil
 		}
+		if whole := out.Spec.Resources; whole != nil {
+			for _, r := range []*corev1.ResourceList{&whole.Limits, &whole.Requests} {
+				delete(*r, corev1.ResourceMemory)
+			}
+		}
 		for _, list := range [][]corev1.Container{out.Spec.InitContainers, out.Spec.Containers} {
 			for i := range list {
 				c := &list[i]
@@ -295,7 +300,7 @@ func TestNoPodIsKeptOut(t *testing.T) {
 		if why := refusedBy(c.Facts, after); why != "" {
 			t.Fatalf(
 				"seed %d: with the sizes %v the pod is refused: %s\n%s", seed, c.Sizes, why,
-				cmp.Diff(c.Pod.Spec.Containers, after.Spec.Containers),
+				cmp.Diff(c.Pod.Spec, after.Spec),
 			)
 		}
 		if plan.Edit("app").Memory != nil {
@@ -340,6 +345,11 @@ func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
 	most = Size{Request: max(most.Request, running.Request), Limit: max(most.Limit, running.Limit)}
 	if whole := pod.Spec.Resources; whole != nil {
 		most.Limit = memoryOf(whole.Limits)
+		request := memoryOf(whole.Requests)
+		if request > 0 && most.Request > request || max(request, most.Request) > most.Limit {
+			return "the containers request more than the pod"
+		}
+		most.Request = max(most.Request, request)
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			if memoryOf(c.Resources.Limits) > most.Limit {
 				return "container " + c.Name + " has a higher limit than the pod"

@@ -127,7 +127,10 @@ func (c chance) pod() *corev1.Pod {
 	}
 	if c.one(5) {
 		pod.Spec.Resources = &corev1.ResourceRequirements{
-			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(pick(c, "1Gi", "1Gi", "3Gi"))},
+		}
+		if c.one(2) {
+			pod.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(pick(c, "1Gi", "512Mi"))}
 		}
 	}
 	pod.Spec.RestartPolicy = pick(c, "", corev1.RestartPolicyAlways, corev1.RestartPolicyNever)

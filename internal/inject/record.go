@@ -25,9 +25,11 @@ const recordMax = 32 << 10
 // record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it
 // can take back exactly that, and why it left other things alone.
 type record struct {
-	Version    int                         `json:"v"`
-	Profile    string                      `json:"profile"`
-	Generation int64                       `json:"generation,omitempty"`
+	Version    int    `json:"v"`
+	Profile    string `json:"profile"`
+	Generation int64  `json:"generation,omitempty"`
+	// Pod is the size of the whole pod (spec.resources) that memfit wrote, and what was there before.
+	Pod        *sizeRecord                 `json:"pod,omitempty"`
 	Containers map[string]*containerRecord `json:"containers,omitempty"`
 }
 

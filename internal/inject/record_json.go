@@ -20,6 +20,9 @@ func (r *record) encode() string {
 	if r.Generation != 0 {
 		out = strconv.AppendInt(append(out, `,"generation":`...), r.Generation, 10)
 	}
+	if r.Pod != nil {
+		out = r.Pod.append(append(out, `,"pod":`...))
+	}
 	room := [8]string{}
 	for i, name := range sortedKeys(room[:0], r.Containers) {
 		if i == 0 {

@@ -28,16 +28,29 @@ type sizing struct {
 	why   []string
 	short string
 	quota bool // it is a quota that has no room
+	// part is what a container without a limit needs of the whole pod's, which holds it.
+	part  Size
+	never bool // its owner wants nothing lowered
+}
+
+// wholeSizing is what a plan does to the size of the whole pod (spec.resources).
+type wholeSizing struct {
+	next Size
+	rec  *sizeRecord // nil: it is as the owner wants it
 }
 
 // sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and
 // nodes look at the pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod
 // without requests and limits gets them, and with them a QoS class: that is what was asked for. A Guaranteed pod stays
 // Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there is
-// nothing to size.
-func (in *Input) sizings(managed []target) []sizing {
+// nothing to size. The size of the whole pod follows its containers.
+func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
+	whole := wholeSizing{next: Size(constraints.WholeSize(in.Pod))}
+	if in.before != nil {
+		whole.rec = in.before.Pod
+	}
 	if len(in.Sizes) == 0 {
-		return nil
+		return nil, whole
 	}
 	out := make([]sizing, len(managed))
 	fixed := guaranteed(in.Pod, in.before)
@@ -46,9 +59,30 @@ func (in *Input) sizings(managed []target) []sizing {
 			out[i] = in.sizing(t, want, fixed)
 		}
 	}
-	if in.Facts != nil {
-		in.fit(managed, out, fixed)
+	in.fit(managed, out, fixed, &whole)
+	return out, whole
+}
+
+// template is the size of the whole pod without memfit, and why it must stay.
+func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Template {
+	have := whole.next
+	out := constraints.Template{Size: constraints.Size(have)}
+	if whole.rec == nil {
+		return out
 	}
+	if !whole.rec.stands(have) {
+		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
+			whole.rec.text())
+		whole.rec = nil
+		return out
+	}
+	for i, t := range managed {
+		if before := in.before.of(t.container.Name); before != nil && before.Size != nil && !sizings[i].wanted {
+			out.Stays = "it holds what memfit set in container " + t.container.Name + " before"
+			return out
+		}
+	}
+	out.Size = constraints.Size(whole.rec.takeBack(have))
 	return out
 }
 
@@ -65,49 +99,79 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 		}
 		s.base = before.Size.takeBack(have)
 	}
-	if whole := in.Pod.Spec.Resources; whole != nil && s.base.Limit == 0 &&
-		(memoryOf(whole.Limits) > 0 || memoryOf(whole.Requests) > 0) {
-		s.wanted, s.left = false, "the pod sets memory for all containers together (spec.resources): size it there"
+	want, s.why = bounded(t, want, s.base)
+	if whole := constraints.WholeSize(in.Pod); whole != (constraints.Size{}) && s.base.Limit == 0 {
+		s.part, s.never = want, t.policy.SizePolicy().DecreaseNever
+		if s.base.Request > 0 && want.Request > 0 {
+			s.next.Request = want.Request
+		}
 		return s
 	}
-	want, s.why = bounded(t, want, s.base)
 	s.next = resized(s.base, want, fixed)
 	return s
 }
 
 // fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's
 // size stays.
-func (in *Input) fit(managed []target, sizings []sizing, fixed bool) {
+func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
+	template := in.template(managed, sizings, whole)
 	var asks []constraints.Ask
 	var of []int
 	for i, s := range sizings {
-		if s.wanted && s.next != s.base {
+		if s.wanted && (s.next != s.base || s.part != (Size{})) {
 			policy := managed[i].policy.SizePolicy()
 			asks = append(asks, constraints.Ask{
 				Container: managed[i].container.Name, Base: constraints.Size(s.base), Want: constraints.Size(s.next),
-				Equal: fixed || policy.RequestEqualsLimit,
+				Equal: fixed || policy.RequestEqualsLimit, Part: constraints.Size(s.part), Never: s.never,
 			})
 			of = append(of, i)
 		}
 	}
-	if len(asks) == 0 {
-		return
-	}
-	for j, fitted := range in.Facts.Fit(in.Pod, asks) {
-		if len(fitted.Why) > 0 {
-			sizings[of[j]].take(managed[of[j]], fitted)
+	facts := in.Facts
+	if facts == nil { // nobody knows of others, but the pod's own size is there to see
+		if template.Size == (constraints.Size{}) {
+			return
 		}
+		facts = &constraints.Facts{}
+	}
+	fitted, found := facts.Fit(in.Pod, template, asks)
+	taken := true
+	for j := range fitted {
+		if len(fitted[j].Why) > 0 {
+			taken = sizings[of[j]].take(managed[of[j]], fitted[j]) && taken
+		}
+	}
+	if !taken && template.Size != (constraints.Size{}) { // what goes together stays together
+		for _, i := range of {
+			s := &sizings[i]
+			if s.next != s.base {
+				s.next, s.why = s.base, append(s.why, "another container of the pod keeps its size")
+			}
+		}
+		found.Size = template.Size
+	}
+	for _, i := range of {
+		if s := &sizings[i]; s.part != (Size{}) && len(s.why) == 0 && found.Left != "" {
+			s.why, s.short = []string{found.Left}, found.Left // the pod was to hold it
+		}
+	}
+	if template.Stays == "" {
+		whole.next, whole.rec = Size(found.Size), recordOf(Size(template.Size), Size(found.Size))
 	}
 }
 
-func (s *sizing) take(t target, fitted constraints.Fitted) {
+// take takes what was found; false where the profile does not allow that.
+func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
+	allowed = true
 	s.next, s.why = Size(fitted.Size), append(s.why, fitted.Why...)
 	if s.next != s.base {
-		if allowed, why := bounded(t, s.next, s.base); allowed != s.next {
+		if bound, why := bounded(t, s.next, s.base); bound != s.next {
+			allowed = false
 			s.next, s.why = s.base, append(append(s.why, "the profile does not allow that"), why...)
 		}
 	}
 	s.short, s.quota = strings.Join(fitted.Why, "; "), fitted.Quota
+	return allowed
 }
 
 // size takes over what was decided about the container's memory, with the reasons.

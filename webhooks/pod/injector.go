@@ -319,6 +319,9 @@ func (b bounds) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
 			}
 		}
 	}
+	if whole := plan.Whole(); whole != nil {
+		pod = constraints.WithWhole(pod, constraints.Size(*whole))
+	}
 	return constraints.Need(pod, sizes)
 }
 

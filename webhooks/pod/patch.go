@@ -114,10 +114,11 @@ func appendPolicy(out []byte, v *corev1.ContainerResizePolicy) []byte {
 // first.
 type Outline struct {
 	Annotations                bool
+	Whole                      Resources // of the pod (spec.resources)
 	InitContainers, Containers []Resources
 }
 
-// Resources of one container: whether the field is there, and its parts.
+// Resources of one container, or of a pod: whether the field is there, and its parts.
 type Resources struct{ Present, Limits, Requests bool }
 
 // skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent
@@ -127,6 +128,8 @@ type skeleton struct {
 		Annotations map[string]stdjson.RawMessage `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
+		containerSkeleton // the pod's own resources
+
 		InitContainers []containerSkeleton `json:"initContainers"`
 		Containers     []containerSkeleton `json:"containers"`
 	} `json:"spec"`
@@ -147,27 +150,34 @@ func OutlineOf(raw []byte) (Outline, error) {
 	}
 	of := func(list []containerSkeleton) []Resources {
 		out := make([]Resources, len(list))
-		for i, c := range list {
-			if c.Resources != nil {
-				out[i] = Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
-			}
+		for i := range list {
+			out[i] = list[i].outline()
 		}
 		return out
 	}
 	return Outline{
-		Annotations: bones.Metadata.Annotations != nil, InitContainers: of(bones.Spec.InitContainers),
-		Containers: of(bones.Spec.Containers),
+		Annotations: bones.Metadata.Annotations != nil, Whole: bones.Spec.outline(),
+		InitContainers: of(bones.Spec.InitContainers), Containers: of(bones.Spec.Containers),
 	}, nil
+}
+
+func (c *containerSkeleton) outline() Resources {
+	if c.Resources == nil {
+		return Resources{}
+	}
+	return Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
 }
 
 // changes are what becomes of a pod, as [inject.Plan] tells them.
 type changes interface {
 	Edit(container string) inject.Edit
+	Whole() *inject.Size
 	Annotation() (text string, changes bool)
 }
 
 // podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per
-// container env, resizePolicy, and the memory request and limit; empty when nothing differs. Fields of newer Kubernetes
+// container env, resizePolicy, and the memory request and limit, which the whole pod may have, too; empty when nothing
+// differs. Fields of newer Kubernetes
 // versions that our Go types do not know stay as they are: list items that did not change are never rewritten. The text
 // is written into the memory of out.
 func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte, error) {
@@ -181,7 +191,20 @@ func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte,
 	if err := p.containers("/spec/containers/", pod.Spec.Containers, outline.Containers, to); err != nil {
 		return nil, err
 	}
+	if whole := to.Whole(); whole != nil {
+		p.whole(pod, *whole, outline.Whole)
+	}
 	return p.done(), nil
+}
+
+// whole writes the memory of the whole pod.
+func (p *patch) whole(pod *corev1.Pod, to inject.Size, have Resources) {
+	var was corev1.ResourceRequirements
+	if pod.Spec.Resources != nil {
+		was = *pod.Spec.Resources
+	}
+	p.memory("/spec/resources", "/limits", was.Limits, to.Limit, have.Limits, &have)
+	p.memory("/spec/resources", "/requests", was.Requests, to.Request, have.Requests, &have)
 }
 
 // annotation writes memfit's own annotation, or removes it when text is empty; present says whether there are any in

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -358,6 +359,14 @@ func (d difference) Edit(name string) (e inject.Edit) {
 		}
 	}
 	return e
+}
+
+func (d difference) Whole() *inject.Size {
+	was, is := constraints.WholeSize(d.before), constraints.WholeSize(d.after)
+	if was == is {
+		return nil
+	}
+	return (*inject.Size)(&is)
 }
 
 func (d difference) Annotation() (string, bool) {

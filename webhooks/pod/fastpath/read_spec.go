@@ -89,6 +89,9 @@ func (t *pieces) spec(into *corev1.PodSpec, outline *pod.Outline) {
 			c.Decode(&into.OS)
 		case "resources":
 			c.Decode(&into.Resources)
+			if r := into.Resources; r != nil {
+				outline.Whole = pod.Resources{Present: true, Limits: r.Limits != nil, Requests: r.Requests != nil}
+			}
 		case "restartPolicy":
 			into.RestartPolicy = corev1.RestartPolicy(c.Text())
 		case "overhead":

@@ -133,25 +133,31 @@ func outlined(t *testing.T, object []byte) pod.Outline {
 	}
 	var tree struct {
 		Metadata struct{ Annotations map[string]string }
-		Spec     struct{ InitContainers, Containers []container }
+		Spec     struct {
+			container
+
+			InitContainers, Containers []container
+		}
 	}
 	if err := json.Unmarshal(object, &tree); err != nil {
 		t.Fatal(err)
 	}
+	whole := func(c container) pod.Resources {
+		if c.Resources == nil {
+			return pod.Resources{}
+		}
+		return pod.Resources{Present: true, Limits: c.Resources.Limits != nil, Requests: c.Resources.Requests != nil}
+	}
 	of := func(list []container) []pod.Resources {
 		var all []pod.Resources
 		for _, c := range list {
-			r := pod.Resources{Present: c.Resources != nil}
-			if r.Present {
-				r.Limits, r.Requests = c.Resources.Limits != nil, c.Resources.Requests != nil
-			}
-			all = append(all, r)
+			all = append(all, whole(c))
 		}
 		return all
 	}
 	return pod.Outline{
 		Annotations: tree.Metadata.Annotations != nil, InitContainers: of(tree.Spec.InitContainers),
-		Containers: of(tree.Spec.Containers),
+		Containers: of(tree.Spec.Containers), Whole: whole(tree.Spec.container),
 	}
 }
 

@@ -45,7 +45,14 @@ func patch(template *yaml.Node, before, after *corev1.Pod) error {
 			}
 		}
 	}
-	return nil
+	if after.Spec.Resources == nil { // nobody takes it away
+		return nil
+	}
+	was := before.Spec.Resources
+	if was == nil {
+		was = &corev1.ResourceRequirements{}
+	}
+	return patchResources(spec, was, after.Spec.Resources)
 }
 
 func equal(a, b any) bool {
@@ -65,9 +72,13 @@ func patchContainer(n *yaml.Node, before, after *corev1.Container) error {
 			return err
 		}
 	}
+	return patchResources(n, &before.Resources, &after.Resources)
+}
+
+// patchResources is about a container, or a pod as a whole.
+func patchResources(n *yaml.Node, before, after *corev1.ResourceRequirements) error {
 	for key, pair := range map[string][2]corev1.ResourceList{
-		"limits":   {before.Resources.Limits, after.Resources.Limits},
-		"requests": {before.Resources.Requests, after.Resources.Requests},
+		"limits": {before.Limits, after.Limits}, "requests": {before.Requests, after.Requests},
 	} {
 		if equal(pair[0], pair[1]) {
 			continue

@@ -1,0 +1,202 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraints
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Whole is the size of a pod as a whole (spec.resources).
+type Whole struct {
+	Size
+	// Why says what it was instead; "": it is what it was.
+	Why string
+	// Left says why it stays although its containers have other sizes; "": it need not stay.
+	Left string
+}
+
+// WholeOf is the size of the whole pod that goes with the sizes of its containers, which asks want; base is the size
+// that its owner gave it. What the owner did not set is not added, and what was equal stays equal.
+//
+// Where every container has a limit, the pod's changes by as much as theirs do together, so that what the owner left
+// for all of them to share stays. It is lowered no further than to what they may take together, unless it was below
+// that before. Containers without a limit are held by the pod's, which then is what all of them need together; as long
+// as that is not known of one of them, it stays.
+//
+// The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
+// together are not above its request, and that is not above its limit.
+func WholeOf(pod *corev1.Pod, base Size, asks []Ask) Whole { return wholeWithin(pod, base, asks, 0) }
+
+// wholeWithin does not raise the limit above most because of containers without one; 0: nothing holds it.
+func wholeWithin(pod *corev1.Pod, base Size, asks []Ask, most memory.Bytes) Whole {
+	stays := Whole{Size: base}
+	c := changesOf(pod, asks)
+	if base == (Size{}) || !c.any {
+		return stays
+	}
+	if base.Limit > 0 && c.missing != "" {
+		stays.Left = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
+		return stays
+	}
+	w := Whole{Size: Size{Limit: c.limit(base.Limit, most)}}
+	w.Request = c.request(base, w.Limit)
+	if w.Size != base {
+		w.Why = difference(base, w.Size) + ": it follows its containers"
+	}
+	return w
+}
+
+// changes are what becomes of the containers of a pod.
+type changes struct {
+	any bool
+	// from and to are what they asked for together and will; need is to with what those without a limit need.
+	from, to, need Size
+	largest        memory.Bytes // limit
+	// shared: the pod's size is all that holds some container. unrequested: of one of these it is the request, too.
+	shared, unrequested bool
+	// missing is a container without a limit of which nobody knows what it needs.
+	missing string
+	// never: the limit must not be lowered.
+	never bool
+}
+
+func changesOf(pod *corev1.Pod, asks []Ask) changes {
+	var c changes
+	was, will, need := map[string]Size{}, map[string]Size{}, map[string]Size{}
+	parts := map[string]Size{}
+	for _, a := range asks {
+		was[a.Container], will[a.Container], need[a.Container] = a.Base, a.Want, a.Want
+		parts[a.Container] = a.Part
+		c.any = c.any || a.Want != a.Base || a.Part != (Size{})
+		c.never = c.never || a.Never && a.Part != (Size{})
+	}
+	look := func(k *corev1.Container, once bool) {
+		size, asked := will[k.Name]
+		if !asked {
+			size = resources(&k.Resources)
+		}
+		c.largest = max(c.largest, size.Limit)
+		part := parts[k.Name]
+		switch {
+		case size.Limit > 0:
+		case part.Limit > 0:
+			c.shared = true
+			if size.Request == 0 {
+				c.unrequested = true
+				size.Request = part.Request
+			}
+			need[k.Name] = Size{Request: size.Request, Limit: part.Limit}
+		case once: // it runs before the others, with all that the pod has
+			c.never = true
+		case c.missing == "":
+			c.missing = k.Name
+		}
+	}
+	for i := range pod.Spec.Containers {
+		look(&pod.Spec.Containers[i], false)
+	}
+	for i := range pod.Spec.InitContainers {
+		k := &pod.Spec.InitContainers[i]
+		look(k, k.RestartPolicy == nil || *k.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+	}
+	c.from, c.to, c.need = together(pod, was), together(pod, will), together(pod, need)
+	return c
+}
+
+func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
+	if base == 0 {
+		return 0
+	}
+	limit := base.Plus(c.to.Limit).Minus(c.from.Limit)
+	if c.shared {
+		limit = c.need.Limit
+	} else if limit < base {
+		limit = max(limit, min(base, c.to.Limit))
+	}
+	if c.never {
+		limit = max(limit, base)
+	}
+	if most > 0 {
+		limit = min(limit, max(most, base))
+	}
+	return max(limit, c.largest, c.to.Request)
+}
+
+func (c *changes) request(base Size, limit memory.Bytes) memory.Bytes {
+	if base.Request == 0 || base.Request == base.Limit {
+		return min(base.Request, 1) * limit
+	}
+	request := base.Request.Plus(c.to.Request).Minus(c.from.Request)
+	if c.unrequested {
+		request = c.need.Request
+	}
+	if c.never {
+		request = max(request, base.Request)
+	}
+	if request = max(request, c.to.Request); limit > 0 {
+		request = min(request, limit)
+	}
+	return request
+}
+
+// Template is the size of the whole pod as its owner gave it.
+type Template struct {
+	Size
+	// Stays says why it must not be changed; "": it follows the containers.
+	Stays string
+}
+
+// WholeSize is what the pod sets for all its containers together; zero: nothing.
+func WholeSize(pod *corev1.Pod) Size {
+	if pod.Spec.Resources == nil {
+		return Size{}
+	}
+	return resources(pod.Spec.Resources)
+}
+
+// WithWhole is a copy of the pod with this size as a whole.
+func WithWhole(pod *corev1.Pod, whole Size) *corev1.Pod {
+	p := *pod
+	p.Spec.Resources = &corev1.ResourceRequirements{Limits: listOf(whole.Limit), Requests: listOf(whole.Request)}
+	return &p
+}
+
+func listOf(b memory.Bytes) corev1.ResourceList {
+	if b == 0 {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceMemory: b.Quantity()}
+}
+
+// follow sets the whole pod to what goes with its containers.
+func (t *trial) follow() {
+	if t.base.Size == (Size{}) {
+		return
+	}
+	t.whole = Whole{Size: t.base.Size, Left: t.base.Stays}
+	if t.base.Stays == "" {
+		asks := make([]Ask, len(t.asks))
+		for i, a := range t.asks {
+			asks[i] = a
+			asks[i].Want = t.out[i].Size
+		}
+		t.whole = wholeWithin(t.template, t.base.Size, asks, t.most)
+	}
+	t.pod = WithWhole(t.template, t.whole.Size)
+}
+
+// grown: the pod as a whole asks for more than its template.
+func (t *trial) grown() bool {
+	return t.whole.Limit > t.base.Limit || t.whole.Request > t.base.Request
+}
+
+// keepWhole leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without a
+// limit cannot be taken back in part.
+func (t *trial) keepWhole(format string, args ...any) {
+	t.keepTemplate(fmt.Sprintf(format, args...))
+}
