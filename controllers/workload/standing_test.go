@@ -90,4 +90,18 @@ var _ = Describe("A number that was found", func() {
 			ContainElement(ContainSubstring("raise the limit of the whole pod (spec.resources.limits.memory)")),
 		)
 	})
+
+	It("is what a container needs where new pods get a size as a whole that goes with it, and says so", func() {
+		w := newWorld()
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingOnCreate)))
+		pod := w.pod("web", build.Limit("64Mi"), build.Request("32Mi"), build.OOMKilled(start)).
+			Whole(corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}})
+		w.applied(pod.Obj())
+		killed := w.reconciled(w.alone("web")).Status.Containers[0]
+		Expect(killed.Recommended).NotTo(BeNil(), killed.Summary)
+		Expect(killed.Recommended.Limit.Cmp(resource.MustParse("100Mi"))).To(Equal(1), killed.Recommended.Limit.String())
+		Expect(killed.Reasons).To(
+			ContainElement(HavePrefix("new pods as a whole (spec.resources) get limit ")),
+		)
+	})
 })

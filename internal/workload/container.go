@@ -90,6 +90,16 @@ func (c *managedContainer) sizePolicy() recommend.Policy {
 	return p
 }
 
+// newSize is what is recommended within. The size of the whole pod is no bound where new pods get another; running ones
+// are held to it when they are resized.
+func (c *managedContainer) newSize() recommend.Policy {
+	p := c.sizePolicy()
+	if mode := c.policy.Sizing.Mode; resizes(mode) || mode == v1alpha1.SizingOnCreate {
+		p.PodLimit, p.PodRequest = 0, 0
+	}
+	return p
+}
+
 // Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers
 // that the profile names.
 func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
@@ -204,7 +214,7 @@ func (q *containerInput) result() containerResult {
 // recommend fills in the recommendation and returns its advice.
 func (q *containerInput) recommend(a *containerResult) []string {
 	growth := q.plan.Growth(q.container.Name)
-	policy := q.container.sizePolicy()
+	policy := q.container.newSize()
 	follows, frozen := q.plan.CapFollows(q.container.Name)
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,

@@ -102,6 +102,7 @@ func (d *decider) containers() {
 		in.ease = ease(d.s, c.Name, c.current.Limit, live)
 		d.take(&in, in.result())
 	}
+	d.sayWhole(managed)
 }
 
 // input is what is known of one container.

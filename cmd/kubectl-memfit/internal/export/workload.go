@@ -129,6 +129,9 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 			case c.rec == nil:
 			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
 				w.unsized = append(w.unsized, fmt.Sprintf("%s stays as it is: %s", c.name, noNumber(c.rec)))
+			case beyondPod(template.Spec.Resources, &c):
+				w.unsized = append(w.unsized, c.name+" stays as it is: the pod sets memory for all containers together "+
+					"(spec.resources), and less than that takes: raise it there first")
 			default:
 				w.sized = append(w.sized, c)
 			}
@@ -142,6 +145,17 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
 		}
 	}
+}
+
+// beyondPod: the API server would refuse the size, because the whole pod may have less.
+func beyondPod(whole *corev1.ResourceRequirements, c *container) bool {
+	if whole == nil {
+		return false
+	}
+	limit, request := c.rec.Recommended.Limit, c.rec.Recommended.Request
+	most, all := whole.Limits.Memory(), whole.Requests.Memory()
+	return limit != nil && !most.IsZero() && limit.Cmp(*most) > 0 ||
+		request != nil && !all.IsZero() && request.Cmp(*c.resources.Requests.Memory()) > 0 && request.Cmp(*all) > 0
 }
 
 // noNumber says why there is none. Summaries of held recommendations begin with the decision already.
