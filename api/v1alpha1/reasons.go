@@ -137,8 +137,8 @@ const (
 	// ReasonQoSClass: the resize would move the pod to another QoS class, which the API server refuses. New pods get
 	// the size with sizing.mode: OnCreate.
 	ReasonQoSClass = "QoSClass"
-	// ReasonPodLimit: the limit is above the limit of the whole pod. Raise spec.resources.limits.memory of the pod
-	// template.
+	// ReasonPodLimit: the limit is above the limit of the whole pod, which a running pod keeps. Restart the workload, so
+	// that new pods get a higher one, or raise spec.resources.limits.memory of the pod template.
 	ReasonPodLimit = "PodLimit"
 	// ReasonLimitRange: a LimitRange of the namespace does not allow the size. Change it, or set bounds in the profile
 	// that fit it.

@@ -18,15 +18,18 @@ type Whole struct {
 	Why string
 	// Left says why it stays although its containers have other sizes; "": it need not stay.
 	Left string
+	// Held says why its limit is not lowered to what its containers need; "": it is that, or nobody lowers it.
+	Held string
 }
 
 // WholeOf is the size of the whole pod that goes with the sizes of its containers, which asks want; base is the size
 // that its owner gave it. What the owner did not set is not added, and what was equal stays equal.
 //
-// Where every container has a limit, the pod's changes by as much as theirs do together, so that what the owner left
-// for all of them to share stays. It is lowered no further than to what they may take together, unless it was below
-// that before. Containers without a limit are held by the pod's, which then is what all of them need together; as long
-// as that is not known of one of them, it stays.
+// Where every container has a limit, the pod's grows by as much as theirs do together, so that what the owner left for
+// all of them to share stays. Containers without a limit are held by the pod's, which is raised to what all of them need
+// together; as long as that is not known of one of them, it stays. The limit is never lowered: a kill at the limit of a
+// pod does not tell which container needs more, so nothing would raise it again, and a limit reserves nothing. The
+// request goes both ways.
 //
 // The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
 // together are not above its request, and that is not above its limit.
@@ -45,6 +48,10 @@ func wholeWithin(pod *corev1.Pod, base Size, asks []Ask, most memory.Bytes) Whol
 	}
 	w := Whole{Size: Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
+	if c.shared && c.need.Limit < base.Limit {
+		w.Held = "it is all that holds a container without a limit of its own, and a kill there would not tell which " +
+			"container needs more: give the container a limit, or lower it yourself"
+	}
 	if w.Size != base {
 		w.Why = difference(base, w.Size) + ": it follows its containers"
 	}
@@ -61,7 +68,7 @@ type changes struct {
 	shared, unrequested bool
 	// missing is a container without a limit of which nobody knows what it needs.
 	missing string
-	// never: the limit must not be lowered.
+	// never: the request must not be lowered.
 	never bool
 }
 
@@ -92,7 +99,6 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 			}
 			need[k.Name] = Size{Request: size.Request, Limit: part.Limit}
 		case once: // it runs before the others, with all that the pod has
-			c.never = true
 		case c.missing == "":
 			c.missing = k.Name
 		}
@@ -115,12 +121,8 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	limit := base.Plus(c.to.Limit).Minus(c.from.Limit)
 	if c.shared {
 		limit = c.need.Limit
-	} else if limit < base {
-		limit = max(limit, min(base, c.to.Limit))
 	}
-	if c.never {
-		limit = max(limit, base)
-	}
+	limit = max(limit, base)
 	if most > 0 {
 		limit = min(limit, max(most, base))
 	}

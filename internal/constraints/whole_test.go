@@ -32,12 +32,12 @@ func TestWholeOf(t *testing.T) {
 		},
 		"the owner set nothing":  {pod(app, log), Size{}, []Ask{raise}, Size{}, ""},
 		"room to share stays":    {pod(app, log), mib(200, 400), []Ask{raise}, mib(250, 600), ""},
-		"and when lowered":       {pod(app, log), mib(200, 400), []Ask{lower}, mib(150, 280), ""},
+		"and when lowered":       {pod(app, log), mib(200, 400), []Ask{lower}, mib(150, 400), ""},
 		"only a limit":           {pod(app, log), mib(0, 400), []Ask{raise}, mib(0, 600), ""},
 		"only a request":         {pod(app, log), mib(200, 0), []Ask{raise}, mib(250, 0), ""},
 		"guaranteed stays so":    {pod(app, log), mib(400, 400), []Ask{raise}, mib(600, 600), ""},
 		"less than all, raised":  {pod(app, log), mib(160, 250), []Ask{raise}, mib(210, 450), ""},
-		"less than all, lowered": {pod(app, log), mib(160, 250), []Ask{lower}, mib(110, 180), ""},
+		"less than all, lowered": {pod(app, log), mib(160, 250), []Ask{lower}, mib(110, 250), ""},
 		"never below the largest": {
 			pod(app, log), mib(0, 200),
 			[]Ask{{Container: "log", Base: mib(50, 100), Want: mib(50, 10)}}, mib(0, 200), "",
@@ -52,11 +52,11 @@ func TestWholeOf(t *testing.T) {
 		},
 		"its request, too": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{bare(Size{}, Size{}, mib(80, 300))}, mib(80, 300), "",
+			[]Ask{bare(Size{}, Size{}, mib(80, 300))}, mib(80, 400), "",
 		},
 		"it has a request, and room stays": {
 			pod(container("bare", "64Mi", "")), mib(200, 400),
-			[]Ask{bare(mib(64, 0), mib(80, 0), mib(80, 300))}, mib(216, 300), "",
+			[]Ask{bare(mib(64, 0), mib(80, 0), mib(80, 300))}, mib(216, 400), "",
 		},
 		"decrease is Never": {
 			pod(container("bare", "", "")), mib(200, 400),
@@ -67,6 +67,9 @@ func TestWholeOf(t *testing.T) {
 			got := WholeOf(tc.pod, tc.base, tc.asks)
 			if got.Size != tc.want {
 				t.Errorf("got %s, %s (%q), want %s, %s", got.Request, got.Limit, got.Why, tc.want.Request, tc.want.Limit)
+			}
+			if needsLess := len(tc.asks) == 1 && tc.asks[0].Part.Limit > 0; needsLess != (got.Held != "") {
+				t.Errorf("held is %q", got.Held)
 			}
 			if (got.Why != "") != (tc.want != tc.base) {
 				t.Errorf("why is %q", got.Why)
@@ -120,6 +123,9 @@ func TestWholeIsAdmitted(t *testing.T) {
 			unchanged[i].Want, unchanged[i].Part = a.Base, Size{}
 		}
 		whole := WholeOf(p, base, asks)
+		if whole.Limit < base.Limit {
+			t.Fatalf("seed %d: the limit of %s is lowered to %s", seed, base.Limit, whole.Limit)
+		}
 		check("alone", whole, wanted, grown)
 		if whole != WholeOf(p, base, asks) {
 			t.Fatalf("seed %d: equal input, other output", seed)

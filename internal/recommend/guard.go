@@ -252,7 +252,8 @@ func (c *change) keepsQoS() Refusal {
 func (c *change) withinPod() Refusal {
 	if limit, most := c.Recommendation.Size.Limit, c.Policy.PodLimit; most > 0 && limit > most {
 		return refuse(v1alpha1.ReasonPodLimit,
-			"limit %s is above the limit of the whole pod: raise spec.resources.limits.memory, which is %s", limit, most)
+			"limit %s is above the limit of the whole pod, %s, which a running pod keeps: restart the workload, so that new "+
+				"pods get a higher one, or raise spec.resources.limits.memory", limit, most)
 	}
 	return pass()
 }

@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"fmt"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/profile"
@@ -41,6 +43,8 @@ func (d *decider) sayWhole(managed []managedContainer) {
 		text = "the whole pod (spec.resources) keeps its size: " + whole.Left
 	case whole.Why != "":
 		text = "new pods as a whole (spec.resources) get " + whole.Why
+	case whole.Held != "":
+		text = fmt.Sprintf("the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", whole.Limit, whole.Held)
 	default:
 		return
 	}
