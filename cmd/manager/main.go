@@ -102,6 +102,7 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 		Cache:                         informers.CacheOptions(),
 		WebhookServer:                 server,
 		HealthProbeBindAddress:        o.probeAddr,
+		PprofBindAddress:              o.pprofAddr,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       o.namespace, // empty: that of the pod this runs in

@@ -29,6 +29,7 @@ const (
 // options are the manager's flags.
 type options struct {
 	metricsAddr, probeAddr       string
+	pprofAddr                    string
 	metricsSecure                bool
 	metricsCertPath              string
 	webhookPort                  int
@@ -69,6 +70,11 @@ func parse(args []string, env func(string) string) (options, error) {
 		"directory with tls.crt and tls.key for metrics; empty: a certificate made in memory, which no scraper can verify",
 	)
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.StringVar(
+		&o.pprofAddr, "pprof-bind-address", "0",
+		"address of /debug/pprof/, which asks nobody who they are: name a loopback address and use kubectl port-forward; "+
+			"0 turns it off",
+	)
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
 	f.StringVar(
 		&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs",

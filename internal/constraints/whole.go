@@ -25,11 +25,11 @@ type Whole struct {
 // WholeOf is the size of the whole pod that goes with the sizes of its containers, which asks want; base is the size
 // that its owner gave it. What the owner did not set is not added, and what was equal stays equal.
 //
-// Where every container has a limit, the pod's grows by as much as theirs do together, so that what the owner left for
-// all of them to share stays. Containers without a limit are held by the pod's, which is raised to what all of them need
-// together; as long as that is not known of one of them, it stays. The limit is never lowered: a kill at the limit of a
-// pod does not tell which container needs more, so nothing would raise it again, and a limit reserves nothing. The
-// request goes both ways.
+// Where every container has a limit, the pod's grows by as much as theirs do together, so that what the owner left
+// for all of them to share stays. Containers without a limit are held by the pod's, which is raised to what all of
+// them need together; as long as that is not known of one of them, it stays. The limit is never lowered: a kill at
+// the limit of a pod does not tell which container needs more, so nothing would raise it again, and a limit reserves
+// nothing. The request goes both ways.
 //
 // The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
 // together are not above its request, and that is not above its limit.

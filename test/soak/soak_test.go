@@ -50,6 +50,7 @@ const (
 	cgroup2Label, cgroup2Value = "memfit.dev/lab-node", "cgroup2"
 	every                      = 15 * time.Second
 	perWorkload                = 5
+	progressEvery              = 5 * time.Minute
 	// grownMiB is what the growth of an hour must exceed for sure to fail the test: the noise of a collected heap is
 	// larger.
 	grownMiB = 2.0
@@ -141,7 +142,7 @@ func TestSoak(t *testing.T) {
 	r.awaitRunning(t, count*perWorkload*len(halves))
 	before := r.writes(t)
 	r.began = time.Now()
-	rolled := 0
+	rolled, told := 0, 0
 	var late time.Time // when writes of records began to be counted
 	for time.Since(r.began) < length {
 		time.Sleep(every)
@@ -149,6 +150,10 @@ func TestSoak(t *testing.T) {
 		if late.IsZero() && time.Since(r.began) > length/2 {
 			late = time.Now()
 			r.followRecords(ctx, t)
+		}
+		if due := int(time.Since(r.began) / progressEvery); due > told {
+			told = due
+			r.progress(length)
 		}
 		if due := int(time.Since(r.began) / max(length/12, 5*time.Minute)); due > rolled {
 			rolled = due
@@ -494,6 +499,24 @@ func (r *run) sample(t *testing.T) {
 			s.notReady += every.Minutes()
 		}
 	}
+}
+
+// progress prints where the run is: an hour of silence looks like a test that hangs.
+func (r *run) progress(length time.Duration) {
+	pods := len(r.pods())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var kernel int64
+	for _, n := range r.kills {
+		kernel += n
+	}
+	fmt.Printf("soak %s of %s: %d pods, %d OOM kills by the kernel's log;", time.Since(r.began).Round(time.Second), length,
+		pods, kernel)
+	for _, name := range slices.Sorted(maps.Keys(r.rss)) {
+		series := r.rss[name]
+		fmt.Printf(" %s has %.1f MiB,", name, series[len(series)-1].Value)
+	}
+	fmt.Println(" of RSS")
 }
 
 // summary asks one kubelet what its pods use.
