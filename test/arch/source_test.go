@@ -74,6 +74,21 @@ func TestNoDumpingGrounds(t *testing.T) {
 	}
 }
 
+// TestNoPrograms: a program that somebody built and added by mistake makes every clone larger for ever, and nobody can
+// review it (25 MiB of an agent lay in the tree for a day). The largest file that people wrote is below 100 KiB.
+func TestNoPrograms(t *testing.T) {
+	const most = 1 << 20
+	for _, f := range files(t) {
+		content := read(t, f)
+		if bytes.HasPrefix(content, []byte("\x7fELF")) {
+			t.Errorf("%s is a program: git rm it, and build it where it is needed", f)
+		}
+		if len(content) > most {
+			t.Errorf("%s has %d bytes, the most is %d: make it when it is needed instead", f, len(content), most)
+		}
+	}
+}
+
 // TestNoRegistryHosts: the ordinary clients know where their registries are, and whoever uses a mirror has told them.
 // A host written down here would go round that. The names are split so that this file passes its own test.
 func TestNoRegistryHosts(t *testing.T) {
