@@ -28,7 +28,7 @@ Where memfit's agent runs, the runtime is what it found inside. Elsewhere it is 
 question mark: check it before you declare it.
 
   --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the commands that
-               opt them in. They recommend sizes, and change none. Files that exist stay as they are
+               opt them in. They recommend; no pod gets a setting or a size. Files that exist stay as they are
 
 Nothing is written to the cluster.`
 

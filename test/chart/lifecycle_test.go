@@ -59,6 +59,7 @@ const (
 func installed(t *testing.T, manager, agent string) map[string]any {
 	t.Helper()
 	text := `
+webhook: {enabled: true}
 certificates: {issuer: self-managed}
 image: {repository: ` + image(manager) + `, pullPolicy: Never}
 agent: {tier: watch, image: {repository: ` + image(agent) + `, pullPolicy: Never}}

@@ -46,19 +46,7 @@ func load(t *testing.T) *chartv2.Chart {
 
 // render is `helm template memfit charts/memfit -n memfit-system -f VALUES`, with the schema in force.
 func render(c *chartv2.Chart, values string) ([]object, error) {
-	over := map[string]any{}
-	if err := yaml.Unmarshal([]byte(values), &over); err != nil {
-		return nil, err
-	}
-	capabilities := common.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = common.KubeVersion{Version: "v1.37.0", Major: "1", Minor: "37"}
-	all, err := util.ToRenderValues(
-		c, over, common.ReleaseOptions{Name: "memfit", Namespace: namespace, IsInstall: true, Revision: 1}, capabilities,
-	)
-	if err != nil {
-		return nil, err
-	}
-	files, err := engine.Render(c, all)
+	files, err := texts(c, values, common.ReleaseOptions{IsInstall: true, Revision: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +62,22 @@ func render(c *chartv2.Chart, values string) ([]object, error) {
 		objects = append(objects, found...)
 	}
 	return objects, nil
+}
+
+// texts are the files that the templates become, by their paths.
+func texts(c *chartv2.Chart, values string, release common.ReleaseOptions) (map[string]string, error) {
+	over := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &over); err != nil {
+		return nil, err
+	}
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = common.KubeVersion{Version: "v1.37.0", Major: "1", Minor: "37"}
+	release.Name, release.Namespace = "memfit", namespace
+	all, err := util.ToRenderValues(c, over, release, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, all)
 }
 
 // overlay is `kustomize build` of an overlay that is not in the tree: resources and components are folders below

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,11 +24,16 @@ type pair struct {
 	values                string
 }
 
-// base are the values that say what a tree of config/ says before anybody names an image.
-const base = `
+// naming are the values that say what a tree of config/ says before anybody names an image.
+const naming = `
 namespace: {create: true}
 image: {repository: controller, tag: latest}
 agent: {image: {repository: agent, tag: latest}}
+`
+
+// base is where all pairs but one begin: the trees have the webhook, which the chart has when asked.
+const base = naming + `
+webhook: {enabled: true}
 `
 
 var pairs = map[string]pair{
@@ -104,23 +110,37 @@ func TestTheChartIsTheTree(t *testing.T) {
 	c := load(t)
 	for name, p := range pairs {
 		t.Run(name, func(t *testing.T) {
-			objects, err := render(c, merged(t, base, p.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, got := byName(t, overlay(t, p.resources, p.components)), byName(t, objects)
-			if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
-				t.Errorf("other objects (-kustomize +chart):\n%s", diff)
-			}
-			for key := range want {
-				if diff := cmp.Diff(want[key], got[key]); got[key] != nil && diff != "" {
-					t.Errorf("%s (-kustomize +chart):\n%s", key, diff)
-				}
-			}
-			if t.Failed() {
-				t.Log("make manifests writes most templates of charts/memfit from config/, the others are written by hand")
-			}
+			sameObjects(t, c, merged(t, base, p.values), p)
 		})
+	}
+}
+
+// TestAFirstInstallObserves: a chart without values changes nobody's pods.
+func TestAFirstInstallObserves(t *testing.T) {
+	sameObjects(t, load(t), naming, pair{resources: []string{"overlays/observe-only"}})
+	if hooks := all(t, load(t), "", "MutatingWebhookConfiguration"); len(hooks) != 0 {
+		t.Errorf("without values there are %d webhooks for pods", len(hooks))
+	}
+}
+
+// sameObjects: with these values Helm renders what kustomize builds.
+func sameObjects(t *testing.T, c *chartv2.Chart, values string, p pair) {
+	t.Helper()
+	objects, err := render(c, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := byName(t, overlay(t, p.resources, p.components)), byName(t, objects)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("other objects (-kustomize +chart):\n%s", diff)
+	}
+	for key := range want {
+		if diff := cmp.Diff(want[key], got[key]); got[key] != nil && diff != "" {
+			t.Errorf("%s (-kustomize +chart):\n%s", key, diff)
+		}
+	}
+	if t.Failed() {
+		t.Log("make manifests writes most templates of charts/memfit from config/, the others are written by hand")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
@@ -39,21 +40,21 @@ func TestLint(t *testing.T) {
 func TestUnknownValuesAreRefused(t *testing.T) {
 	c := load(t)
 	for values, says := range map[string]string{
-		`replicas: 3`:                                          "'replicas' not allowed",
-		`manager: {replica: 3}`:                                "/manager': additional properties 'replica' not allowed",
-		`manager: {replicas: 0}`:                               "/manager/replicas': minimum",
-		`manager: {flags: {usage-intervall: 30s}}`:             "'usage-intervall' not allowed",
-		`manager: {flags: {leader-elect: true}}`:               "'leader-elect' not allowed",
-		`manager: {resources: {limits: {memory: 1.5G}}}`:       "/manager/resources/limits/memory': '1.5G' does not match",
-		`manager: {resources: {limits: null}}`:                 "/manager/resources': missing property 'limits'",
-		`agent: {tier: look}`:                                  "/agent/tier': value must be one of 'none', 'watch', 'see'",
-		`certificates: {issuer: none}`:                         "/certificates/issuer': value must be one of",
-		`certificates: {issuer: provided}`:                     "/certificates/caBundle': minLength",
-		`namespaces: {exclude: [shop]}`:                        "/namespaces/exclude': no items match",
-		`image: {digest: "sha256:1"}`:                          "/image/digest': 'sha256:1' does not match",
-		`image: {repository: "memfit:v1"}`:                     "/image/repository': 'memfit:v1' does not match",
-		`webhook: {enabled: false, clientCA: {enabled: true}}`: "/webhook': 'not' failed",
-		`platform: eks`:                                        "/platform': value must be one of",
+		`replicas: 3`:                                    "'replicas' not allowed",
+		`manager: {replica: 3}`:                          "/manager': additional properties 'replica' not allowed",
+		`manager: {replicas: 0}`:                         "/manager/replicas': minimum",
+		`manager: {flags: {usage-intervall: 30s}}`:       "'usage-intervall' not allowed",
+		`manager: {flags: {leader-elect: true}}`:         "'leader-elect' not allowed",
+		`manager: {resources: {limits: {memory: 1.5G}}}`: "/manager/resources/limits/memory': '1.5G' does not match",
+		`manager: {resources: {limits: null}}`:           "/manager/resources': missing property 'limits'",
+		`agent: {tier: look}`:                            "/agent/tier': value must be one of 'none', 'watch', 'see'",
+		`certificates: {issuer: none}`:                   "/certificates/issuer': value must be one of",
+		`certificates: {issuer: provided}`:               "/certificates/caBundle': minLength",
+		`namespaces: {exclude: [shop]}`:                  "/namespaces/exclude': no items match",
+		`image: {digest: "sha256:1"}`:                    "/image/digest': 'sha256:1' does not match",
+		`image: {repository: "memfit:v1"}`:               "/image/repository': 'memfit:v1' does not match",
+		`webhook: {clientCA: {enabled: true}}`:           "/webhook': 'not' failed",
+		`platform: eks`:                                  "/platform': value must be one of",
 	} {
 		if _, err := render(c, values); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want an error that says %s", values, err, says)
@@ -238,6 +239,7 @@ namespaces: {exclude: [kube-system, kube-node-lease, cert-manager, legacy]}
 		}
 	}
 	hook := all(t, c, `
+webhook: {enabled: true}
 namespaces: {exclude: [kube-system, kube-node-lease, legacy], selector: {matchLabels: {team: shop}, matchExpressions: [{key: tier, operator: Exists}]}}
 certificates: {issuer: provided, caBundle: Y2E=}
 `, "MutatingWebhookConfiguration")[0]
@@ -259,7 +261,9 @@ certificates: {issuer: provided, caBundle: Y2E=}
 	if ca != "Y2E=" || len(hook.GetAnnotations()) != 0 {
 		t.Errorf("with certificates of somebody's own: caBundle %q, annotations %v", ca, hook.GetAnnotations())
 	}
-	if left := all(t, c, "certificates: {issuer: provided, caBundle: Y2E=}", "Certificate"); len(left) != 0 {
+	if left := all(
+		t, c, "webhook: {enabled: true}\ncertificates: {issuer: provided, caBundle: Y2E=}", "Certificate",
+	); len(left) != 0 {
 		t.Errorf("with certificates of somebody's own there are %d Certificates", len(left))
 	}
 	pod := all(t, c, `manager: {
@@ -278,6 +282,30 @@ certificates: {issuer: provided, caBundle: Y2E=}
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the Deployment has no %s", want)
+		}
+	}
+}
+
+// TestNotes: who installed what only observes is told how to go on, and who upgraded, what that may have removed.
+func TestNotes(t *testing.T) {
+	const goOn, removed = "--set webhook.enabled=true", "this upgrade has removed it"
+	for _, one := range []struct {
+		values        string
+		upgrade       bool
+		goOn, removed bool
+	}{
+		{"", false, true, false},
+		{"", true, true, true},
+		{"webhook: {enabled: true}", true, false, false},
+		{"manager: {enabled: false}", true, false, false},
+	} {
+		files, err := texts(load(t), one.values, common.ReleaseOptions{IsInstall: !one.upgrade, IsUpgrade: one.upgrade})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["memfit/templates/NOTES.txt"]
+		if strings.Contains(notes, goOn) != one.goOn || strings.Contains(notes, removed) != one.removed {
+			t.Errorf("%+v:\n%s", one, notes)
 		}
 	}
 }

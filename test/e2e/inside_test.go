@@ -151,7 +151,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(plugin(ctx, "explain", "deploy/web", "-n", *namespace)).To(ContainSubstring("but replicas run NodeJS 20."))
 	}, NodeTimeout(2*later))
 
-	It("becomes profiles that a scan writes, and that the next pods start with", func(ctx SpecContext) {
+	It("becomes profiles that a scan writes, and that the next pods start with when told to", func(ctx SpecContext) {
 		d := workload(*namespace, jdkImage, "256Mi", []string{"sh", "-c", idleJava}, nil)
 		Expect(k8s.Create(ctx, d)).To(Succeed())
 		pod := runningPod(ctx, *namespace)
@@ -171,6 +171,8 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(written.Spec.Runtime.Type).To(Equal(v1alpha1.RuntimeJVM))
 		annotate := "annotate deployment web " + v1alpha1.ProfileAnnotation + "=" + written.Name
 		Expect(string(text)).To(ContainSubstring(annotate))
+		Expect(written.Spec.Tuning.Mode).To(Equal(v1alpha1.TuningDryRun), "what nobody has read sets nothing")
+		written.Spec.Tuning.Mode = v1alpha1.TuningInject
 		Expect(k8s.Create(ctx, &written)).To(Succeed())
 
 		with := d.DeepCopy()

@@ -25,8 +25,8 @@ type File struct {
 }
 
 // Profiles are for the workloads that none governs and of which something is known: one for each runtime of a
-// namespace, and one of its own for a workload whose containers run different things. They recommend, and change no
-// size.
+// namespace, and one of its own for a workload whose containers run different things. They recommend; no pod
+// gets a setting before somebody who has read them removes a line.
 func Profiles(all []Workload) []File {
 	var files []File
 	for _, group := range groups(all) {
@@ -128,8 +128,8 @@ func (g *governable) runtime() string {
 
 func (g *group) file() File {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. Check a suggestion before you apply it.\n",
-		g.namespace)
+	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. As it stands no pod gets a setting or a "+
+		"size.\n# Check a suggestion before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
 		for _, c := range w.containers {
 			how := "suggested: "
@@ -153,6 +153,7 @@ func (g *group) file() File {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
-	b.WriteString("  sizing: {mode: Recommend}\n")
+	b.WriteString("  # DryRun only says what new pods would get. Without this line they get the settings of their " +
+		"runtime, and sizes if\n  # sizing.mode says so.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
 	return File{Path: path.Join(g.namespace, g.name+".yaml"), Text: b.String()}
 }
