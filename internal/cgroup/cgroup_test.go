@@ -5,6 +5,7 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -146,11 +147,64 @@ func TestReadV1(t *testing.T) {
 	if kills, err := tree.Kills(containers[0].Dir); err != nil || kills != 2 {
 		t.Errorf("%d kills (%v), want 2", kills, err)
 	}
-	if pids, err := tree.Processes(containers[0].Dir); err != nil || !slices.Equal(pids, []int{17, 42}) {
-		t.Errorf("processes %v (%v)", pids, err)
+	if pids, all, err := tree.Processes(containers[0].Dir); err != nil || !all || !slices.Equal(pids, []int{17, 42}) {
+		t.Errorf("processes %v, all %t (%v)", pids, all, err)
 	}
 	if _, err := tree.Read("memory/gone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a cgroup that has gone is answered with %v", err)
+	}
+}
+
+// TestNestedProcesses: what a container put into cgroups of its own is in it as well, once, and what is beyond the
+// bounds is not passed over in silence.
+func TestNestedProcesses(t *testing.T) {
+	dir := "memory/kubepods/pod" + uid + "/" + id
+	of := func(nested map[string]string) *Tree {
+		all := map[string]string{"memory/memory.stat": "", dir + "/cgroup.procs": "17\n42\n"}
+		for name, text := range nested {
+			all[dir+"/"+name] = text
+		}
+		tree, err := Open(files(all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	nested := func(textsAndCgroups ...string) map[string]string {
+		all := map[string]string{}
+		for i := 0; i < len(textsAndCgroups); i += 2 {
+			all[textsAndCgroups[i+1]+"/cgroup.procs"] = textsAndCgroups[i]
+		}
+		return all
+	}
+	many := map[string]string{}
+	for i := range nestedMost + 1 {
+		many[fmt.Sprintf("c%d/cgroup.procs", i)] = ""
+	}
+	crowd := strings.Builder{}
+	for i := range processesMost {
+		fmt.Fprintln(&crowd, 100+i)
+	}
+	for name, c := range map[string]struct {
+		nested map[string]string
+		want   []int // nil: only all counts
+		all    bool
+	}{
+		"none":                    {nil, []int{17, 42}, true},
+		"two, one in the other":   {nested("99\n42\n", "a", "3\n", "a/b"), []int{3, 17, 42, 99}, true},
+		"one that cannot be read": {map[string]string{"a/x": "", "b/cgroup.procs": "99\n"}, []int{17, 42, 99}, true},
+		"too many cgroups":        {many, []int{17, 42}, false},
+		"too deep":                {nested("99\n", strings.Repeat("x/", nestedDepth)+"x"), []int{17, 42}, false},
+		"deep":                    {nested("99\n", strings.Repeat("x/", nestedDepth-1)+"x"), []int{17, 42, 99}, true},
+		"too many processes":      {nested(crowd.String(), "a"), nil, false},
+	} {
+		pids, all, err := of(c.nested).Processes(dir)
+		if err != nil || all != c.all || c.want != nil && !slices.Equal(pids, c.want) || len(pids) > processesMost {
+			t.Errorf("%s: %d processes %v, all %t (%v)", name, len(pids), pids[:min(len(pids), 9)], all, err)
+		}
+	}
+	if _, _, err := of(nil).Processes("memory/gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the processes of a cgroup that has gone: %v", err)
 	}
 }
 
@@ -253,7 +307,7 @@ func FuzzRead(f *testing.F) {
 				if r.Pressure != nil && min(r.Pressure.Some, r.Pressure.Full) < 0 {
 					t.Errorf("%+v of %q", r.Pressure, text)
 				}
-				pids, _ := tree.Processes(containers[0].Dir)
+				pids, _, _ := tree.Processes(containers[0].Dir)
 				if slices.ContainsFunc(pids, func(pid int) bool { return pid <= 0 }) || len(pids) > processesMost {
 					t.Errorf("%d processes %v", len(pids), pids)
 				}

@@ -85,18 +85,17 @@ func parsePressure(text []byte) (p Pressure, ok bool) {
 	return p, ok
 }
 
-// parsePIDs reads cgroup.procs: one process ID a line, at most so many.
-func parsePIDs(text []byte, most int) []int {
-	var pids []int
+// parsePIDs reads cgroup.procs: one process ID a line, at most so many. all is false where there are more.
+func parsePIDs(text []byte, most int) (pids []int, all bool) {
 	for line := range bytes.Lines(text) {
 		n, ok := parseUint(bytes.TrimSpace(line))
 		if !ok || n == 0 || n > math.MaxInt32 { // 0 is a process outside of the reader's PID namespace
 			continue
 		}
 		if len(pids) == most {
-			break
+			return pids, false
 		}
 		pids = append(pids, int(n))
 	}
-	return pids
+	return pids, true
 }

@@ -6,6 +6,7 @@ package cgroup
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -172,16 +173,65 @@ func (t *Tree) Kills(dir string) (uint64, error) {
 	return kills, nil
 }
 
-// processesMost is how many processes of one cgroup are told.
-const processesMost = 4096
+const (
+	// processesMost is how many processes of one container are told.
+	processesMost = 4096
+	// A container with cgroups of its own (systemd or another container runtime in it) has tens of them; whoever may make
+	// cgroups may make any number. So many are looked into, and so deep.
+	nestedMost  = 256
+	nestedDepth = 16
+)
 
-// Processes are the IDs of the processes in a cgroup itself, as the reader's PID namespace numbers them.
-func (t *Tree) Processes(dir string) ([]int, error) {
+// Processes are the IDs of the processes in a cgroup and in those that were made below it, as the reader's PID
+// namespace numbers them. all is false where there may be more than are listed.
+func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 	text, err := t.read(path.Join(dir, "cgroup.procs"))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return parsePIDs(text, processesMost), nil
+	p := processes{tree: t, all: true, cgroups: nestedMost}
+	p.add(text)
+	own := len(p.pids)
+	p.below(dir, nestedDepth)
+	if len(p.pids) > own { // version 1 lists a process with threads in two cgroups twice
+		slices.Sort(p.pids)
+		p.pids = slices.Compact(p.pids)
+	}
+	return p.pids, p.all, nil
+}
+
+// processes are collected from several cgroups.
+type processes struct {
+	tree    *Tree
+	pids    []int
+	all     bool // nothing was left out
+	cgroups int  // that may still be looked into
+}
+
+func (p *processes) add(text []byte) {
+	more, all := parsePIDs(text, processesMost-len(p.pids))
+	p.pids, p.all = append(p.pids, more...), p.all && all && len(text) < fileMost
+}
+
+// below collects what is in the cgroups of a folder. One that has gone has no processes any more, and one of threads
+// (version 2) has those that the cgroup above it lists.
+func (p *processes) below(dir string, depth int) {
+	names, err := p.tree.children(dir)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if p.cgroups == 0 || depth == 0 {
+			p.all = false
+			return
+		}
+		p.cgroups--
+		child := path.Join(dir, name)
+		if text, err := p.tree.read(path.Join(child, "cgroup.procs")); err == nil {
+			p.add(text)
+		}
+		p.below(child, depth-1)
+	}
 }
 
 func (t *Tree) size(dir, file string) (memory.Bytes, error) {

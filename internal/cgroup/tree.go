@@ -138,6 +138,9 @@ func (t *Tree) ofPod(dir, uid string, found *[]Container) error {
 	return nil
 }
 
+// entriesMost of a directory are read: cgroups and some sixty files. Whoever may make cgroups may make any number.
+const entriesMost = 2 * containersMost
+
 // children are the cgroups in dir. It reads the directory unsorted and without looking at what it finds.
 func (t *Tree) children(dir string) ([]string, error) {
 	f, err := t.fsys.Open(dir)
@@ -149,8 +152,8 @@ func (t *Tree) children(dir string) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is no directory", dir)
 	}
-	entries, err := folder.ReadDir(-1)
-	if err != nil {
+	entries, err := folder.ReadDir(entriesMost)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	var names []string

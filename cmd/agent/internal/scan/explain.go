@@ -48,14 +48,13 @@ func (l *Loop) explain(now time.Time) {
 	if c == nil {
 		return
 	}
-	pids, err := l.Tree.Processes(c.Dir)
+	pids, all, err := l.Tree.Processes(c.Dir)
 	if err != nil {
 		return
 	}
-	drawn := l.drawn(c)
 	look := Look{
-		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, Limit: c.limit(), Drawn: drawn,
-		Urgent: c.urgency == flightrecorder.Near || l.awaited(c),
+		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
+		Drawn: l.drawn(c), Urgent: c.urgency == flightrecorder.Near || l.awaited(c),
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()

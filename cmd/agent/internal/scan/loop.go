@@ -46,6 +46,7 @@ type Look struct {
 	// Namespace of its pod. What is known of the files of one is not believed in another.
 	Namespace string
 	PIDs      []int // of its processes, as the node numbers them
+	More      bool  // it may have others
 	Urgent    bool
 	Limit     memory.Bytes // of the container; 0: none
 	Drawn     bool         // with a map of its pages
@@ -57,7 +58,9 @@ type Finding struct {
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod asks for one
 	Runtime   *v1alpha1.RuntimeFound
-	Err       error
+	Err       error // nothing could be read
+	// Unread says why some of it could not be read; empty: all was.
+	Unread string
 }
 
 // Loop is the agent's work. Its fields are set before the first Tick; one goroutine calls Tick.

@@ -80,7 +80,7 @@ const processesMost = 64
 // processesOf lists the processes of a container; not nil.
 func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	out := []flightrecorder.Process{}
-	pids, err := l.Tree.Processes(c.Dir)
+	pids, _, err := l.Tree.Processes(c.Dir)
 	if err != nil {
 		return out
 	}

@@ -168,6 +168,7 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, snapshot.Cut(c.finding.Err.Error(), 512)
 	default:
 		out.Inspection, out.Memory, out.Runtime = v1alpha1.InspectionDone, c.finding.Memory, c.finding.Runtime
+		out.InspectionMessage = snapshot.Cut(c.finding.Unread, 512)
 		if o.pod.Drawn {
 			out.Map = c.finding.Map
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/pagemap"
 	"github.com/memfit/memfit/internal/procmem"
 )
@@ -105,10 +106,10 @@ func packed(regions []pagemap.Region) pagemap.Region {
 	return out
 }
 
-// drawn is a map as the API has it.
-func drawn(regions []pagemap.Region, now time.Time) *v1alpha1.MemoryMap {
+// drawn is a map as the API has it. missing is resident in processes that could not be read.
+func drawn(regions []pagemap.Region, missing memory.Bytes, now time.Time) *v1alpha1.MemoryMap {
 	m := pagemap.Draw(regions)
-	out := &v1alpha1.MemoryMap{Time: metav1.NewTime(now.Truncate(time.Second)), Rest: format.Exact(m.Rest)}
+	out := &v1alpha1.MemoryMap{Time: metav1.NewTime(now.Truncate(time.Second)), Rest: format.Exact(m.Rest.Plus(missing))}
 	for i := range m.Regions {
 		d := &m.Regions[i]
 		out.Regions = append(out.Regions, v1alpha1.MapRegion{

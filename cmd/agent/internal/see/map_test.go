@@ -44,7 +44,7 @@ func TestMap(t *testing.T) {
 		attribution.Region{Start: other + page, End: other + 2*page, Kind: attribution.Text}, // not resident
 	)
 	var got []string
-	for _, one := range drawn(pages(&r, p.Snapshot(), 3), time.Unix(0, 0)).Regions {
+	for _, one := range drawn(pages(&r, p.Snapshot(), 3), 0, time.Unix(0, 0)).Regions {
 		free := "0"
 		if one.Free != nil {
 			free = one.Free.String()

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
@@ -73,7 +76,7 @@ func (e *Explainer) Found() <-chan scan.Finding { return e.found }
 const (
 	// explainMost is how long one container may take. The largest of the research took 0.4 s.
 	explainMost = 5 * time.Second
-	// processesMost of a container are looked into: those that started first. Others are told by their number alone.
+	// processesMost of a container are looked into: the largest. Of others is told how much is resident in them.
 	processesMost = 32
 	// restShare: after a look that took so long, so many times that passes before the next, which keeps looks within half
 	// a percent of a core; the other half is for reading cgroups. While a container near its limit changes it is 5 %.
@@ -125,33 +128,74 @@ func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, 
 	}
 }
 
-// explain adds up the processes of a container.
+// explain adds up the processes of a container. What could not be read of those that are there is unexplained.
 func (e *Explainer) explain(ctx context.Context, j scan.Look) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainMost)
 	defer cancel()
 	sum := newSum()
-	sum.limit, sum.drawn = j.Limit, j.Drawn
+	sum.limit, sum.drawn, sum.more = j.Limit, j.Drawn, j.More
 	var failed error
-	for _, pid := range j.PIDs[:min(len(j.PIDs), processesMost)] {
-		if err := e.process(ctx, j.Namespace, pid, sum); err != nil {
-			failed = errors.Join(failed, err)
+	for i, pid := range e.largestFirst(j.PIDs) {
+		err := errManyProcesses
+		if i < processesMost {
+			err = e.process(ctx, j.Namespace, pid, sum)
+		}
+		if err == nil || errors.Is(err, procmem.ErrGone) {
+			continue
+		}
+		if resident := e.resident(pid); resident > 0 {
+			sum.unread(resident)
+			if failed == nil { // the others mostly failed like the first
+				failed = err
+			}
 		}
 	}
-	if sum.processes == 0 {
+	if sum.processes == sum.missed {
 		return scan.Finding{Container: j.Container, Err: errors.Join(errNoProcess, failed)}
 	}
-	finding := scan.Finding{Container: j.Container, Memory: sum.parts(e.now()), Runtime: sum.runtime}
+	finding := scan.Finding{
+		Container: j.Container, Memory: sum.parts(e.now()), Runtime: sum.runtime, Unread: sum.why(failed),
+	}
 	if j.Drawn {
-		finding.Map = drawn(sum.pages, e.now())
+		finding.Map = drawn(sum.pages, sum.missing, e.now())
 	}
 	return finding
 }
 
-var errNoProcess = errors.New("no process of it could be read")
+var (
+	errNoProcess     = errors.New("no process of it could be read")
+	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
+)
+
+// largestFirst puts the processes in which most is resident first, where there are more than are looked into.
+func (e *Explainer) largestFirst(pids []int) []int {
+	if len(pids) <= processesMost {
+		return pids
+	}
+	resident := make(map[int]memory.Bytes, len(pids))
+	for _, pid := range pids {
+		resident[pid] = e.resident(pid)
+	}
+	pids = slices.Clone(pids)
+	slices.SortStableFunc(pids, func(a, b int) int { return cmp.Compare(resident[b], resident[a]) })
+	return pids
+}
+
+// resident is what the kernel counts for a process; 0: it has ended, or gave its memory back and is about to.
+func (e *Explainer) resident(pid int) memory.Bytes {
+	status, err := procmem.StatusOf(os.DirFS(e.proc), pid)
+	if err != nil {
+		return 0
+	}
+	return status.RSS
+}
 
 // process adds the memory of one process to the sum. What runs in the container is what runs in its largest process:
 // the first is often a shell that started it.
 func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum *sum) error {
+	if err := ctx.Err(); err != nil { // opening and listing its mappings take their time, too
+		return err
+	}
 	target, err := live.Open(e.proc, pid)
 	if err != nil {
 		return fmt.Errorf("opening: %w", err)
@@ -168,7 +212,7 @@ func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum 
 	}
 	sum.add(&result, s)
 	if sum.drawn {
-		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // processesMost at most
+		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // thousands at most
 	}
 	if result.RSS > sum.largest {
 		sum.largest, sum.exe = result.RSS, s.Process.Exe
@@ -180,6 +224,9 @@ func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum 
 // sum is what the processes of one container have together. Pages that they share count for each.
 type sum struct {
 	processes        int
+	missed           int          // of them: they are there and could not be read
+	missing          memory.Bytes // what is resident in those
+	more             bool         // there may be processes that nobody has listed
 	rss, unexplained memory.Bytes
 	named            map[string]*named      // by name
 	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
@@ -224,9 +271,37 @@ func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
 	s.programs = append(s.programs, of.Process.Exe)
 }
 
+// unread adds a process that could not be read. Where it is the largest, nobody knows what runs in the container.
+func (s *sum) unread(resident memory.Bytes) {
+	s.processes++
+	s.missed++
+	s.missing = s.missing.Plus(resident)
+	s.rss, s.unexplained = s.rss.Plus(resident), s.unexplained.Plus(resident)
+	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
+	if resident > s.largest {
+		s.largest, s.exe, s.runtime = resident, "", nil
+	}
+}
+
+// why says what could not be read; empty: all could.
+func (s *sum) why(failed error) string {
+	var out []string
+	if s.missed > 0 {
+		out = append(out, fmt.Sprintf("%d of %d processes, with %s resident, could not be read: %v", s.missed, s.processes,
+			s.missing, failed))
+	}
+	if s.more {
+		out = append(out, fmt.Sprintf("it has more processes or cgroups than the %d that are listed", s.processes))
+	}
+	return strings.Join(out, "; ")
+}
+
 // explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
 // none, and nobody knows what of it is free.
 func (s *sum) explained() float64 {
+	if s.more {
+		return 0
+	}
 	if s.rss == 0 {
 		return 1
 	}

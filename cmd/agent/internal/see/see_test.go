@@ -5,8 +5,11 @@ package see
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +63,138 @@ func TestItself(t *testing.T) {
 	}
 	if f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{1 << 22}}); f.Err == nil || f.Memory != nil {
 		t.Errorf("a container without a process that can be read: %+v", f)
+	}
+}
+
+// slow is a reader that does not come to an end with one process, as a hostile one would have it.
+type slow struct {
+	pid int
+	end func() // of the time that there is
+}
+
+func (slow) Name() string                          { return "slow" }
+func (r slow) Detect(s *attribution.Snapshot) bool { return s.Process.PID == r.pid }
+func (r slow) Claim(
+	ctx context.Context, _ *attribution.Snapshot,
+) (claimed []attribution.Region, usage attribution.Usage, err error) {
+	r.end()
+	<-ctx.Done()
+	return nil, usage, ctx.Err()
+}
+
+// idle are processes that do nothing, as many as asked for.
+func idle(t *testing.T, count int) (pids []int) {
+	t.Helper()
+	for range count {
+		command := exec.CommandContext(t.Context(), "sleep", "600")
+		if err := command.Start(); err != nil {
+			t.Skip(err)
+		}
+		t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+		pids = append(pids, command.Process.Pid)
+	}
+	for before := memory.Bytes(0); ; time.Sleep(50 * time.Millisecond) { // until they have loaded their libraries
+		now := residentIn(pids)
+		if now == before {
+			return pids
+		}
+		before = now
+	}
+}
+
+// residentIn is what the kernel counts for processes.
+func residentIn(pids []int) (sum memory.Bytes) {
+	e := New("/proc", cgroup.V2, nil, time.Now)
+	for _, pid := range pids {
+		sum += e.resident(pid)
+	}
+	return sum
+}
+
+// TestWhatIsNotReadIsCounted: of forty processes some are not inspected, because there are too many or because one took
+// all the time. All are counted, what is resident in them is unexplained, and one that has ended is not missed.
+func TestWhatIsNotReadIsCounted(t *testing.T) {
+	pids := idle(t, 40)
+	ended := exec.CommandContext(t.Context(), "true")
+	if err := ended.Run(); err != nil {
+		t.Skip(err)
+	}
+	for name, c := range map[string]struct {
+		pids   []int
+		slow   int // index of the one that takes all the time; 0: none
+		more   bool
+		unread int
+	}{
+		"all are read":                   {pids: pids[:10]},
+		"more than are inspected":        {pids: pids, unread: 40 - processesMost},
+		"one takes all the time":         {pids: pids[:20], slow: 5, unread: 15},
+		"one has ended":                  {pids: slices.Insert(slices.Clone(pids[:10]), 4, ended.Process.Pid)},
+		"there are others, nobody knows": {pids: pids[:10], more: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var readers []attribution.Reader
+			if c.slow > 0 { // the second reader is not asked any more
+				one := slow{c.pids[c.slow], cancel}
+				readers = []attribution.Reader{one, one}
+			}
+			look := scan.Look{Container: "x", PIDs: c.pids, Drawn: true, More: c.more}
+			f := New("/proc", cgroup.V2, readers, time.Now).explain(ctx, look)
+			if f.Err != nil {
+				t.Fatal(f.Err)
+			}
+			there := slices.DeleteFunc(slices.Clone(c.pids), func(pid int) bool { return pid == ended.Process.Pid })
+			if int(f.Memory.Processes) != len(there) {
+				t.Errorf("%d processes, want %d", f.Memory.Processes, len(there))
+			}
+			resident := residentIn(there)
+			near := func(b memory.Bytes) bool { return max(b, resident)-min(b, resident) <= resident/20 }
+			total := memory.FromQuantity(f.Memory.Unexplained)
+			for i := range f.Memory.Parts {
+				total += memory.FromQuantity(f.Memory.Parts[i].Resident)
+			}
+			if got := memory.FromQuantity(f.Memory.Resident); got != total || !near(got) {
+				t.Errorf("%s resident, parts of %s; the kernel counts %s", got, total, resident)
+			}
+			all, drawn := c.unread == 0 && !c.more, memory.Bytes(0)
+			if f.Map.Rest != nil {
+				drawn = memory.FromQuantity(*f.Map.Rest)
+			}
+			for i := range f.Map.Regions {
+				drawn += memory.FromQuantity(f.Map.Regions[i].Resident)
+			}
+			if !near(drawn) {
+				t.Errorf("a map of %s of %s that are resident", drawn, resident)
+			}
+			unread := fmt.Sprintf("%d of %d processes, with ", c.unread, len(there))
+			if all && f.Unread != "" || c.unread > 0 && !strings.HasPrefix(f.Unread, unread) {
+				t.Errorf("it is told that %q could not be read, want %s", f.Unread, unread)
+			}
+			if share := 100 - 100*c.unread/len(there); !c.more && int(f.Memory.CoveragePercent) > share {
+				t.Errorf("%d %% are covered, of %d processes %d are unread", f.Memory.CoveragePercent, len(there), c.unread)
+			}
+			if c.more && (f.Memory.CoveragePercent != 0 || f.Unread == "") {
+				t.Errorf("%d %% of what nobody has listed are covered, %q", f.Memory.CoveragePercent, f.Unread)
+			}
+		})
+	}
+}
+
+// TestLargestUnread: nobody knows what runs in a container whose largest process could not be read.
+func TestLargestUnread(t *testing.T) {
+	s := newSum()
+	s.add(&attribution.Result{RSS: memory.MiB}, &attribution.Snapshot{})
+	s.largest, s.exe, s.runtime = memory.MiB, "/bin/python3", &v1alpha1.RuntimeFound{Type: "Python"}
+	if s.unread(memory.KiB); s.runtime == nil {
+		t.Error("a small process that could not be read hides what runs")
+	}
+	if s.unread(memory.GiB); s.runtime != nil {
+		t.Errorf("a container whose largest process could not be read runs %+v", s.runtime)
+	}
+	got := s.parts(time.Time{})
+	if got.Helps != "what would help is not known: the heaps of its processes could not be read" || got.Processes != 3 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -194,7 +194,7 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 	if m.Helps != "" {
 		out = append(out, clean(m.Helps))
 	}
-	if m.CoveragePercent > 0 && m.CoveragePercent < coverageMost {
+	if m.CoveragePercent < coverageMost {
 		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there is more free memory than is "+
 			"shown", m.CoveragePercent))
 	}
