@@ -19,6 +19,10 @@ test-dashboard: ## Check the Grafana dashboard against Grafana's own types (need
 		{ echo "import type { Ours } from './types';"; printf 'export const dashboard: Ours = '; cat ../../../config/prometheus/dashboard.json; } >dashboard.ts && \
 		npx --no-install tsc -p . && echo "config/prometheus/dashboard.json is a dashboard of @grafana/schema"
 
+.PHONY: test-browser
+test-browser: ## Open the pages of kubectl memfit report and ui in headless Chromium (2 min; installs it as root); pictures in dist/browser.
+	@! hack/chromium.sh || go -C test/browser test -count=1 -parallel 5 .
+
 .PHONY: test-race
 test-race: ## The same with the race detector (needs gcc), and what has bounds on time and memory without it, too.
 	@$(MAKE) test TEST_RACE=1

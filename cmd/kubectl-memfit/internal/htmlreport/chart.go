@@ -17,10 +17,10 @@ import (
 // Measures of a chart, in units of its viewBox. The margins hold the amounts on the left, the times below.
 const (
 	chartWidth, chartHeight = 520, 200
-	left, right, top, below = 58, 12, 12, 28
+	left, right, top, below = 70, 12, 12, 34
 	plotWidth               = chartWidth - left - right
 	plotHeight              = chartHeight - top - below
-	tickWidth               = 50 // of a time below
+	tickWidth               = 84 // of a time below
 )
 
 // chart is the use of one container over one stretch of time.

@@ -4,7 +4,9 @@
 package htmlreport
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -53,6 +55,16 @@ func (l *Live) Seconds() int64 { return int64(l.Every / time.Second) }
 // Paused is a page that stays until somebody asks again.
 func (l *Live) Paused() bool { return l.Every == 0 }
 
+// Script of a page that is served: it takes what is new from the next page, which would otherwise take the reader's
+// place, focus and opened lists away.
+func (l *Live) Script() template.JS { return template.JS(script) } //nolint:gosec // of this program, and nothing else
+
+// ScriptSource names that script, and no other, in a Content-Security-Policy.
+func ScriptSource() string {
+	sum := sha256.Sum256([]byte(script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
 // Key of a recommendation and its checkpoint, which have one name.
 func Key(namespace, name string) string { return namespace + "/" + name }
 
@@ -88,8 +100,12 @@ type workload struct {
 
 type entry struct{ Time, Title, Text string }
 
-//go:embed page.html.tmpl
-var source string
+var (
+	//go:embed page.html.tmpl
+	source string
+	//go:embed live.js
+	script string
+)
 
 var pageTemplate = template.Must(template.New("page").Parse(source))
 

@@ -189,7 +189,7 @@ func TestGap(t *testing.T) {
 		{now, time.Hour, 50 * memory.MiB}, {now.Add(time.Hour), time.Hour, 100 * memory.MiB},
 		{now.Add(3 * time.Hour), time.Hour, 25 * memory.MiB},
 	})
-	if want := "M58.0 172.0V92.0H170.5V12.0H283.0V172.0ZM395.5 172.0V132.0H508.0V172.0Z"; got != want {
+	if want := "M70.0 166.0V89.0H179.5V12.0H289.0V166.0ZM398.5 166.0V127.5H508.0V166.0Z"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -85,9 +85,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page.Bytes()) // whoever asked may be gone
 }
 
-// contentPolicy lets the page load and run nothing; it has only styles of its own.
-const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
-	"frame-ancestors 'none'"
+// contentPolicy lets the page run the one script that it comes with, which may ask for this page again, and load
+// nothing else; it has only styles of its own.
+var contentPolicy = "default-src 'none'; script-src " + htmlreport.ScriptSource() + "; connect-src 'self'; " +
+	"style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // refuses says why a request gets no page; 0: it does.
 func (h *Handler) refuses(r *http.Request) (status int, text string) {

@@ -1,0 +1,198 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// cluster is an API server that lists objects, as far as the plugin asks.
+type cluster struct {
+	*httptest.Server
+	mu    sync.Mutex
+	lists map[string][]any // by resource
+}
+
+// newCluster has a shop: the golden objects of the plugin's tests, in which one of everything is the matter, made as
+// young as a browser's clock expects, and histories for some of them.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	now := time.Now()
+	c := &cluster{lists: map[string][]any{
+		"memoryrecommendations": nil, "memorycheckpoints": nil, "memoryprofiles": nil, "clustermemoryprofiles": nil,
+	}}
+	for _, rec := range recommendations(t, now) {
+		c.lists["memoryrecommendations"] = append(c.lists["memoryrecommendations"], rec)
+	}
+	for name, use := range map[string]func(time.Duration) memory.Bytes{
+		"shop/deployment-web/app":                    bursts,
+		"shop/deployment-" + longest + "/" + longest: bursts,
+		"shop/statefulset-orders/app":                climbs,
+		"shop/cronjob-report/job":                    flat,
+	} {
+		path := strings.Split(name, "/")
+		c.lists["memorycheckpoints"] = append(c.lists["memorycheckpoints"], checkpoint(t, path[0], path[1], path[2], now, use))
+	}
+	c.Server = httptest.NewServer(c)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// ServeHTTP answers a list.
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	path := strings.Split(r.URL.Path, "/")
+	items, known := c.lists[path[len(path)-1]]
+	w.Header().Set("Content-Type", "application/json")
+	if !known {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: http.StatusNotFound,
+			Reason: metav1.StatusReasonNotFound, Message: r.URL.Path + " is not here",
+		})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+// change changes the recommendation of a name.
+func (c *cluster) change(t *testing.T, name string, change func(*v1alpha1.MemoryRecommendation)) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.lists["memoryrecommendations"] {
+		if rec := one.(*v1alpha1.MemoryRecommendation); rec.Name == name {
+			change(rec)
+			return
+		}
+	}
+	t.Fatalf("there is no %s", name)
+}
+
+// kubeconfig names the cluster, as production.
+func (c *cluster) kubeconfig(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := strings.ReplaceAll(`apiVersion: v1
+kind: Config
+current-context: production
+clusters: [{name: production, cluster: {server: "URL"}}]
+users: [{name: me, user: {}}]
+contexts: [{name: production, context: {cluster: production, user: me, namespace: shop}}]
+`, "URL", c.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// longest is as long as a name may be.
+const longest = "checkout-gateway-for-every-country-that-has-its-own-tax-office1"
+
+func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendation {
+	t.Helper()
+	text, err := os.ReadFile("../../cmd/kubectl-memfit/internal/report/testdata/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*v1alpha1.MemoryRecommendation
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var rec v1alpha1.MemoryRecommendation
+		if err := yaml.Unmarshal([]byte(document), &rec); err != nil {
+			t.Fatal(err)
+		}
+		younger(&rec.Status, now)
+		all = append(all, &rec)
+	}
+	web := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "deployment-web" })
+	all[web].Status.RecentStalls = []v1alpha1.StallRecord{{
+		Container: "app", Pod: "web-6d4c-x7x2p", Limit: resource.MustParse("256Mi"),
+		Time: metav1.NewTime(now.Add(-20 * time.Hour)), Summary: "Container app stood still at its limit",
+	}}
+	all[web].Status.Stalls = 1
+	long := all[web].DeepCopy() // calm, and its names are as long as names get
+	long.Name, long.Spec.Workload.Name, long.Spec.Profile.Name = "deployment-"+longest, longest, longest
+	s := &long.Status
+	s.OOMKills, s.Stalls, s.RecentOOMKills, s.RecentStalls, s.Conditions = 0, 0, nil, nil, nil
+	s.Containers[0].Container, s.Containers[0].OOMKills = longest, 0
+	s.Containers[0].Recommended = &v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("120Mi")}
+	s.Summary = "Lower request 128Mi to 120Mi"
+	return append(all, long)
+}
+
+func quantity(text string) *resource.Quantity {
+	q := resource.MustParse(text)
+	return &q
+}
+
+// younger moves what happened to just before now, as far apart as it was.
+func younger(s *v1alpha1.MemoryRecommendationStatus, now time.Time) {
+	by := now.Sub(time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC))
+	move := func(at *metav1.Time) { at.Time = at.Add(by) }
+	for i := range s.RecentChanges {
+		move(&s.RecentChanges[i].Time)
+		if s.RecentChanges[i].Since != nil {
+			move(s.RecentChanges[i].Since)
+		}
+	}
+	for i := range s.RecentOOMKills {
+		move(&s.RecentOOMKills[i].Time)
+	}
+	for i := range s.Conditions {
+		move(&s.Conditions[i].LastTransitionTime)
+	}
+}
+
+// Use, so long ago.
+
+func bursts(ago time.Duration) memory.Bytes {
+	if h := int(ago.Hours()); h%24 == 5 || h%7 == 3 {
+		return 214 * memory.MiB
+	}
+	return 98 * memory.MiB
+}
+
+func climbs(ago time.Duration) memory.Bytes {
+	return (990 - 12*memory.Bytes(ago.Hours())/24) * memory.MiB
+}
+
+func flat(time.Duration) memory.Bytes { return 250 * memory.MiB }
+
+func checkpoint(
+	t *testing.T, namespace, name, container string, now time.Time, use func(time.Duration) memory.Bytes,
+) *v1alpha1.MemoryCheckpoint {
+	t.Helper()
+	h := history.New()
+	ref := memory.ContainerRef{Namespace: namespace, Pod: name + "-1", UID: "u", Container: container}
+	for ago := 30 * 24 * time.Hour; ago > 0; ago -= 20 * time.Minute {
+		b := use(ago)
+		h.Add(memory.Sample{Container: ref, Time: now.Add(-ago), RSS: b, HasRSS: true, WorkingSet: b}, 1200*memory.MiB)
+	}
+	packed, err := h.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c v1alpha1.MemoryCheckpoint
+	c.Namespace, c.Name = namespace, name
+	c.Status.Containers = []v1alpha1.CheckpointContainer{{Name: container, History: packed}}
+	return &c
+}
