@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
@@ -22,8 +23,8 @@ import (
 
 const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, the one that most
 needs a look first: what was used against requests and limits in the last 35 days and two days, OOM kills and
-stalls on the curves, what memfit changed and what came of it, what is requested beyond what is recommended, and
-what is missing.
+stalls on the curves, what memfit changed and what came of it, what is requested beyond what is recommended, what
+is missing, and what memfit has given back of what owners wrote.
 
 The page loads nothing and runs nothing: it can be sent by mail or put on any web server. Requests and limits are
 drawn as they are now. Use is the most that one replica used in each day or hour. The curves are read from
@@ -118,6 +119,14 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 		))
 	}
 	report.Bound(in.Recommendations, profiles)
+	if pods, err := s.Pods(ctx, s.namespace); err != nil {
+		in.Notes = append(in.Notes, fmt.Sprintf("What was given back is not known: %v", err))
+	} else {
+		in.GivenBack = map[string]htmlreport.Difference{}
+		for of, d := range inventory.GivenBack(pods, in.Recommendations, s.Templates(ctx, s.namespace)) {
+			in.GivenBack[htmlreport.Key(of[0], of[1])] = htmlreport.Difference(d)
+		}
+	}
 	checkpoints, err := s.Checkpoints(ctx, s.namespace)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("There are no curves: %v", err))

@@ -96,6 +96,27 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
+// RequestBefore is the memory request that a container had before memfit gave it another one when its pod was created,
+// and the one that it got; with "", that of the pod as a whole. ok: memfit gave one. Both may have changed since.
+func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok bool) {
+	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
+	if r == nil {
+		return 0, 0, false
+	}
+	size := r.Pod
+	if name != "" {
+		c := r.of(name)
+		if c == nil || c.DryRun {
+			return 0, 0, false
+		}
+		size = c.Size
+	}
+	if size == nil || size.Request == "" {
+		return 0, 0, false
+	}
+	return parse(size.WasRequest), parse(size.Request), true
+}
+
 // heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the
 // process started.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {

@@ -386,8 +386,9 @@ var rooms = []room{
 	{
 		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/inject", "internal/memory",
-			"internal/profile", "internal/runtimes", "internal/suggest", "internal/workloadkind",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/constraints", "internal/format", "internal/inject",
+			"internal/memory", "internal/profile", "internal/runtimes", "internal/suggest", "internal/workload",
+			"internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",

@@ -172,7 +172,8 @@ func (w *window) wide(px int64) {
 
 func (w *window) colors(scheme string) {
 	w.t.Helper()
-	w.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+	feature := emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
+	w.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{&feature}))
 }
 
 // picture writes what is seen; whole: what scrolling would show, too.

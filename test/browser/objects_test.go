@@ -37,6 +37,9 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	now := time.Now()
 	c := &cluster{lists: map[string][]any{
+		"pods": {
+			pod("web-1", "Deployment", "web"), pod("web-2", "Deployment", "web"), pod("orders-0", "StatefulSet", "orders"),
+		},
 		"memoryrecommendations": nil, "memorycheckpoints": nil, "memoryprofiles": nil, "clustermemoryprofiles": nil,
 	}}
 	for _, rec := range recommendations(t, now) {
@@ -49,7 +52,8 @@ func newCluster(t *testing.T) *cluster {
 		"shop/cronjob-report/job":                    flat,
 	} {
 		path := strings.Split(name, "/")
-		c.lists["memorycheckpoints"] = append(c.lists["memorycheckpoints"], checkpoint(t, path[0], path[1], path[2], now, use))
+		one := checkpoint(t, path[0], path[1], path[2], now, use)
+		c.lists["memorycheckpoints"] = append(c.lists["memorycheckpoints"], one)
 	}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
@@ -137,6 +141,24 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	s.Containers[0].Recommended = &v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("120Mi")}
 	s.Summary = "Lower request 128Mi to 120Mi"
 	return append(all, long)
+}
+
+// pod is one to which memfit gave 128Mi where its owner wrote 512Mi.
+func pod(name, kind, of string) map[string]any {
+	controller := true
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: of, Controller: &controller}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"namespace": "shop", "name": name, "ownerReferences": []any{owner},
+			"annotations": map[string]any{
+				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"128Mi","wasRequest":"512Mi"}}}}`,
+			},
+		},
+		"spec": map[string]any{"containers": []any{map[string]any{
+			"name": "app", "resources": map[string]any{"requests": map[string]any{"memory": "128Mi"}},
+		}}},
+	}
 }
 
 func quantity(text string) *resource.Quantity {

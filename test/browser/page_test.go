@@ -27,7 +27,8 @@ var look string
 func report(t *testing.T) string {
 	t.Helper()
 	c := newCluster(t)
-	cmd := exec.Command(plugin, "report", "-A", "--kubeconfig", c.kubeconfig(t), "--price-per-gib-month", "3.20", "--currency", "EUR")
+	cmd := exec.Command(plugin, "report", "-A", "--kubeconfig", c.kubeconfig(t),
+		"--price-per-gib-month", "3.20", "--currency", "EUR")
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
@@ -48,6 +49,11 @@ func TestReport(t *testing.T) {
 	w.looksWell("report")
 	if n := eval[int](w, `document.querySelectorAll("figure").length`); n != 8 {
 		t.Errorf("%d charts, want two of each of four containers", n)
+	}
+	given := eval[string](w, `[...document.querySelectorAll("dl div")].
+		find((e) => e.textContent.startsWith("Given back")).innerText`)
+	if !strings.Contains(given, "1.1Gi") || !strings.Contains(given, "3.60 EUR a month") {
+		t.Errorf("%q: want three pods of 128Mi in place of 512Mi", given)
 	}
 	w.clean(address)
 }
@@ -89,13 +95,17 @@ func (w *window) tellable(name string) {
 		emulation.SetEmulatedVisionDeficiencyTypeProtanopia, emulation.SetEmulatedVisionDeficiencyTypeDeuteranopia,
 		emulation.SetEmulatedVisionDeficiencyTypeTritanopia, emulation.SetEmulatedVisionDeficiencyTypeAchromatopsia,
 	} {
-		w.do(emulation.SetEmulatedVisionDeficiency(kind), chromedp.Evaluate(`document.querySelector("figure").scrollIntoView()`, nil))
+		w.do(
+			emulation.SetEmulatedVisionDeficiency(kind),
+			chromedp.Evaluate(`document.querySelector("figure").scrollIntoView()`, nil),
+		)
 		w.picture(name+"-"+string(kind), false)
 	}
 	w.do(emulation.SetEmulatedVisionDeficiency(emulation.SetEmulatedVisionDeficiencyTypeNone))
 	drawn := eval[map[string][]string](w, `look.drawn()`)
 	for _, class := range []string{
-		"line limit", "line request", "line limit proposed", "line request proposed", "mark kill", "mark stall", "mark change",
+		"line limit", "line request", "line limit proposed", "line request proposed",
+		"mark kill", "mark stall", "mark change",
 	} {
 		if len(drawn[class]) != 1 {
 			w.t.Errorf("%q is drawn as %q, want one way, on curves and in the legend", class, drawn[class])

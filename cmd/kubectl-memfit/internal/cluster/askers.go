@@ -6,12 +6,13 @@ package cluster
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/pager"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -31,18 +32,39 @@ func asking() (all []schema.GroupVersionResource) {
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 	spaces := c.namespaceAnnotations(ctx, namespace)
 	var all []report.Asker
+	c.eachAsking(ctx, namespace, func(u *unstructured.Unstructured) {
+		if metav1.GetControllerOf(u) == nil {
+			all = append(all, asker(u, spaces[u.GetNamespace()]))
+		}
+	})
+	return all
+}
+
+// eachAsking reads them in pages; what may not be listed is left out.
+func (c *Cluster) eachAsking(ctx context.Context, namespace string, take func(*unstructured.Unstructured)) {
 	for _, resource := range asking() {
-		client := c.client.Resource(resource).Namespace(namespace)
-		pages := pager.New(
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
-		)
-		_ = pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-			if u, ok := object.(*unstructured.Unstructured); ok && metav1.GetControllerOf(u) == nil {
-				all = append(all, asker(u, spaces[u.GetNamespace()]))
-			}
+		_ = c.each(ctx, resource, namespace, func(u *unstructured.Unstructured) error {
+			take(u)
 			return nil
 		})
 	}
+}
+
+// Templates are the memory requests that owners wrote. Workloads that may not be listed have none.
+func (c *Cluster) Templates(ctx context.Context, namespace string) inventory.Templates {
+	all := inventory.Templates{}
+	c.eachAsking(ctx, namespace, func(u *unstructured.Unstructured) {
+		kind, known := workloadkind.Of(u.GetAPIVersion(), u.GetKind())
+		if !known || len(kind.Template) == 0 {
+			return // a Pod, which a resize has changed
+		}
+		fields, _, _ := unstructured.NestedMap(u.Object, append(append([]string{}, kind.Template...), "spec")...)
+		var spec corev1.PodSpec
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec) == nil {
+			ref := inventory.Ref{Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName()}
+			all[ref] = inventory.RequestsOf(&spec)
+		}
+	})
 	return all
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,10 +34,19 @@ type Input struct {
 	Recommendations  []v1alpha1.MemoryRecommendation
 	// Histories by [Key] and container; those that could not be read are not there.
 	Histories map[string]map[string]*history.Container
+	// GivenBack by [Key] is what memfit made of requests; nil: that could not be read.
+	GivenBack map[string]Difference
 	// Notes are said at the head of the page: what could not be read.
 	Notes []string
 	// Live is what a page that is served says of itself; nil in a file.
 	Live *Live
+}
+
+// Difference is what the running pods of a workload request less and more than their owners wrote, by memfit's doing.
+type Difference struct {
+	Less, More memory.Bytes
+	// Unknown pods are not in these amounts: what their owners wrote is not known.
+	Unknown int
 }
 
 // Live is how a page that is served is made again.
@@ -77,8 +87,9 @@ type page struct {
 	Notes       []string
 	Totals      []total
 	Workloads   []workload
-	Drawn       int // so many workloads have charts, at most,
-	Omitted     int // and so many more have none
+	Given       bool // what was given back is known
+	Drawn       int  // so many workloads have charts, at most,
+	Omitted     int  // and so many more have none
 	Live        *Live
 	Old, Tried  string // that a live page is of an earlier time, and when reading it again failed
 }
@@ -93,6 +104,7 @@ type workload struct {
 	Kills, Stalls          int64
 	Use, Request, Proposed string // of all containers, each pod
 	Change                 string // of requests, all pods
+	Given                  string // back so far, of all pods
 	Next                   []string
 	Charts                 []chart
 	Entries                []entry
@@ -118,7 +130,10 @@ func Write(w io.Writer, in *Input) error {
 }
 
 func (in *Input) page() *page {
-	p := &page{Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Live: in.Live}
+	p := &page{
+		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Live: in.Live,
+		Given: in.GivenBack != nil,
+	}
 	if l := in.Live; l != nil && l.Problem != nil {
 		p.Tried = format.Time(l.Refused)
 		p.Old = fmt.Sprintf("The cluster could not be read again. Everything here is as it was %s before that, at %s.",
@@ -133,7 +148,12 @@ func (in *Input) page() *page {
 		id := Key(row.Namespace, row.Recommendation) // not its place, which is another one on the next page
 		rec := byKey[id]
 		w := workloadOf(&row, id)
-		w.Change = sum.add(&row).String()
+		w.Change = sum.add(&row).change()
+		given := in.GivenBack[id]
+		w.Given = given.back()
+		sum.given = Difference{
+			sum.given.Less.Plus(given.Less), sum.given.More.Plus(given.More), sum.given.Unknown + given.Unknown,
+		}
 		if i < mostCharts {
 			in.details(&w, rec)
 		} else {
@@ -207,36 +227,43 @@ type sums struct {
 	kills, stalls         int64
 	requested, less, more memory.Bytes
 	killedLately          int
+	given                 Difference
 }
 
-// difference of what the pods of a workload request.
-type difference struct{ less, more memory.Bytes }
-
-func (d difference) String() string {
+// change is how the sum of requests changes.
+func (d Difference) change() string {
 	switch {
-	case d.less > d.more:
-		return "−" + amount(d.less.Minus(d.more))
-	case d.more > d.less:
-		return "+" + amount(d.more.Minus(d.less))
+	case d.Less > d.More:
+		return "−" + amount(d.Less.Minus(d.More))
+	case d.More > d.Less:
+		return "+" + amount(d.More.Minus(d.Less))
 	}
 	return "–"
 }
 
-func (s *sums) add(row *report.Row) difference {
+// back is how much was given back; where more was added, that is less than nothing.
+func (d Difference) back() string {
+	if d.More > d.Less {
+		return "−" + amount(d.More.Minus(d.Less))
+	}
+	return amount(d.Less.Minus(d.More))
+}
+
+func (s *sums) add(row *report.Row) Difference {
 	pods := int64(1)
 	if row.Coverage != nil {
 		pods = int64(row.Coverage.Governed)
 	}
-	var d difference
+	var d Difference
 	for i := range row.Containers {
 		now, then := requests(&row.Containers[i])
 		s.requested = s.requested.Plus(now * memory.Bytes(pods))
-		d.less = d.less.Plus(now.Minus(then) * memory.Bytes(pods))
-		d.more = d.more.Plus(then.Minus(now) * memory.Bytes(pods))
+		d.Less = d.Less.Plus(now.Minus(then) * memory.Bytes(pods))
+		d.More = d.More.Plus(then.Minus(now) * memory.Bytes(pods))
 	}
 	s.workloads, s.pods = s.workloads+1, s.pods+pods
 	s.kills, s.stalls = s.kills+row.OOMKills, s.stalls+row.Stalls
-	s.less, s.more = s.less.Plus(d.less), s.more.Plus(d.more)
+	s.less, s.more = s.less.Plus(d.Less), s.more.Plus(d.More)
 	if row.Killed {
 		s.killedLately++
 	}
@@ -244,7 +271,7 @@ func (s *sums) add(row *report.Row) difference {
 }
 
 func (s *sums) totals(in *Input) []total {
-	return []total{
+	all := []total{
 		{"Workloads", fmt.Sprint(s.workloads), format.Count(s.pods, "pod")},
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedLately, "workload") + " lately"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
@@ -252,13 +279,40 @@ func (s *sums) totals(in *Input) []total {
 		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less)},
 		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more)},
 	}
+	if in.GivenBack == nil {
+		return all
+	}
+	return append(all, total{"Given back so far", s.given.back(), in.given(&s.given)})
 }
 
-func (in *Input) money(b memory.Bytes) string {
+// given says what a difference is made of.
+func (in *Input) given(d *Difference) string {
+	text := "of what owners wrote"
+	switch {
+	case d.Less == 0 && d.More == 0:
+		text = "memfit changed no request of these pods"
+	case d.More > 0:
+		text += fmt.Sprintf(", %s less by memfit, %s more", d.Less, d.More)
+	}
+	switch {
+	case d.More > d.Less:
+		text += in.money(d.More.Minus(d.Less), "−")
+	default:
+		text += in.money(d.Less.Minus(d.More))
+	}
+	if d.Unknown > 0 {
+		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's size is not known"
+	}
+	return text
+}
+
+// money that an amount costs, with a sign in front of it where one is given.
+func (in *Input) money(b memory.Bytes, sign ...string) string {
 	if in.PricePerGiBMonth == 0 || b == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": %.2f %s a month", in.PricePerGiBMonth*float64(b)/float64(memory.GiB), in.Currency)
+	costs := in.PricePerGiBMonth * float64(b) / float64(memory.GiB)
+	return fmt.Sprintf(": %s%.2f %s a month", strings.Join(sign, ""), costs, in.Currency)
 }
 
 func bytes(q *resource.Quantity) memory.Bytes {

@@ -150,6 +150,42 @@ func wellFormed(t *testing.T, page string) {
 	}
 }
 
+// TestGivenBack: what memfit has changed is told with its sign, in money, and with what is not known of it.
+func TestGivenBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given       map[string]Difference
+		value, text string
+		cell        string
+	}{
+		"less": {
+			map[string]Difference{"shop/deployment-web": {Less: 2 * memory.GiB}},
+			"2Gi", "of what owners wrote: 6.00 EUR a month", "2Gi",
+		},
+		"more": {
+			map[string]Difference{"shop/deployment-web": {Less: memory.GiB, More: 3 * memory.GiB, Unknown: 1}},
+			"−2Gi", "of what owners wrote, 1Gi less by memfit, 3Gi more: −6.00 EUR a month; " +
+				"without 1 pod whose owner's size is not known",
+			"−2Gi",
+		},
+		"nothing": {map[string]Difference{}, "–", "memfit changed no request of these pods", "–"},
+	} {
+		page := made(t, &Input{
+			Now: now, PricePerGiBMonth: 3, Currency: "EUR", GivenBack: tc.given,
+			Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")},
+		})
+		card := `<dt>Given back so far</dt><dd class="value">` + tc.value + `</dd><dd class="faint">` +
+			strings.ReplaceAll(tc.text, "'", "&#39;") + "</dd>"
+		if !strings.Contains(page, card) || !strings.Contains(page, "<td>"+tc.cell+"</td><td>2</td>") {
+			t.Errorf("%s: want %s in %s", name, card, page)
+		}
+		wellFormed(t, page)
+	}
+	page := made(t, &Input{Now: now, Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")}})
+	if strings.Contains(page, "Given back") {
+		t.Error("what is not known is told")
+	}
+}
+
 // TestNothingToDraw: without histories there is a table, without workloads a sentence.
 func TestNothingToDraw(t *testing.T) {
 	page := made(t, &Input{Now: now, Notes: []string{"There are no curves: forbidden"}})

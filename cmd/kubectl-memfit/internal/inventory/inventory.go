@@ -115,7 +115,7 @@ func Containers(in Input) []Container {
 			continue
 		}
 		kind, name := owner(pod)
-		rec := recommendations[workloadKey{pod.Namespace, kind, name}]
+		rec := recommendations[Ref{pod.Namespace, kind, name}]
 		for _, spec := range running(pod) {
 			key := Key{pod.Namespace, pod.Name, spec.Name}
 			c := Container{

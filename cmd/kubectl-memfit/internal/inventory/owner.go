@@ -16,13 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-type workloadKey struct{ namespace, kind, name string }
+// Ref names a workload.
+type Ref struct{ Namespace, Kind, Name string }
 
-func byWorkload(recs []v1alpha1.MemoryRecommendation) map[workloadKey]*v1alpha1.MemoryRecommendation {
-	out := map[workloadKey]*v1alpha1.MemoryRecommendation{}
+func byWorkload(recs []v1alpha1.MemoryRecommendation) map[Ref]*v1alpha1.MemoryRecommendation {
+	out := map[Ref]*v1alpha1.MemoryRecommendation{}
 	for i := range recs {
 		w := recs[i].Spec.Workload
-		out[workloadKey{recs[i].Namespace, w.Kind, w.Name}] = &recs[i]
+		out[Ref{recs[i].Namespace, w.Kind, w.Name}] = &recs[i]
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.T
 	known := byWorkload(recs)
 	for i := range out {
 		w := &out[i]
-		w.Kills = max(w.kills, recorded(known[workloadKey{w.Namespace, w.Kind, w.Workload}], w.Name, since))
+		w.Kills = max(w.kills, recorded(known[Ref{w.Namespace, w.Kind, w.Workload}], w.Name, since))
 	}
 	SortWorkloads(out, WorkloadOrders[0])
 	return out

@@ -1,0 +1,114 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+func sized(request, limit string) (r corev1.ResourceRequirements) {
+	for text, list := range map[string]*corev1.ResourceList{request: &r.Requests, limit: &r.Limits} {
+		if text != "" {
+			*list = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}
+		}
+	}
+	return r
+}
+
+// TestGivenBack: what memfit did counts, in both directions, and nothing that somebody else did.
+func TestGivenBack(t *testing.T) {
+	const was512 = `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`
+	memfit, other := []string{"memfit"}, []string{"memfit", "vpa"}
+	template := map[string]memory.Bytes{"app": 512 * memory.MiB}
+	mib := func(less, more memory.Bytes) Difference {
+		return Difference{Less: less * memory.MiB, More: more * memory.MiB}
+	}
+	for name, tc := range map[string]struct {
+		record, has string
+		resizedBy   []string // one after the other
+		template    map[string]memory.Bytes
+		phase       corev1.PodPhase
+		want        Difference
+	}{
+		"created with less":                 {record: was512, has: "300Mi", want: mib(212, 0)},
+		"created with more":                 {record: `{"v":1,"containers":{"app":{"size":{"request":"1Gi","wasRequest":"512Mi"}}}}`, has: "1Gi", want: mib(0, 512)},
+		"created with a first request":      {record: `{"v":1,"containers":{"app":{"size":{"request":"64Mi"}}}}`, has: "64Mi", want: mib(0, 64)},
+		"only the limit was changed":        {record: `{"v":1,"containers":{"app":{"size":{"limit":"1Gi","wasLimit":"2Gi"}}}}`, has: "512Mi"},
+		"what would be set":                 {record: `{"v":1,"containers":{"app":{"dryRun":true,"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`, has: "300Mi"},
+		"created with less, and raised":     {record: was512, has: "600Mi", resizedBy: memfit, want: mib(0, 88)},
+		"created with less, changed by vpa": {record: was512, has: "100Mi", resizedBy: other},
+		"lowered in place":                  {has: "200Mi", resizedBy: memfit, template: template, want: mib(312, 0)},
+		"raised in place":                   {has: "612Mi", resizedBy: memfit, template: template, want: mib(0, 100)},
+		"lowered by vpa":                    {has: "200Mi", resizedBy: other, template: template},
+		"resized, template not readable":    {has: "200Mi", resizedBy: memfit, want: Difference{Unknown: 1}},
+		"not touched":                       {has: "200Mi", template: template},
+		"over":                              {record: was512, has: "300Mi", phase: corev1.PodSucceeded},
+		"a forged record":                   {record: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"-9e99"}}}}`, has: "300Mi", want: mib(0, 300)},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+		pod.Annotations = map[string]string{v1alpha1.InjectedAnnotation: tc.record}
+		pod.Status.Phase = tc.phase
+		pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: sized(tc.has, "2Gi")}}
+		for i, who := range tc.resizedBy {
+			at := metav1.NewTime(time.Unix(int64(i), 0))
+			pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{
+				Manager: who, Subresource: "resize", Time: &at,
+			})
+		}
+		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
+		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
+		templates := Templates{{"shop", "Pod", "web"}: tc.template}
+		got := GivenBack([]corev1.Pod{pod}, []v1alpha1.MemoryRecommendation{rec}, templates)[[2]string{"shop", "pod-web"}]
+		if got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+		if none := GivenBack([]corev1.Pod{pod}, nil, templates); len(none) != 0 {
+			t.Errorf("%s: a pod that memfit does not govern counts: %v", name, none)
+		}
+	}
+}
+
+// TestGivenBackOfAPodAsAWhole: the scheduler counts the pod's own request, not those of its containers.
+func TestGivenBackOfAPodAsAWhole(t *testing.T) {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{
+		v1alpha1.InjectedAnnotation: `{"v":1,"pod":{"request":"300Mi","wasRequest":"512Mi"},` +
+			`"containers":{"app":{"size":{"request":"200Mi","wasRequest":"400Mi"}}}}`,
+	}}}
+	whole := sized("300Mi", "1Gi")
+	pod.Spec.Resources = &whole
+	pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: sized("200Mi", "")}}
+	var d Difference
+	if d.add(&pod, nil); d != (Difference{Less: 212 * memory.MiB}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestRequestsOf(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	got := RequestsOf(&corev1.PodSpec{
+		InitContainers: []corev1.Container{
+			{Name: "setup", Resources: sized("9Gi", "")}, {Name: "proxy", RestartPolicy: &always, Resources: sized("64Mi", "")},
+		},
+		Containers: []corev1.Container{
+			{Name: "app", Resources: sized("1Gi", "2Gi")}, {Name: "limit", Resources: sized("", "2Gi")}, {Name: "none"},
+		},
+	})
+	want := map[string]memory.Bytes{"proxy": 64 * memory.MiB, "app": memory.GiB, "limit": 2 * memory.GiB}
+	if len(got) != len(want) {
+		t.Fatalf("%v", got)
+	}
+	for name, amount := range want {
+		if got[name] != amount {
+			t.Errorf("%s: %s, want %s", name, got[name], amount)
+		}
+	}
+}
