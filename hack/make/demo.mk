@@ -53,5 +53,19 @@ demo: ## Bring a real node up, install memfit and tell its story with real outpu
 	@LAB_IMAGES=$(DEMO_IMAGES) hack/steps.sh cluster image load-image deploy-lab
 	@export $(WITH_CLUSTER); go run ./hack/demo
 
+dist/cast: $(wildcard hack/cast/*.go hack/cast/*.tmpl)
+	@go -C hack/cast build -o $(CURDIR)/$@ .
+
+.PHONY: cast
+cast: dist/cast ## Tell the story in a terminal that is recorded: docs/images/demo.cast, and demo.svg, which plays it (as long as make demo).
+	@LAB_IMAGES=$(DEMO_IMAGES) hack/steps.sh cluster image load-image deploy-lab
+	@go build -o dist/demo ./hack/demo; export $(WITH_CLUSTER); \
+	dist/cast -title 'make demo: a Node.js service dies of its bursts, gets its settings, gets its size, and lives' -o docs/images/demo.cast dist/demo
+	@$(MAKE) cast-picture
+
+.PHONY: cast-picture
+cast-picture: dist/cast ## Draw docs/images/demo.svg from docs/images/demo.cast.
+	@dist/cast -draw docs/images/demo.cast -o docs/images/demo.svg
+
 .PHONY: demo-down
 demo-down: lab-down ## Remove everything the demo made, the node included; the cache of built programs stays.
