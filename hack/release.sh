@@ -72,10 +72,11 @@ done
 go run ./hack/release krew -version "$version" -archives "$out" -from "$from" -o "$out/krew/memfit.yaml"
 
 step "the chart"
-go run ./hack/chart package -version "$version" -o "$programs/chart" >/dev/null
+go run ./hack/chart package -version "$version" -images "$repository" -o "$programs/chart" >/dev/null
 cp "$programs/chart/memfit-$number.tgz" "$out/"
 digest[chart]=$($lab chart-layout --archive "$out/memfit-$number.tgz" --metadata "$programs/chart/chart.json" --tag "$number" -o "$out/image-chart")
 echo "    ${digest[chart]}"
+$lab hub-layout --file "$PWD/artifacthub-repo.yml" -o "$out/image-artifacthub" >/dev/null
 
 step "manifests for kubectl, and the bundle for OLM"
 for tree in default overlays/observe-only overlays/self-managed-certs overlays/agent-watch overlays/agent-see; do
@@ -109,5 +110,7 @@ for what in manager agent chart; do
 	cosign sign --yes "${name%:*}@${digest[$what]}"
 	cosign attest --yes --type slsaprovenance1 --predicate <(go run ./hack/release predicate "$out/provenance.intoto.json") "${name%:*}@${digest[$what]}"
 done
+step "sending $repository/charts/memfit:artifacthub.io, by which Artifact Hub knows whose the chart is"
+$lab push "$out/image-artifacthub" "$repository/charts/memfit:artifacthub.io"
 step "signing checksums.txt, which names every file"
 cosign sign-blob --yes --bundle "$out/checksums.txt.sigstore.json" "$out/checksums.txt"

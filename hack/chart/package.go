@@ -28,6 +28,7 @@ import (
 func pack(args []string) error {
 	flags := flag.NewFlagSet("package", flag.ContinueOnError)
 	version := flags.String("version", "", "version of memfit, for example v0.1.0 or what git describe says")
+	images := flags.String("images", "memfit", "where the images of the release are, for Artifact Hub: a host and a path")
 	out := flags.String("o", "dist", "folder to write into")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -35,6 +36,9 @@ func pack(args []string) error {
 	number := semver(*version)
 	files, err := stamped(number)
 	if err != nil {
+		return err
+	}
+	if files["Chart.yaml"], err = annotated(files["Chart.yaml"], number, *images); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(*out, "chart")); err != nil {

@@ -20,6 +20,8 @@ func commands() []command {
 			"make an OCI layout with an image of one program for each processor", runImageIndex},
 		{"chart-layout", "--archive FILE.tgz --metadata FILE.json --tag VERSION -o DIR",
 			"make an OCI layout of a packaged Helm chart", runChartLayout},
+		{"hub-layout", "--file artifacthub-repo.yml -o DIR",
+			"make an OCI layout of what Artifact Hub reads beside the chart", runHubLayout},
 		{"push", "DIR REF", "send an OCI layout to a registry", runPush},
 		{"digest", "IMAGE.tar", "print the digest that a registry will know an image tar by", runDigest},
 		{"sbom", "--binary FILE | --image FILE.tar -o FILE", "write what a Go program or an image is made of, as CycloneDX",

@@ -71,6 +71,25 @@ func runChartLayout(_ context.Context, _ layout.Layout, args []string) error {
 	return err
 }
 
+// runHubLayout puts the metadata of the chart's repository where Artifact Hub looks for it.
+func runHubLayout(_ context.Context, _ layout.Layout, args []string) error {
+	flags := flag.NewFlagSet("hub-layout", flag.ContinueOnError)
+	file := flags.String("file", "artifacthub-repo.yml", "metadata of the repository")
+	out := flags.String("o", "hub", "folder to write: an OCI layout")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(*file)
+	if err != nil {
+		return fmt.Errorf("reading the metadata of the repository: %w", err)
+	}
+	digest, err := images.WriteHubMetadata(*out, text)
+	if err == nil {
+		fmt.Println(digest)
+	}
+	return err
+}
+
 // runPush sends a layout to a registry.
 func runPush(ctx context.Context, _ layout.Layout, args []string) error {
 	if len(args) != 2 {

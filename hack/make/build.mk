@@ -82,7 +82,8 @@ docker-build: ## Build images of the same binaries with Docker (IMG, AGENT_IMG n
 	docker build --build-arg TARGETARCH=$$arch -t $(IMG) .; \
 	docker build --build-arg TARGETARCH=$$arch -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
 
-# What images of several processors are made for; buildx pushes them, because Docker itself keeps one.
+# What images of several processors are made for; buildx pushes them, because Docker itself keeps one. Nobody has run this target or docker-build
+# yet: the machines that memfit was made on have no Docker. `make release` makes the same images without.
 PLATFORMS ?= linux/amd64,linux/arm64
 
 .PHONY: docker-buildx

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,18 @@ func bundle(args []string) error {
 			return err
 		}
 	}
-	return nil
+	return write(filepath.Join(*out, "bundle.Dockerfile"), dockerfile())
+}
+
+// dockerfile builds the bundle's image, which has no program: OLM reads its files and its labels.
+func dockerfile() []byte {
+	var out strings.Builder
+	out.WriteString("# docker build -f bundle.Dockerfile . in this folder\nFROM scratch\n")
+	for _, key := range slices.Sorted(maps.Keys(bundleAnnotations)) {
+		out.WriteString("LABEL " + key + "=" + bundleAnnotations[key] + "\n")
+	}
+	out.WriteString("COPY manifests /manifests/\nCOPY metadata /metadata/\n")
+	return []byte(out.String())
 }
 
 // bundleAnnotations are those of metadata/annotations.yaml, and the labels of the bundle's image.

@@ -6,6 +6,7 @@ package install
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 )
 
 // TestProjectTellsTheTruth: kubebuilder and tools of its kind go by PROJECT. What it says of kinds and webhooks is what
-// config/default installs.
+// config/default installs, and of controllers what controllers/ has.
 func TestProjectTellsTheTruth(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "PROJECT"))
 	if err != nil {
@@ -25,18 +26,22 @@ func TestProjectTellsTheTruth(t *testing.T) {
 	var project struct {
 		Domain    string
 		Resources []struct {
-			API      *struct{ Namespaced bool }
-			Kind     string
-			Webhooks struct{ Validation, Defaulting bool }
+			API        *struct{ Namespaced bool }
+			Kind       string
+			Controller bool
+			Webhooks   struct{ Validation, Defaulting bool }
 		}
 	}
 	if err := yaml.Unmarshal(text, &project); err != nil {
 		t.Fatal(err)
 	}
-	var got, want []string
+	got, want := []string(nil), reconciled(t)
 	for _, r := range project.Resources {
 		if r.API != nil {
 			got = append(got, "kind "+r.Kind+map[bool]string{true: " Namespaced", false: " Cluster"}[r.API.Namespaced])
+		}
+		if r.Controller {
+			got = append(got, "controller of "+r.Kind)
 		}
 		if r.Webhooks.Validation {
 			got = append(got, "validating "+strings.ToLower(r.Kind)+"s")
@@ -69,4 +74,28 @@ func TestProjectTellsTheTruth(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("PROJECT (-installed +PROJECT):\n%s", diff)
 	}
+}
+
+// reconcilerOf is how a controller says whose objects it reconciles, each under its own name.
+var reconcilerOf = regexp.MustCompile(
+	`For\(&v1alpha1\.(\w+)\{\}|&v1alpha1\.(\w+)\{\}, handler\.TypedEnqueueRequestsFromMapFunc\(keyOf\(`,
+)
+
+// reconciled are the kinds that have a controller.
+func reconciled(t *testing.T) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "controllers", "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range reconcilerOf.FindAllStringSubmatch(string(text), -1) {
+			out = append(out, "controller of "+found[1]+found[2])
+		}
+	}
+	return out
 }

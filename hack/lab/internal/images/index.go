@@ -68,18 +68,41 @@ const (
 // WriteChart writes an OCI layout into dir with a packaged Helm chart, as `helm push` would send it: metadata is
 // Chart.yaml as JSON. It returns the digest of the manifest.
 func WriteChart(dir, tag string, archive, metadata []byte) (string, error) {
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), chartConfig)
-	image, err := mutate.Append(image, mutate.Addendum{Layer: static.NewLayer(archive, chartContent)})
+	return writeArtifact(dir, tag, chartConfig, metadata, mutate.Addendum{Layer: static.NewLayer(archive, chartContent)})
+}
+
+// What Artifact Hub looks for beside a chart, about the repository as a whole.
+const (
+	hubTag                      = "artifacthub.io"
+	hubConfig   types.MediaType = "application/vnd.cncf.artifacthub.config.v1+yaml"
+	hubMetadata types.MediaType = "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml"
+)
+
+// WriteHubMetadata writes an OCI layout into dir with artifacthub-repo.yml, as `oras push` would send it. It returns the
+// digest of the manifest.
+func WriteHubMetadata(dir string, metadata []byte) (string, error) {
+	return writeArtifact(dir, hubTag, hubConfig, nil, mutate.Addendum{
+		Layer:       static.NewLayer(metadata, hubMetadata),
+		Annotations: map[string]string{"org.opencontainers.image.title": "artifacthub-repo.yml"},
+	})
+}
+
+// writeArtifact writes what is no image: one layer, and a configuration of its own kind.
+func writeArtifact(
+	dir, tag string, kind types.MediaType, config []byte, content mutate.Addendum,
+) (string, error) {
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), kind)
+	image, err := mutate.Append(image, content)
 	if err != nil {
-		return "", fmt.Errorf("adding the chart: %w", err)
+		return "", fmt.Errorf("adding the content: %w", err)
 	}
-	chart := withConfig{Image: image, config: metadata}
+	artifact := withConfig{Image: image, config: config}
 	if err := writeLayout(dir, func(to layout.Path) error {
-		return to.AppendImage(chart, layout.WithAnnotations(map[string]string{nameAnnotation: tag}))
+		return to.AppendImage(artifact, layout.WithAnnotations(map[string]string{nameAnnotation: tag}))
 	}); err != nil {
 		return "", err
 	}
-	digest, err := chart.Digest()
+	digest, err := artifact.Digest()
 	return digest.String(), err
 }
 

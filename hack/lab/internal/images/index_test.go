@@ -4,6 +4,7 @@
 package images
 
 import (
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -105,6 +106,47 @@ func TestAChartIsWhatHelmExpects(t *testing.T) {
 	}
 	if config, err := got.RawConfigFile(); err != nil || string(config) != string(metadata) {
 		t.Errorf("config %s, %v", config, err)
+	}
+}
+
+// TestHubMetadataIsWhatArtifactHubLooksFor: media types and bytes, as a registry gives them back.
+func TestHubMetadataIsWhatArtifactHubLooksFor(t *testing.T) {
+	dir, metadata := filepath.Join(t.TempDir(), "hub"), "owners: []\n"
+	digest, err := WriteHubMetadata(dir, []byte(metadata))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := aRegistry(t) + "/memfit/charts/memfit:artifacthub.io"
+	if pushed, err := Push(t.Context(), dir, ref); err != nil || pushed != digest {
+		t.Fatalf("pushed %s, want %s: %v", pushed, digest, err)
+	}
+	at, err := name.ParseReference(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := remote.Image(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := got.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Config.MediaType != "application/vnd.cncf.artifacthub.config.v1+yaml" || manifest.Config.Size != 0 ||
+		len(manifest.Layers) != 1 ||
+		manifest.Layers[0].MediaType != "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml" {
+		t.Fatalf("manifest %+v", manifest)
+	}
+	layer, err := remote.Layer(at.Context().Digest(manifest.Layers[0].Digest.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layer.Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(content); err != nil || string(text) != metadata {
+		t.Errorf("it holds %q, %v", text, err)
 	}
 }
 
