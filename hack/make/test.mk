@@ -59,6 +59,14 @@ test-e2e-cgroup2: ## Run what cgroup v2 does otherwise end to end, on a node of 
 		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || failed="$$failed $$variant"; \
 	done; $(ALL_VARIANTS_PASSED)
 
+# The programs of an older commit: the latest tag will do once there is one.
+OLDER ?= 113df3e
+
+.PHONY: test-skew
+test-skew: ## Mix CRDs, manager, agent and plugin of an older commit with those of this tree on a real API server (OLDER names the commit; no node).
+	@assets=$$($(LAB) binaries --only etcd,kube-apiserver,kubectl --print-dir); \
+	KUBEBUILDER_ASSETS=$$assets OLDER='$(OLDER)' go test -count=1 -tags e2e ./test/skew -v -timeout 40m
+
 # With the agent beside memfit; its specs are not in test-e2e, which runs without one. They print what the plugin prints.
 AGENT_FLAGS ?=
 

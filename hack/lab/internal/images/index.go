@@ -78,8 +78,8 @@ const (
 	hubMetadata types.MediaType = "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml"
 )
 
-// WriteHubMetadata writes an OCI layout into dir with artifacthub-repo.yml, as `oras push` would send it. It returns the
-// digest of the manifest.
+// WriteHubMetadata writes an OCI layout into dir with artifacthub-repo.yml, as `oras push` would send it. It returns
+// the digest of the manifest.
 func WriteHubMetadata(dir string, metadata []byte) (string, error) {
 	return writeArtifact(dir, hubTag, hubConfig, nil, mutate.Addendum{
 		Layer:       static.NewLayer(metadata, hubMetadata),

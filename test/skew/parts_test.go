@@ -1,0 +1,186 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package skew
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/test/expect"
+)
+
+// release is the programs and the CRDs of one version.
+type release struct{ name, programs, crds string }
+
+// older is of the commit that OLDER names; while there is no tag, of the day before.
+func older(t *testing.T) release {
+	t.Helper()
+	commit, tree := cmp.Or(os.Getenv("OLDER"), "113df3e"), t.TempDir()
+	archive := exec.CommandContext(t.Context(), "git", "-C", expect.Root(), "archive", commit)
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", tree)
+	var said bytes.Buffer
+	archive.Stderr, unpack.Stderr = &said, &said
+	var err error
+	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Run(); err != nil {
+		t.Fatalf("commit %s: %v: %s: a clone without history lacks it (git fetch --unshallow); OLDER names another",
+			commit, err, said.String())
+	}
+	if err := unpack.Wait(); err != nil {
+		t.Fatalf("unpacking commit %s: %v: %s", commit, err, said.String())
+	}
+	return built(t, commit, tree)
+}
+
+func built(t *testing.T, name, tree string) release {
+	t.Helper()
+	r := release{name: name, programs: t.TempDir(), crds: filepath.Join(tree, "config", "crd", "bases")}
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", r.programs+"/",
+		"./cmd/manager", "./cmd/agent", "./cmd/kubectl-memfit")
+	build.Dir, build.Env = tree, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
+	return r
+}
+
+// process is a program that runs.
+type process struct {
+	*exec.Cmd
+	said log
+}
+
+// log keeps what a program says.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// errors are the lines that tell of one.
+func (l *log) errors() (lines []string) {
+	for line := range strings.SplitSeq(l.String(), "\n") {
+		if strings.Contains(line, `"level":"error"`) || strings.Contains(line, `"level":"ERROR"`) ||
+			strings.Contains(line, "unknown field") || strings.Contains(line, "not declared in schema") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func start(t *testing.T, program string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(program, args...)} //nolint:noctx // stop ends it
+	p.Env, p.Stdout, p.Stderr = append(os.Environ(), env...), &p.said, &p.said
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			said := p.said.String()
+			t.Logf("the log of %s ends:\n%s", program, said[max(0, len(said)-3000):])
+		}
+	})
+	return p
+}
+
+// stop ends the process as the kernel would.
+func (p *process) stop() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// manager runs without webhooks: what it writes is the question here.
+func (r release) manager(t *testing.T, kubeconfig string) *process {
+	t.Helper()
+	health := address(t)
+	p := start(t, filepath.Join(r.programs, "manager"),
+		[]string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=memfit-system", "ENABLE_WEBHOOKS=false"},
+		"--health-probe-bind-address="+health, "--metrics-bind-address=0", "--usage-interval=0")
+	eventually(t, "the manager of "+r.name+" is ready", func() error {
+		resp, err := http.Get("http://" + health + "/readyz") //nolint:noctx // repeated until a deadline
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("/readyz: %s", resp.Status)
+		}
+		return nil
+	})
+	return p
+}
+
+// agent reads what lies below cgroups, and talks to an API server that asks nobody who they are.
+func (r release) agent(t *testing.T, apiServer, cgroups string) *process {
+	t.Helper()
+	return start(t, filepath.Join(r.programs, "agent"), nil, "--tier=see", "--node-name="+node, "--cgroup-root="+cgroups,
+		"--bind-address=127.0.0.1:0", "--api-server="+apiServer)
+}
+
+// plugin runs a verb; whatever it prints must have these words.
+func (r release) plugin(t *testing.T, kubeconfig string, words string, args ...string) {
+	t.Helper()
+	args = append(args, "-n", shop, "--kubeconfig", kubeconfig)
+	out, err := exec.CommandContext(t.Context(), filepath.Join(r.programs, "kubectl-memfit"), args...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), words) {
+		t.Errorf("kubectl memfit of %s %s: %v, want %q in\n%s", r.name, strings.Join(args, " "), err, words, out)
+	}
+}
+
+// address is a free port on this machine.
+func address(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed in the next line
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// patience is long, because two cores may have other work.
+const patience = 2 * time.Minute
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s: %v", what, patience, err)
+		}
+	}
+}
