@@ -72,7 +72,7 @@ func annotated(chart []byte, number, images string) ([]byte, error) {
 	}
 	var written struct{ Annotations map[string]string }
 	if err := yaml.Unmarshal(out.Bytes(), &written); err != nil {
-		return nil, fmt.Errorf("Chart.yaml with annotations: %w", err)
+		return nil, fmt.Errorf("reading Chart.yaml with annotations: %w", err)
 	}
 	if written.Annotations["artifacthub.io/changes"] == "" {
 		return nil, errors.New("annotations must be the last field of Chart.yaml")
