@@ -89,6 +89,10 @@ func TestRows(t *testing.T) {
 	if err != nil || strings.Join(all, "|") != "one|two → and |more|        a" || ends[0] != 2 || ends[1] != 4 {
 		t.Errorf("%q, %v, %v", all, ends, err)
 	}
+	if drawn := c.lines([]string{"$ 45678901", "2", " 3", "4"}); drawn[0].Class != "typed" || drawn[1].Class != "typed" ||
+		drawn[2].Class != "printed" || drawn[3].Class != "" {
+		t.Errorf("a line that takes two rows, one that was printed, and the story: %+v", drawn)
+	}
 	if last, err := c.lastScreen(); err != nil || len(last) != 3 || last[0] != "two → and " {
 		t.Errorf("the last screen is %q, %v", last, err)
 	}

@@ -51,12 +51,12 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", *draw, err)
 	}
-	return os.WriteFile(*out, picture, 0o644) //nolint:gosec // a page of the docs
+	return os.WriteFile(*out, picture, 0o644)
 }
 
 // record runs a command in a terminal and shows it here, too. A command that fails leaves no recording.
 func record(file, title string, command []string) error {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // that is what it is for
+	cmd := exec.Command(command[0], command[1:]...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", command[0], err)
@@ -81,5 +81,5 @@ func record(file, title string, command []string) error {
 	if err := c.write(&text); err != nil {
 		return err
 	}
-	return os.WriteFile(file, text.Bytes(), 0o644) //nolint:gosec // a page of the docs
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }

@@ -39,10 +39,11 @@ var pictureTemplate = template.Must(template.New("picture").Parse(source))
 
 // picture is an SVG with all of it and nothing from elsewhere.
 func (c *cast) picture() ([]byte, error) {
-	sheet, ends, err := c.lines()
+	all, ends, err := c.rowsOf()
 	if err != nil {
 		return nil, err
 	}
+	sheet := c.lines(all)
 	height := float64(c.Height) * lineHeight
 	up := func(rows int) float64 { return height - float64(rows)*lineHeight }
 	times := c.shown()
@@ -116,23 +117,24 @@ func (c *cast) rowsOf() (all []string, ends []int, err error) {
 	return all[:ends[len(ends)-1]], ends, nil
 }
 
-func (c *cast) lines() (sheet []line, ends []int, err error) {
-	all, ends, err := c.rowsOf()
+// lines are the rows as they are drawn. What follows a row that is full to its end is taken for the rest of its line.
+func (c *cast) lines(all []string) (sheet []line) {
 	for i, text := range all {
 		l := line{Y: lineHeight*float64(i) + 12, Text: strings.TrimRight(text, " ")}
-		indent := len(l.Text) - len(strings.TrimLeft(l.Text, " "))
 		switch {
+		case i > 0 && utf8.RuneCountInString(all[i-1]) == c.Width:
+			l.Class = sheet[i-1].Class
 		case strings.HasPrefix(text, "==="):
 			l.Class = "heading"
 		case strings.HasPrefix(text, "$ "):
 			l.Class = "typed"
-		case indent > 0:
+		case strings.HasPrefix(text, " "):
 			l.Class = "printed"
 		}
 		l.Width = float64(utf8.RuneCountInString(l.Text)) * letterWidth
 		sheet = append(sheet, l)
 	}
-	return sheet, ends, err
+	return sheet
 }
 
 // lastScreen is what is seen at the end.

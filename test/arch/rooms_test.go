@@ -423,10 +423,10 @@ var rooms = []room{
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/format", "internal/history", "internal/inject",
-			"internal/levers",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/constraints", "internal/format", "internal/history",
+			"internal/inject", "internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
-			"internal/profile", "internal/recommend", "internal/signals", "internal/workloadkind",
+			"internal/profile", "internal/recommend", "internal/signals", "internal/workload", "internal/workloadkind",
 		},
 		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json
 		// reads as the API server does.

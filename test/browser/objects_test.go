@@ -39,7 +39,12 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{lists: map[string][]any{
 		"pods": {
 			pod("web-1", "Deployment", "web"), pod("web-2", "Deployment", "web"), pod("orders-0", "StatefulSet", "orders"),
+			resized("orders-1", "StatefulSet", "orders"),
 		},
+		"statefulsets": {map[string]any{
+			"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"namespace": "shop", "name": "orders"},
+			"spec": map[string]any{"template": map[string]any{"spec": containers("1Gi")}},
+		}},
 		"memoryrecommendations": nil, "memorycheckpoints": nil, "memoryprofiles": nil, "clustermemoryprofiles": nil,
 	}}
 	for _, rec := range recommendations(t, now) {
@@ -119,7 +124,7 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 		t.Fatal(err)
 	}
 	var all []*v1alpha1.MemoryRecommendation
-	for _, document := range strings.Split(string(text), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var rec v1alpha1.MemoryRecommendation
 		if err := yaml.Unmarshal([]byte(document), &rec); err != nil {
 			t.Fatal(err)
@@ -155,10 +160,27 @@ func pod(name, kind, of string) map[string]any {
 				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"128Mi","wasRequest":"512Mi"}}}}`,
 			},
 		},
-		"spec": map[string]any{"containers": []any{map[string]any{
-			"name": "app", "resources": map[string]any{"requests": map[string]any{"memory": "128Mi"}},
-		}}},
+		"spec": containers("128Mi"),
 	}
+}
+
+// resized is one that memfit has resized to 800Mi since it runs.
+func resized(name, kind, of string) map[string]any {
+	p := pod(name, kind, of)
+	p["spec"] = containers("800Mi")
+	about := p["metadata"].(map[string]any)
+	delete(about, "annotations")
+	about["managedFields"] = []any{map[string]any{
+		"manager": "memfit", "operation": "Update", "subresource": "resize", "time": "2026-11-20T16:00:00Z",
+	}}
+	return p
+}
+
+// containers are those of a pod whose only one requests so much.
+func containers(request string) map[string]any {
+	return map[string]any{"containers": []any{map[string]any{
+		"name": "app", "resources": map[string]any{"requests": map[string]any{"memory": request}},
+	}}}
 }
 
 func quantity(text string) *resource.Quantity {

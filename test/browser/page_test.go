@@ -52,8 +52,8 @@ func TestReport(t *testing.T) {
 	}
 	given := eval[string](w, `[...document.querySelectorAll("dl div")].
 		find((e) => e.textContent.startsWith("Given back")).innerText`)
-	if !strings.Contains(given, "1.1Gi") || !strings.Contains(given, "3.60 EUR a month") {
-		t.Errorf("%q: want three pods of 128Mi in place of 512Mi", given)
+	if !strings.Contains(given, "1.3Gi") || !strings.Contains(given, "4.30 EUR a month") {
+		t.Errorf("%q: want three pods of 128Mi in place of 512Mi, and one of 800Mi in place of 1Gi", given)
 	}
 	w.clean(address)
 }
