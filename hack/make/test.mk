@@ -42,9 +42,10 @@ E2E_FLAGS   ?= -v -timeout 60m
 E2E_PACKAGE ?= ./test/e2e/...
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
+test-e2e: plugin ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
 	@hack/steps.sh $(E2E_SETUP)
-	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
+	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
+	go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)
 
 # What fails on the node of one variant is told at the end, so that one run tells of all of them.
 ALL_VARIANTS_PASSED = [ -z "$$failed" ] || { echo "failed on the node of variant:$$failed" >&2; exit 1; }

@@ -7,8 +7,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +152,15 @@ func condition(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
+// plugin runs kubectl memfit, as somebody at a terminal does, and returns what it printed.
+func plugin(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	out, err := exec.CommandContext(ctx, "kubectl-memfit", args...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "kubectl memfit %v: %s", args, out)
+	GinkgoWriter.Printf("$ kubectl memfit %v\n%s\n", args, out)
+	return string(out)
+}
+
 func managersReady(ctx context.Context) (int, error) {
 	var d appsv1.Deployment
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: managerName}, &d)
@@ -185,6 +196,29 @@ func restartManagers(ctx context.Context) {
 		ctx, managerName, types.MergePatchType, patch, metav1.PatchOptions{},
 	)
 	Expect(err).NotTo(HaveOccurred())
+	rolledOut(ctx, d)
+}
+
+// withFlags gives both replicas flags besides the ones they have, until the spec ends.
+func withFlags(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: managerName}}
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
+	before := d.Spec.Template.Spec.Containers[0].Args
+	set := func(ctx context.Context, args []string) {
+		text, err := json.Marshal(args)
+		Expect(err).NotTo(HaveOccurred())
+		patch := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/template/spec/containers/0/args","value":%s}]`, text)
+		Expect(k8s.Patch(ctx, d, client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
+		rolledOut(ctx, d)
+	}
+	DeferCleanup(func(ctx context.Context) { set(ctx, before) })
+	set(ctx, slices.Concat(before, flags))
+}
+
+// rolledOut waits for both replicas to be of the Deployment as it was written last.
+func rolledOut(ctx context.Context, d *appsv1.Deployment) {
+	GinkgoHelper()
 	wanted := d.Generation
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())

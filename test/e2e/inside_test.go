@@ -45,15 +45,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 HTTPServer(("", 8080), Handler).serve_forever()`
 
-// plugin runs kubectl memfit, as somebody at a terminal does, and returns what it printed.
-func plugin(ctx context.Context, args ...string) string {
-	GinkgoHelper()
-	out, err := exec.CommandContext(ctx, "kubectl-memfit", args...).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "kubectl memfit %v: %s", args, out)
-	GinkgoWriter.Printf("$ kubectl memfit %v\n%s\n", args, out)
-	return string(out)
-}
-
 // inspected waits until the agent has written what fills the first container of a pod.
 func inspected(ctx context.Context, pod *corev1.Pod, suits func(Gomega, *v1alpha1.ContainerSnapshot)) {
 	GinkgoHelper()

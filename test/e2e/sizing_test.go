@@ -75,6 +75,13 @@ func holds(size string, replicas int32) func(*appsv1.Deployment) {
 	)
 }
 
+// needs lets such a program keep so much more than it can have that it dies of it. When it starts again, it keeps what it
+// kept at first.
+func needs(ctx context.Context, pod *corev1.Pod, size string) {
+	_, _ = clientset.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name+":8080").
+		SubResource("proxy").Suffix("hold").Param("size", size).DoRaw(ctx) // the answer never comes: it dies
+}
+
 // switched changes the mode of the profile when pods run: until then they get what their template says.
 func switched(ctx context.Context, namespace string, mode v1alpha1.SizingMode) {
 	GinkgoHelper()
@@ -231,9 +238,7 @@ var _ = Describe("sizing running pods", func() {
 		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 
 		By("letting it need more than it has")
-		_, _ = clientset.CoreV1().RESTClient().Post().Namespace(*namespace).Resource("pods").Name(canary.Name+":8080").
-			SubResource("proxy").
-			Suffix("hold").Param("size", "150Mi").DoRaw(ctx) // the answer never comes: it dies
+		needs(ctx, canary, "150Mi")
 		Eventually(func(g Gomega) {
 			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")
 			g.Expect(err).NotTo(HaveOccurred())
