@@ -75,7 +75,7 @@ func holds(size string, replicas int32) func(*appsv1.Deployment) {
 	)
 }
 
-// needs lets such a program keep so much more than it can have that it dies of it. When it starts again, it keeps what it
+// needs lets such a program keep more than it can have, so that it dies of it. When it starts again, it keeps what it
 // kept at first.
 func needs(ctx context.Context, pod *corev1.Pod, size string) {
 	_, _ = clientset.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name+":8080").

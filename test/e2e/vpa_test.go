@@ -150,12 +150,16 @@ func changed(ctx context.Context, v *unstructured.Unstructured, patch string) {
 	Expect(k8s.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// recommends writes what VPA's recommender would after days: its target for each container, far from what pods ask for.
-func recommends(ctx context.Context, v *unstructured.Unstructured, target map[string]string) {
+// recommends writes what VPA's recommender would after days: its target for each container, far from what pods ask for,
+// and of the resources that the VPA controls alone.
+func recommends(
+	ctx context.Context, v *unstructured.Unstructured, controlled corev1.ResourceName, target map[string]string,
+) {
 	GinkgoHelper()
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(v), v)).To(Succeed())
 	var containers []any
-	for name, memory := range target {
-		size := map[string]any{"memory": memory}
+	for name, amount := range target {
+		size := map[string]any{string(controlled): amount}
 		containers = append(
 			containers,
 			map[string]any{
@@ -190,6 +194,22 @@ func sizeOf(pod *corev1.Pod, container, variable string) (size, value string) {
 	return "", ""
 }
 
+// cpuOf is "request/limit" of the first container's CPU.
+func cpuOf(pod *corev1.Pod) string {
+	r := pod.Spec.Containers[0].Resources
+	return r.Requests.Cpu().String() + "/" + r.Limits.Cpu().String()
+}
+
+// effectiveOf is the limit that the kubelet reports of one of several containers.
+func effectiveOf(pod *corev1.Pod, container string) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == container && s.Resources != nil {
+			return s.Resources.Limits.Memory().String()
+		}
+	}
+	return ""
+}
+
 // Serial: VPA is there for the whole cluster.
 var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() {
 	var ca []byte
@@ -206,7 +226,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 
 	// starts governs a Go program of 64Mi/128Mi and a Node.js one of 128Mi/256Mi; memfit remembers that the first used
 	// 150Mi.
-	starts := func(ctx context.Context, mode v1alpha1.SizingMode) *corev1.Pod {
+	starts := func(ctx context.Context, mode v1alpha1.SizingMode, change ...func(*corev1.PodSpec)) *corev1.Pod {
 		GinkgoHelper()
 		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo})
 		spec.Containers = []v1alpha1.ContainerPolicy{
@@ -223,6 +243,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			front.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("128Mi")
 			front.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("256Mi")
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, *front)
+			for _, c := range change {
+				c(&d.Spec.Template.Spec)
+			}
 		}), 256*memory.MiB, 150*memory.MiB)
 		return &readyPods(ctx, *namespace, 1)[0]
 	}
@@ -253,7 +276,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect(own.Limit.String()).NotTo(Equal("400Mi"))
 
 			By("waiting for VPA's updater to evict the pod, and for the next one to start")
-			recommends(ctx, v, map[string]string{"app": "200Mi", "front": "300Mi"})
+			recommends(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
 			var after *corev1.Pod
 			Eventually(func(g Gomega) {
 				live := pods(ctx, *namespace)
@@ -298,7 +321,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		Expect(k8s.Create(ctx, v)).To(Succeed())
 		before := starts(ctx, v1alpha1.SizingInPlace)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-		recommends(ctx, v, map[string]string{"app": "200Mi", "front": "300Mi"})
+		recommends(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
@@ -359,4 +382,97 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		Expect(size).To(Equal(want.Request.String() + "/" + want.Limit.String()))
 		Expect(limit).To(Equal(fmt.Sprint(want.Limit.Value() * 90 / 100)))
 	}, SpecTimeout(later*3))
+
+	// The recipe of docs/from-vpa.md. VPA asks for 150m where the template says 100m, with a limit of twice that, and then
+	// for 250m.
+	DescribeTable("VPA sizes CPU and memfit memory of one pod, and neither takes back what the other does",
+		func(ctx SpecContext, name, mode string) {
+			registered(ctx, name, *namespace, ca)
+			v := vertical(*namespace, mode)
+			Expect(unstructured.SetNestedSlice(v.Object, []any{map[string]any{
+				"containerName": "*", "controlledResources": []any{string(corev1.ResourceCPU)},
+			}}, "spec", "resourcePolicy", "containerPolicies")).To(Succeed())
+			Expect(k8s.Create(ctx, v)).To(Succeed())
+			recommends(ctx, v, corev1.ResourceCPU, map[string]string{"app": "150m"})
+			starts(ctx, v1alpha1.SizingInPlace, func(spec *corev1.PodSpec) {
+				spec.Containers[0].Args = []string{"-hold", "30Mi"}
+				spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
+				spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("200m")
+			})
+
+			// both waits until one pod has VPA's CPU and memfit's memory, in force, and memfit is content.
+			both := func(cpu string) (pod *corev1.Pod) {
+				GinkgoHelper()
+				Eventually(func(g Gomega) {
+					live := pods(ctx, *namespace)
+					g.Expect(live).To(HaveLen(1))
+					pod = &live[0]
+					g.Expect(cpuOf(pod)).To(Equal(cpu))
+					rec, err := recommendation(ctx, *namespace)
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(applied(rec).Reason).To(Equal(v1alpha1.ReasonUpToDate), applied(rec).Message)
+					g.Expect(rec.Status.Containers[0].Container).To(Equal("app"))
+					wanted := rec.Status.Containers[0].Recommended
+					g.Expect(wanted).NotTo(BeNil())
+					size, _ := sizeOf(pod, "app", "")
+					g.Expect(size).To(Equal(wanted.Request.String() + "/" + wanted.Limit.String()))
+					g.Expect(effectiveOf(pod, "app")).To(Equal(limitOf(pod)))
+				}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+				return pod
+			}
+			first := both("150m/300m")
+
+			By("starting a pod, which has both from its first moment")
+			pod := replacePod(ctx, first)
+			Expect(pod.Generation).To(BeEquivalentTo(1), "nobody has resized it yet")
+			Expect(cpuOf(pod)).To(Equal("150m/300m"))
+			size, goMemLimit := sizeOf(pod, "app", "GOMEMLIMIT")
+			limit := pod.Spec.Containers[0].Resources.Limits.Memory()
+			Expect(goMemLimit).To(Equal(fmt.Sprint(limit.Value() * 90 / 100)))
+			rec, err := recommendation(ctx, *namespace)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(limit.String()).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
+			readyPods(ctx, *namespace, 1)
+
+			By("letting VPA's updater change the CPU, which leaves the memory")
+			recommends(ctx, v, corev1.ResourceCPU, map[string]string{"app": "250m"})
+			next := both("250m/500m")
+			if mode == "InPlaceOrRecreate" {
+				Expect(next.UID).To(Equal(pod.UID))
+			} else {
+				Expect(next.UID).NotTo(Equal(pod.UID))
+				readyPods(ctx, *namespace, 1)
+			}
+			after, value := sizeOf(next, "app", "GOMEMLIMIT")
+			Expect([]string{after, value}).To(Equal([]string{size, goMemLimit}))
+
+			By("letting the program need more than its limit, after which memfit raises it and leaves the CPU")
+			needs(ctx, next, "400Mi")
+			Eventually(func(g Gomega) {
+				live := pods(ctx, *namespace)
+				g.Expect(live).To(HaveLen(1))
+				now := live[0].Spec.Containers[0].Resources.Limits.Memory()
+				g.Expect(now.Cmp(*limit)).To(Equal(1), "%s after %s", now, limit)
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+			raised := both("250m/500m")
+			Expect(raised.UID).To(Equal(next.UID))
+
+			By("seeing that they have come to rest")
+			Consistently(func(g Gomega) { // VPA's updater looks every 5 s
+				live := pods(ctx, *namespace)
+				g.Expect(live).To(HaveLen(1))
+				g.Expect(live[0].UID).To(Equal(raised.UID))
+				g.Expect(live[0].Generation).To(Equal(raised.Generation))
+				g.Expect(cpuOf(&live[0])).To(Equal("250m/500m"))
+			}).WithContext(ctx).WithTimeout(12 * time.Second).WithPolling(time.Second).Should(Succeed())
+			for _, reason := range []string{"Conflict", v1alpha1.EventForeignWriter, v1alpha1.EventNotResized} {
+				Expect(eventsAbout(ctx, *namespace, "Deployment", "web", reason)).To(BeEmpty())
+			}
+			Expect(plugin(ctx, "history", "deploy/web", "-n", *namespace)).To(
+				And(ContainSubstring("Resized, pod "+raised.Name), Not(ContainSubstring("ForeignWriter"))),
+			)
+		},
+		Entry("resized in place, VPA's webhook first", SpecTimeout(later*4), "a-vpa-webhook-config", "InPlaceOrRecreate"),
+		Entry("evicted, memfit's webhook first", SpecTimeout(later*4), "vpa-webhook-config", "Recreate"),
+	)
 })
