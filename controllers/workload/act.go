@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollo
 	switch {
 	case err == nil:
 		r.changed(s, pod, a)
-	case o.Kind == workload.OutcomeRefused && !a.Restart:
+	case (o.Kind == workload.OutcomeRefused || o.Kind == workload.OutcomeNoRight) && !a.Restart:
 		r.recordEvent(workload.RefusedPod(s.Owner, pod, a, o.Why))
 	case failed != nil:
 		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)
@@ -96,22 +97,33 @@ func outcomeOf(a rollout.Action, err error) (workload.Outcome, error) {
 			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
 				quote.Line(err.Error()),
 		}, nil
+	case noRight(err):
+		return workload.Outcome{
+			Kind: workload.OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
+		}, nil
 	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
 		return workload.Outcome{
-			Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a, err),
+			Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
 		}, nil
 	}
 	return workload.Outcome{}, err
 }
 
-// granted says which part of the installation holds the right that is missing; empty when none is.
-func granted(a rollout.Action, err error) string {
-	switch {
-	case !apierrors.IsForbidden(err):
-		return ""
-	case a.Evict:
-		return " (the kustomize component config/rbac/evict-pods grants it)"
+// noRight: RBAC, or whoever else authorizes, says so. Admission plugins and webhooks forbid in other words, and then no
+// right would help.
+func noRight(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
 	}
-	return " (the kustomize component config/rbac/resize-pods grants it)"
+	text := err.Error()
+	return strings.Contains(text, " cannot patch resource ") || strings.Contains(text, " cannot create resource ")
+}
+
+// granted says which part of the installation holds the right that is missing.
+func granted(a rollout.Action) string {
+	if a.Evict {
+		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
+	}
+	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }

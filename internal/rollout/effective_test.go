@@ -448,6 +448,25 @@ func TestARefusalStandsForWhatWasRefused(t *testing.T) {
 	c.expectLimits("160Mi")
 }
 
+func TestARightMayBeGrantedAtAnyMoment(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.refuse, c.right = func(Action) bool { return true }, true
+	c.wants(big, true)
+	for c.in.Now.Sub(start) < 9*time.Minute {
+		c.look()
+		c.passes(30 * time.Second)
+	}
+	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 2 {
+		t.Errorf("asked for hot: %v", c.log)
+	}
+	c.refuse = nil // somebody grants it
+	for c.in.Now.Sub(start) < 12*time.Minute {
+		c.look()
+		c.passes(30 * time.Second)
+	}
+	c.expectLimits("256Mi 256Mi")
+}
+
 func TestAnAnswerThatWasLostIsRecognised(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.wants(big, true)

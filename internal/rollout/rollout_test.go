@@ -42,6 +42,7 @@ type cluster struct {
 	cgroup map[string]memory.Bytes
 	late   func(i int) bool
 	refuse func(a Action) bool
+	right  bool // what is refused is so for want of a right
 	lost   bool
 	// quick: the successor of an evicted pod is ready at once.
 	quick bool
@@ -201,6 +202,10 @@ func (c *cluster) do(a Action, s *State) {
 	}
 	c.log = append(c.log, fmt.Sprintf("resize %s %s", a.Pod, a.Why))
 	if c.refuse != nil && c.refuse(a) {
+		if c.right {
+			s.NoRight(a, "memfit may not resize pods", c.in.Now)
+			return
+		}
 		s.Refused(a, v1alpha1.ReasonRefused, "the API server refuses it", c.in.Now)
 		return
 	}

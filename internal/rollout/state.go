@@ -122,8 +122,9 @@ const (
 	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
 	RevertHold = 7 * 24 * time.Hour
 	// refusalHold is how long the API server's or the kubelet's no stands, budgetHold a PodDisruptionBudget's: replicas
-	// come and go.
+	// come and go. A right that is missing is mostly granted by somebody who has just read that it is.
 	refusalHold = time.Hour
+	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
 	foreignHold = 24 * time.Hour
@@ -169,6 +170,15 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	if reason == v1alpha1.ReasonBudget {
 		hold = budgetHold
 	}
+	s.refused(a, reason, why, now.Add(hold))
+}
+
+// NoRight notes the same where memfit lacks the right to do it.
+func (s *State) NoRight(a Action, why string, now time.Time) {
+	s.refused(a, v1alpha1.ReasonRefused, why, now.Add(rightHold))
+}
+
+func (s *State) refused(a Action, reason, why string, until time.Time) {
 	if a.Restart {
 		if s.Restart != nil {
 			s.unspend(a.UID, s.Restart.At)
@@ -181,7 +191,7 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	}
 	s.drop(a.UID)
 	s.refuse(
-		Refusal{Pod: a.Pod, UID: a.UID, Until: now.Add(hold), Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes},
+		Refusal{Pod: a.Pod, UID: a.UID, Until: until, Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes},
 	)
 }
 

@@ -28,6 +28,8 @@ const (
 	OutcomeBudget
 	// OutcomeRefused means that the API server does not allow it.
 	OutcomeRefused
+	// OutcomeNoRight means that memfit has no right to do it, as its installation stands.
+	OutcomeNoRight
 	// outcomeNotAttempted means that it was not sent.
 	outcomeNotAttempted
 )
@@ -46,6 +48,12 @@ func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 		st.refuse(a, v1alpha1.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
 	case OutcomeRefused:
 		st.refuse(a, v1alpha1.ReasonRefused, o.Why, now.Add(afterForbidden), now)
+	case OutcomeNoRight:
+		if a.Restart {
+			st.refuse(a, v1alpha1.ReasonRefused, o.Why, now.Add(afterForbidden), now)
+		} else {
+			st.rollout.NoRight(a, o.Why, now)
+		}
 	case outcomeNotAttempted:
 		if a.Restart {
 			st.rollout.Gone(a.UID)

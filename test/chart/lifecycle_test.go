@@ -183,6 +183,11 @@ func connect(t *testing.T) *cluster {
 			c.remove()
 		}
 		_ = c.api.Resource(spaceKind).Delete(ctx, shop, metav1.DeleteOptions{})
+		for end := time.Now().Add(patience); c.nodes && time.Now().Before(end); time.Sleep(time.Second) {
+			if _, err := c.api.Resource(spaceKind).Get(ctx, shop, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				break // the next test has one of the same name
+			}
+		}
 	})
 	return c
 }

@@ -1,0 +1,57 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// TestWhatTheAPIServersAnswerMeans: a right may be granted at any moment, and what admission forbids no right allows.
+// The texts are those of a 1.36.3.
+func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
+	forbidden := func(why string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-1", errors.New(why))
+	}
+	const who = `User "system:serviceaccount:memfit-system:memfit-controller-manager" `
+	for name, test := range map[string]struct {
+		action rollout.Action
+		err    error
+		want   workload.Outcome // Why: a part of it
+		not    string
+	}{
+		"no right to resize": {
+			err: forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
+			want: workload.Outcome{
+				Kind: workload.OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
+			},
+		},
+		"no right to evict": {
+			action: rollout.Action{Evict: true},
+			err:    forbidden(who + `cannot create resource "pods/eviction" in API group "" in the namespace "shop"`),
+			want: workload.Outcome{
+				Kind: workload.OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
+			},
+		},
+		"a quota": {
+			err: forbidden(
+				"exceeded quota: q, requested: limits.memory=512Mi, used: limits.memory=1Gi, limited: limits.memory=1Gi",
+			),
+			want: workload.Outcome{Kind: workload.OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
+		},
+	} {
+		got, err := outcomeOf(test.action, test.err)
+		if err != nil || got.Kind != test.want.Kind || !strings.Contains(got.Why, test.want.Why) ||
+			test.not != "" && strings.Contains(got.Why, test.not) {
+			t.Errorf("%s: %+v (%v), want %+v", name, got, err, test.want)
+		}
+	}
+}
