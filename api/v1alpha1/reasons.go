@@ -137,8 +137,9 @@ const (
 	// ReasonQoSClass: the resize would move the pod to another QoS class, which the API server refuses. New pods get
 	// the size with sizing.mode: OnCreate.
 	ReasonQoSClass = "QoSClass"
-	// ReasonPodLimit: the limit is above the limit of the whole pod, which a running pod keeps. Restart the workload, so
-	// that new pods get a higher one, or raise spec.resources.limits.memory of the pod template.
+	// ReasonPodLimit: the size does not fit in the whole pod (spec.resources), which keeps its own: the message says why,
+	// and what to do. Where it cannot be changed while the pod runs, restart the workload, so that new pods get a larger
+	// one; where nobody knows what a container without a limit needs, give it one.
 	ReasonPodLimit = "PodLimit"
 	// ReasonLimitRange: a LimitRange of the namespace does not allow the size. Change it, or set bounds in the profile
 	// that fit it.

@@ -45,6 +45,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollo
 		err = r.Resize(ctx, pod, a.Sizes)
 	}
 	o, failed := outcomeOf(a, err)
+	if o.Kind == workload.OutcomeRefused && !a.Evict && !a.Restart {
+		o.Why += workload.RefusedWhole(pod)
+	}
 	switch {
 	case err == nil:
 		r.changed(s, pod, a)

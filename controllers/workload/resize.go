@@ -17,6 +17,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -99,6 +100,10 @@ func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []oper
 	}
 	of("containers", pod.Spec.Containers)
 	of("initContainers", pod.Spec.InitContainers)
+	if size, asked := sizes[rollout.WholePod]; asked && pod.Spec.Resources != nil {
+		replace("/spec/resources/limits/memory", pod.Spec.Resources.Limits, size.Limit)
+		replace("/spec/resources/requests/memory", pod.Spec.Resources.Requests, size.Request)
+	}
 	return patch, known
 }
 
@@ -114,26 +119,35 @@ func mergePatch(pod *corev1.Pod, sizes map[string]recommend.Size) any {
 			if !asked {
 				continue
 			}
-			c := container{Name: containers[i].Name}
-			if size.Limit > 0 {
-				c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
-			}
-			if size.Request > 0 {
-				c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
-			}
-			some = append(some, c)
+			some = append(some, container{containers[i].Name, requirements(size)})
 		}
 		return some
 	}
 	type spec struct {
-		Containers     []container `json:"containers,omitempty"`
-		InitContainers []container `json:"initContainers,omitempty"`
+		Containers     []container                  `json:"containers,omitempty"`
+		InitContainers []container                  `json:"initContainers,omitempty"`
+		Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
+	}
+	var whole *corev1.ResourceRequirements
+	if size, asked := sizes[rollout.WholePod]; asked {
+		r := requirements(size)
+		whole = &r
 	}
 	return struct {
 		Metadata map[string]string `json:"metadata"`
 		Spec     spec              `json:"spec"`
 	}{
 		map[string]string{"uid": string(pod.UID), "resourceVersion": pod.ResourceVersion},
-		spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers)},
+		spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers), whole},
 	}
+}
+
+func requirements(size recommend.Size) (r corev1.ResourceRequirements) {
+	if size.Limit > 0 {
+		r.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
+	}
+	if size.Request > 0 {
+		r.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
+	}
+	return r
 }

@@ -4,6 +4,7 @@
 package constraints
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +38,44 @@ func WholeOf(pod *corev1.Pod, base Size, asks []Ask) Whole { return wholeWithin(
 
 // wholeWithin does not raise the limit above most because of containers without one; 0: nothing holds it.
 func wholeWithin(pod *corev1.Pod, base Size, asks []Ask, most memory.Bytes) Whole {
-	stays := Whole{Size: base}
+	return wholeFrom(base, changesOf(pod, asks), most)
+}
+
+// RunningWhole is the same for a pod that runs. What its owner gave it may have been changed since, and nobody knows
+// by how much: were its limit to grow by what its containers do each time, and never to shrink, sizes that go up and
+// down would drive it up without end. So it grows no further than to what its containers may take together, and keeps
+// of what the owner left beyond that as much as shows whose limit was hit: at the pod's own, a kill does not tell
+// which container needs more.
+func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 	c := changesOf(pod, asks)
+	c.running = true
+	return wholeFrom(WholeSize(pod), c, 0)
+}
+
+// TooSmall says that the pod as a whole keeps a size that does not hold these sizes of its containers, which the API
+// server refuses; "": it holds them.
+func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
+	if w.Left == "" {
+		return ""
+	}
+	sizes := make(map[string]Size, len(asks))
+	for _, a := range asks {
+		if sizes[a.Container] = a.Want; w.Limit > 0 && a.Want.Limit > w.Limit {
+			return fmt.Sprintf("container %s would get a limit of %s, and the pod keeps its %s: %s", a.Container, a.Want.Limit,
+				w.Limit, w.Left)
+		}
+	}
+	if sum, most := together(pod, sizes).Request, cmp.Or(w.Request, w.Limit); most > 0 && sum > most {
+		return fmt.Sprintf("its containers would request %s, and the pod keeps its %s: %s", sum, most, w.Left)
+	}
+	return ""
+}
+
+// roomToShare is more than what a pod takes besides its containers, which is less than 1 MiB for pause.
+const roomToShare = 16 * memory.MiB
+
+func wholeFrom(base Size, c changes, most memory.Bytes) Whole {
+	stays := Whole{Size: base}
 	if base == (Size{}) || !c.any {
 		return stays
 	}
@@ -70,6 +107,8 @@ type changes struct {
 	missing string
 	// never: the request must not be lowered.
 	never bool
+	// running: base is no more what the owner gave.
+	running bool
 }
 
 func changesOf(pod *corev1.Pod, asks []Ask) changes {
@@ -119,8 +158,11 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 		return 0
 	}
 	limit := base.Plus(c.to.Limit).Minus(c.from.Limit)
-	if c.shared {
+	switch {
+	case c.shared:
 		limit = c.need.Limit
+	case c.running:
+		limit = min(limit, c.to.Limit.Plus(roomToShare))
 	}
 	limit = max(limit, base)
 	if most > 0 {

@@ -227,3 +227,110 @@ func refusedWhole(p *corev1.Pod, whole Size, sizes map[string]Size) string {
 	}
 	return ""
 }
+
+func TestRunningWhole(t *testing.T) {
+	app, log := container("app", "100Mi", "200Mi"), container("log", "50Mi", "100Mi")
+	raise := Ask{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		asks []Ask
+		want Size
+	}{
+		"less than all":                  {WithWhole(pod(app, log), mib(160, 250)), []Ask{raise}, mib(210, 450)},
+		"all, and no more":               {WithWhole(pod(app, log), mib(160, 300)), []Ask{raise}, mib(210, 500)},
+		"room is used, a little is left": {WithWhole(pod(app, log), mib(160, 400)), []Ask{raise}, mib(210, 516)},
+		"there is room enough":           {WithWhole(pod(app, log), mib(160, 900)), []Ask{raise}, mib(210, 900)},
+		"above one container, for kills": {WithWhole(pod(app), mib(160, 300)), []Ask{raise}, mib(210, 416)},
+		"lowered": {
+			WithWhole(pod(app, log), mib(160, 300)),
+			[]Ask{{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}}, mib(110, 300),
+		},
+		"for one without a limit": {
+			WithWhole(pod(app, container("bare", "", "")), mib(160, 300)),
+			[]Ask{{Container: "bare", Part: mib(80, 300)}}, mib(180, 500),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := RunningWhole(tc.pod, tc.asks); got.Size != tc.want {
+				t.Errorf("got %s, %s, want %s, %s", got.Request, got.Limit, tc.want.Request, tc.want.Limit)
+			}
+		})
+	}
+}
+
+// TestRunningWholeDoesNotRunAway: sizes that go up and down for a year end with a pod that is no larger than the most
+// that its containers could ever take together, and that the API server takes at each step.
+func TestRunningWholeDoesNotRunAway(t *testing.T) {
+	moved := 0
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		p, base, asks := somePod(rng)
+		if refusedWhole(p, base, nil) != "" || base == (Size{}) {
+			continue
+		}
+		p = WithWhole(p, base)
+		for i := range asks {
+			asks[i].Want = asks[i].Base
+		}
+		most := base.Limit
+		for range 50 {
+			sizes := map[string]Size{}
+			for i := range asks {
+				a := &asks[i]
+				a.Base = a.Want
+				if a.Part == (Size{}) {
+					limit := memory.Bytes(1+rng.IntN(500)) * memory.MiB
+					a.Want = Size{Limit: limit * min(a.Base.Limit, 1), Request: min(a.Base.Request, 1) * (limit / 2)}
+				}
+				sizes[a.Container] = a.Want
+			}
+			before := WholeSize(p)
+			p = resizedTo(p, asks, true)
+			whole := RunningWhole(p, asks)
+			p = resizedTo(p, asks, false)
+			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Left == "" {
+				t.Fatalf("seed %d: %+v is refused: %s", seed, whole, why)
+			}
+			if whole.Left != "" {
+				break
+			}
+			if whole.Limit < before.Limit {
+				t.Fatalf("seed %d: lowered from %s to %s", seed, before.Limit, whole.Limit)
+			}
+			sum := together(p, sizes)
+			needed := max(sum.Limit.Plus(roomToShare), sum.Request)
+			for _, a := range asks {
+				needed = needed.Plus(a.Part.Limit)
+			}
+			if most = max(most, needed); whole.Limit > most {
+				t.Fatalf("seed %d: the pod has grown to %s, and its containers never were to have more than %s", seed,
+					whole.Limit, most)
+			}
+			if whole.Limit > before.Limit {
+				moved++
+			}
+			p = WithWhole(p, whole.Size)
+		}
+	}
+	if moved < 500 {
+		t.Errorf("the pod grew %d times: the test asks too little", moved)
+	}
+}
+
+// resizedTo is the pod with the sizes that its containers had, or are to have.
+func resizedTo(p *corev1.Pod, asks []Ask, before bool) *corev1.Pod {
+	out := p.DeepCopy()
+	for _, list := range [][]corev1.Container{out.Spec.Containers, out.Spec.InitContainers} {
+		for i := range list {
+			for _, a := range asks {
+				if size := a.Want; list[i].Name == a.Container {
+					if before {
+						size = a.Base
+					}
+					list[i].Resources = corev1.ResourceRequirements{Limits: listOf(size.Limit), Requests: listOf(size.Request)}
+				}
+			}
+		}
+	}
+	return out
+}

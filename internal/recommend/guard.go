@@ -114,7 +114,6 @@ func Guard(in GuardInput) Refusal {
 		c.cooledDown(in.Progress),            // one change at a time; a kill does not wait
 		c.withinBudget(in.Progress),          // enough replicas stay up
 		c.keepsQoS(),                         // the API server refuses a resize that changes the class
-		c.withinPod(),                        // and a limit above that of the whole pod
 		c.withinRange(in.Range),              // so does admission with a LimitRange
 		c.withinQuota(in.Quota, in.Replicas), // or a ResourceQuota
 		c.roomToLower(in.WindowPeak),         // a lower limit must hold what is used now
@@ -244,16 +243,6 @@ func (c *change) keepsQoS() Refusal {
 	case c.QoS == "BestEffort":
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate")
-	}
-	return pass()
-}
-
-// withinPod refuses a limit above that of the whole pod (spec.resources.limits.memory).
-func (c *change) withinPod() Refusal {
-	if limit, most := c.Recommendation.Size.Limit, c.Policy.PodLimit; most > 0 && limit > most {
-		return refuse(v1alpha1.ReasonPodLimit,
-			"limit %s is above the limit of the whole pod, %s, which a running pod keeps: restart the workload, so that new "+
-				"pods get a higher one, or raise spec.resources.limits.memory", limit, most)
 	}
 	return pass()
 }

@@ -118,10 +118,6 @@ func TestGuards(t *testing.T) {
 			raise(false), func(in *GuardInput) { in.Range.Refusal = "all containers together" }, "LimitRange",
 			"all containers together",
 		},
-		"above the whole pod": {
-			raise(false), func(in *GuardInput) { in.Policy.PodLimit = 900 * mib }, "PodLimit",
-			"limit of the whole pod, 900Mi, which a running pod keeps: restart the workload",
-		},
 		"quota never stops less": {lower(), func(in *GuardInput) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
 		"used right now":         {lower(), func(in *GuardInput) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
 		"page cache that the kubelet counts": {

@@ -70,9 +70,11 @@ func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
 	return bytes, pods
 }
 
-// cost is what it takes of the budget to give a pod new sizes.
+// cost is what it takes of the budget to give a pod new sizes. What it gets as a whole counts where that is more than
+// what its containers get.
 func (p *Pod) cost(to map[string]recommend.Size, evict bool) Spent {
 	s := Spent{UID: p.UID}
+	var whole memory.Bytes
 	for name, size := range to {
 		c, _ := p.container(name)
 		from := have(c)
@@ -81,9 +83,14 @@ func (p *Pod) cost(to map[string]recommend.Size, evict bool) Spent {
 		if from.Limit > 0 { // none is all there is, and cannot be raised
 			limit = size.Limit.Minus(from.Limit)
 		}
+		if name == WholePod {
+			whole = max(request, limit)
+			continue
+		}
 		s.Bytes = s.Bytes.Plus(max(request, limit))
 		evict = evict || c.RestartsOnResize
 	}
+	s.Bytes = max(s.Bytes, whole)
 	if evict {
 		s.Pods = 1
 	}

@@ -71,6 +71,9 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	if fixed, under := d.underWayTo(c.Name); under {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
+	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
+		to = recommend.Size{Request: to.Request * min(c.Spec.Request, 1)}
+	}
 	// What is not recommended stays; what is set cannot be removed by a resize.
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := have(c)
@@ -79,11 +82,12 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
 	to, _ = wish.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
-	if pod.QoS == "Guaranteed" {
+	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
 	overdue := c.RSS > now.Request && to.Request > now.Request // others were promised what it uses
-	return to, overdue || recommend.Differs(now, to, wish.Policy)
+	_, needed := d.sharedNeed(pod, c)
+	return to, overdue || needed || recommend.Differs(now, to, wish.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container.
@@ -272,8 +276,22 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 		if !differs {
 			continue
 		}
+		if fits, all := pod.within(c, to, d.Desired[c.Name].Policy); !all {
+			d.beyond(pod, c, to)
+			refused = refused || !pod.Whole.Young
+			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.Name].Policy) {
+				continue
+			}
+		}
 		in := d.guarded(pod, c, to)
 		in.Restarts = c.RestartsOnResize && !c.Literal
+		if limit, needed := d.sharedNeed(pod, c); needed {
+			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
+			in.Recommendation.Decision = recommend.Raise
+		}
+		if pod.follows() && pod.limited() { // quotas count the pod as a whole
+			in.Quota = recommend.Quota{}
+		}
 		if d.harmless(c, to) {
 			in.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
 		}
@@ -296,6 +314,9 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 			to = d.another(c.Name, to) // the spec says so already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
+	}
+	if !d.whole(pod, sizes) {
+		return nil, refused || slices.Contains(barred, d.reason)
 	}
 	return sizes, refused
 }
@@ -325,7 +346,9 @@ func (d *decider) watchedAlready(to recommend.Size, c Container) bool {
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
 		size, was := r.Sizes[c.Name]
-		if to, differs := d.target(pod, c); was && differs && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
+		to, differs := d.target(pod, c)
+		to, _ = pod.within(c, to, d.Desired[c.Name].Policy)
+		if was && differs && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
 			return false
 		}
 	}
@@ -353,6 +376,9 @@ func (d *decider) outdated(st Step) bool {
 		}
 	}
 	for name, size := range st.To {
+		if name == WholePod {
+			continue // it goes with its containers
+		}
 		wish := d.Desired[name]
 		if c, runs := pod.container(name); runs && d.tooLate(c, st, size) {
 			return true
@@ -394,7 +420,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 	sizes := map[string]recommend.Size{}
 	for _, c := range pod.Containers {
 		to, differs := d.target(pod, c)
-		if !differs {
+		if !differs || c.Shared { // whether the next pod is given more as a whole is not known before it is there
 			continue
 		}
 		in := d.guarded(pod, c, to)
@@ -475,6 +501,9 @@ func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.Gu
 			Replicas:       int32(d.running), //nolint:gosec // a count of pods
 			MaxUnavailable: max(d.Policy.MaxUnavailable, 1), SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
 		},
+	}
+	if pod.limited() {
+		in.QoS = "" // its own size decides, in which what is equal stays equal
 	}
 	if bound {
 		in.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
@@ -564,6 +593,9 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	}
 	for name := range to {
 		c, _ := pod.container(name)
+		if name == WholePod || c.Shared {
+			continue // no size of its own that all pods are to have
+		}
 		// a raise may be raised further on the way, and then for all pods
 		if _, known := e.Targets[name]; !known || !lowering {
 			e.Targets[name], _ = d.target(pod, c)

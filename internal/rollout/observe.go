@@ -166,9 +166,9 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 // memfit.
 func (o *observation) foreign(st *Step, pod *Pod) {
 	var now []string
-	for _, c := range pod.Containers {
-		if _, ours := st.To[c.Name]; ours {
-			now = append(now, fmt.Sprintf("container %s has limit %s, request %s", c.Name, c.Spec.Limit, c.Spec.Request))
+	for _, name := range slices.Sorted(maps.Keys(st.To)) {
+		if c, found := pod.container(name); found {
+			now = append(now, fmt.Sprintf("%s has limit %s, request %s", called(name), c.Spec.Limit, c.Spec.Request))
 		}
 	}
 	who := "somebody"
@@ -384,6 +384,14 @@ func lowersAny(from, to map[string]recommend.Size) bool {
 	return false
 }
 
+// called is how people are told of a container, or of the pod as a whole.
+func called(name string) string {
+	if name == WholePod {
+		return "the whole pod"
+	}
+	return "container " + name
+}
+
 // changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
 func changes(from, to map[string]recommend.Size) string {
 	var parts []string
@@ -396,13 +404,13 @@ func changes(from, to map[string]recommend.Size) string {
 			parts = append(
 				parts,
 				fmt.Sprintf(
-					"limit of container %s %s to %s (request %s to %s)", name, none(f.Limit), t.Limit, none(f.Request), t.Request,
+					"limit of %s %s to %s (request %s to %s)", called(name), none(f.Limit), t.Limit, none(f.Request), t.Request,
 				),
 			)
 		case limit:
-			parts = append(parts, fmt.Sprintf("limit of container %s %s to %s", name, none(f.Limit), t.Limit))
+			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), none(f.Limit), t.Limit))
 		case request:
-			parts = append(parts, fmt.Sprintf("request of container %s %s to %s", name, none(f.Request), t.Request))
+			parts = append(parts, fmt.Sprintf("request of %s %s to %s", called(name), none(f.Request), t.Request))
 		}
 	}
 	return strings.Join(parts, ", ")

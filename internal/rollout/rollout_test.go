@@ -209,6 +209,7 @@ func (c *cluster) do(a Action, s *State) {
 		s.Refused(a, v1alpha1.ReasonRefused, "the API server refuses it", c.in.Now)
 		return
 	}
+	c.doWhole(pod, a)
 	for i := range pod.Containers {
 		if to, asked := a.Sizes[pod.Containers[i].Name]; asked {
 			pod.Containers[i].Spec = to

@@ -336,6 +336,9 @@ func highest(a, b recommend.Size) recommend.Size {
 }
 
 func (p *Pod) container(name string) (Container, bool) {
+	if name == WholePod && p.Whole != nil {
+		return p.Whole.container(), true
+	}
 	for _, c := range p.Containers {
 		if c.Name == name {
 			return c, true

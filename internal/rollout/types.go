@@ -31,6 +31,8 @@ type Pod struct {
 	Writer string
 	// Containers are those that memfit sizes.
 	Containers []Container
+	// Whole is the size of all its containers together (spec.resources); nil: it sets none.
+	Whole *Whole
 }
 
 // Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
@@ -66,6 +68,10 @@ type Container struct {
 	Literal bool
 	// RestartsOnResize: its resizePolicy says RestartContainer.
 	RestartsOnResize bool
+	// Shared: it has no limit of its own, and is held by that of the whole pod.
+	Shared bool
+	// PodLimit and PodRequest are what the pod as a whole leaves it; 0: anything.
+	PodLimit, PodRequest memory.Bytes
 }
 
 // Policy is the owner's word about changing running pods.
@@ -116,8 +122,8 @@ type Input struct {
 type Action struct {
 	Pod string
 	UID types.UID
-	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to; 0 leaves a request or limit as
-	// it is.
+	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to, and the pod as a whole where
+	// they name it ([WholePod]); 0 leaves a request or limit as it is.
 	Evict bool
 	Sizes map[string]recommend.Size
 	// Restart: evicted for a fresh one of the same size.

@@ -18,8 +18,8 @@ import (
 // limit while its status shows the new one. So what status shows of a container is only what was asked for, until
 // something proves it for the pod.
 
-// cgroupRounding is what the kernel may take off a limit: it keeps whole pages, of 64 KiB at most (arm64).
-const cgroupRounding = 64 * memory.KiB
+// CgroupRounding is what the kernel may take off a limit: it keeps whole pages, of 64 KiB at most (arm64).
+const CgroupRounding = 64 * memory.KiB
 
 // podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. told is false
 // where nobody says: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
@@ -35,7 +35,7 @@ func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
 	if !limited || pod.Spec.Resources != nil && limitOf(pod.Spec.Resources.Limits) > 0 {
 		return 0, true // the pod has no limit, or one of its own that follows no container's
 	}
-	if short = sum.Minus(cgroup); short <= cgroupRounding {
+	if short = sum.Minus(cgroup); short <= CgroupRounding {
 		return 0, true
 	}
 	return short, true

@@ -26,7 +26,8 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	facts := &s.Facts
 	size := map[string]constraints.Size{q.container.Name: constraints.Size(rec.Size)}
 	return rollout.Desired{
-		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.sizePolicy()},
+		// what the pod around it allows, each pod says itself
+		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.policy.SizePolicy()},
 		Surroundings: recommend.Surroundings{
 			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
 			Range: recommend.LimitRange{

@@ -112,16 +112,20 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 	if writer := ResizedBy(pod); writer != "" {
 		p.Writer = quote.Name(writer)
 	}
-	for _, c := range Managed(s.Profile, pod) {
+	managed := Managed(s.Profile, pod)
+	p.Whole = runningWhole(s, pod, managed)
+	for _, c := range managed {
 		spec, status := containerOf(pod, c.Name)
 		running := rollout.Container{
 			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec),
+			PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
+		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
 		}
-		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 {
+		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
 		}
 		if in := st.instance(&ref); in != nil {

@@ -4,12 +4,96 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/signals"
 )
+
+// runningWhole is the size of a running pod as a whole; nil: it sets none.
+func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rollout.Whole {
+	size := recommend.Size(constraints.WholeSize(pod))
+	if size == (recommend.Size{}) {
+		return nil
+	}
+	w := &rollout.Whole{Spec: size, Actual: size, Stays: wholeStays(pod), Young: !slices.ContainsFunc(
+		pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Resources != nil },
+	)}
+	// The request a kubelet of 1.36 reports is the one that the pod began with, whatever it has been given since; nothing
+	// in the pod's cgroup is of it.
+	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
+		limit := sizeOf(*r).Limit
+		if short := size.Limit.Minus(limit); short < 0 || short > signals.CgroupRounding {
+			w.Actual.Limit = limit
+		}
+	}
+	w.Follow = func(sizes, parts map[string]recommend.Size) (recommend.Size, recommend.Refusal) {
+		asks, to := wholeAsks(pod, managed, sizes, parts)
+		whole := constraints.RunningWhole(pod, asks)
+		if why := whole.TooSmall(pod, asks); why != "" {
+			return size, recommend.Refusal{Reason: v1alpha1.ReasonPodLimit, Message: why}
+		}
+		if why := s.Facts.Refusal(constraints.WithWhole(pod, whole.Size), to); why != "" {
+			return recommend.Size(whole.Size), recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: why}
+		}
+		return recommend.Size(whole.Size), recommend.Refusal{}
+	}
+	return w
+}
+
+// wholeAsks are sizes and parts as [constraints.RunningWhole] is told of them, and by container.
+func wholeAsks(
+	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]recommend.Size,
+) (asks []constraints.Ask, to map[string]constraints.Size) {
+	to = map[string]constraints.Size{}
+	for i := range managed {
+		c := &managed[i]
+		size, asked := sizes[c.Name]
+		part, shares := parts[c.Name]
+		if !asked && !shares {
+			continue
+		}
+		spec, _ := containerOf(pod, c.Name)
+		base := constraints.Size(sizeOf(spec.Resources))
+		a := constraints.Ask{
+			Container: c.Name, Base: base, Part: constraints.Size(part), Never: c.policy.SizePolicy().DecreaseNever,
+			Want: constraints.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
+		}
+		asks, to[c.Name] = append(asks, a), a.Want
+	}
+	return asks, to
+}
+
+// wholeStays is why the size of a running pod as a whole cannot be changed; "": it can. That is told by what is served:
+// where the gate is off, on the API server or on the node, no status reports such a size.
+func wholeStays(pod *corev1.Pod) string {
+	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || sizeOf(*r).Limit > 0) {
+		return ""
+	}
+	return "its status.resources does not report one, as where the feature gate " +
+		"InPlacePodLevelResourcesVerticalScaling is off (on by default since Kubernetes 1.36): turn it on in the API " +
+		"server and the kubelets, or restart the workload, so that new pods get their size"
+}
+
+// RefusedWhole is what to know of a resize that the API server refused; "": the pod sets no size as a whole, or could
+// have it changed.
+func RefusedWhole(pod *corev1.Pod) string {
+	if constraints.WholeSize(pod) == (constraints.Size{}) {
+		return ""
+	}
+	if why := wholeStays(pod); why != "" {
+		return " (the pod sets its size as a whole, and " + why + ")"
+	}
+	return ""
+}
 
 // sayWhole tells, in the reasons of each container that is to have another size, what becomes of the size of the whole
 // pod in new pods.

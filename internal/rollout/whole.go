@@ -1,0 +1,131 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// WholePod stands for the pod as a whole (spec.resources) among sizes by container: no container has this name. So what
+// is asked for, seen in force, rolled back and remembered of containers is so of the pod as well.
+const WholePod = ""
+
+// Whole is the size of a pod as a whole.
+type Whole struct {
+	// Spec is what the pod asks for, Actual what the kubelet has put in force.
+	Spec, Actual recommend.Size
+	// Stays says why it cannot be changed while the pod runs; empty: it can.
+	Stays string
+	// Young: the kubelet has not told of the pod yet, and Stays may be another answer then.
+	Young bool
+	// Follow is what goes with these sizes of containers, of which the others keep theirs, and why it cannot be had; zero:
+	// it can. parts are what those that share its limit need of it.
+	Follow func(sizes, parts map[string]recommend.Size) (to recommend.Size, refused recommend.Refusal)
+}
+
+// container is the pod as a whole, as a container: it is told by its size alone.
+func (w *Whole) container() Container {
+	return Container{Name: WholePod, Spec: w.Spec, Actual: w.Actual}
+}
+
+// limited: the pod has a limit of its own, which decides its QoS class, too.
+func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
+
+// follows: the size of the whole pod can go with those of its containers.
+func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
+
+// parts are what containers without a limit of their own need of the pod's.
+func (d *decider) parts(pod *Pod) map[string]recommend.Size {
+	parts := map[string]recommend.Size{}
+	for _, c := range pod.Containers {
+		if wish, found := d.Desired[c.Name]; found && c.Shared && !c.Done {
+			size := wish.Recommendation.Size
+			parts[c.Name], _ = wish.Policy.Bound(size, size)
+		}
+	}
+	return parts
+}
+
+// sharedNeed is the limit that the pod needs as a whole because of a container without one, and whether that is worth a
+// change.
+func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed bool) {
+	if !c.Shared || !pod.follows() {
+		return 0, false
+	}
+	sizes := map[string]recommend.Size{}
+	for _, other := range pod.Containers {
+		if !other.Shared {
+			sizes[other.Name], _ = d.target(pod, other)
+		}
+	}
+	to, _ := pod.Whole.Follow(sizes, d.parts(pod))
+	now := recommend.Size{Limit: pod.Whole.Spec.Limit}
+	to.Request = 0
+	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Name].Policy)
+}
+
+// whole adds to the sizes of a pod's containers that of the pod as a whole; false where it cannot have it.
+func (d *decider) whole(pod *Pod, sizes map[string]recommend.Size) bool {
+	if !pod.follows() || len(sizes) == 0 {
+		return true
+	}
+	now := pod.Whole.Spec
+	to, refused := pod.Whole.Follow(sizes, d.parts(pod))
+	if refused == (recommend.Refusal{}) && to != now {
+		refused = d.guardWhole(pod, sizes, to)
+	}
+	if refused != (recommend.Refusal{}) {
+		d.refused(refused.Reason, fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message))
+		return false
+	}
+	if to != now {
+		sizes[WholePod] = to
+	}
+	return true
+}
+
+// guardWhole are the guards that look at a pod as a whole: quotas and the node count that instead of its containers.
+func (d *decider) guardWhole(pod *Pod, sizes map[string]recommend.Size, to recommend.Size) recommend.Refusal {
+	for _, c := range pod.Containers {
+		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
+			return recommend.Refusal{Reason: v1alpha1.ReasonBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
+				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
+		}
+	}
+	var in recommend.GuardInput
+	in.Recommendation, in.Current = recommend.Recommendation{Decision: recommend.Raise, Size: to}, pod.Whole.Spec
+	in.NodeSize, in.Now = pod.NodeSize, d.Now
+	in.Replicas = int32(d.running) //nolint:gosec // a count of pods
+	for name := range sizes {
+		in.Quota = d.Desired[name].Quota // of the namespace, for whichever container
+	}
+	return recommend.Guard(in)
+}
+
+// within is what of a size a pod has room for whose size as a whole stays, and whether that is all of it.
+func (p *Pod) within(c Container, to recommend.Size, policy recommend.Policy) (recommend.Size, bool) {
+	if p.Whole == nil || p.follows() {
+		return to, true
+	}
+	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
+	size, _ := policy.Bound(to, have(c))
+	if size.Request == 0 {
+		size.Request = c.Spec.Request
+	}
+	return size, size == to
+}
+
+// beyond refuses what a pod has no room for whose size as a whole stays.
+func (d *decider) beyond(pod *Pod, c Container, to recommend.Size) {
+	d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps its "+
+		"%s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
+}
+
+func inWords(s recommend.Size) string {
+	return fmt.Sprintf("limit %s, request %s", none(s.Limit), none(s.Request))
+}

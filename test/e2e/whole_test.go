@@ -1,0 +1,135 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// asAWhole is a pod of two containers with a size for both together: app is to hold 150Mi, beyond what the pod has.
+func asAWhole(d *appsv1.Deployment) {
+	annotated(d)
+	p := &d.Spec.Template.Spec
+	side := *p.Containers[0].DeepCopy()
+	p.Containers[0].Args = []string{"-hold", "150Mi"}
+	p.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
+	side.Name, side.Args = "side", []string{"-hold", "10Mi", "-listen", ":8081"}
+	side.Resources = corev1.ResourceRequirements{
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")},
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("24Mi")},
+	}
+	p.Containers = append(p.Containers, side)
+	p.Resources = &corev1.ResourceRequirements{
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("112Mi")},
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+	}
+}
+
+// lives: both containers run, app with what it needs and the pod as a whole with more than it was given, and the
+// kubelet says so. It returns the limit of the pod.
+func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
+	g.Expect(pod.Status.ContainerStatuses).To(HaveLen(2))
+	for _, s := range pod.Status.ContainerStatuses {
+		g.Expect(s.State.Running).NotTo(BeNil(), "%s: %+v", s.Name, s.State)
+		g.Expect(s.Ready).To(BeTrue(), s.Name)
+	}
+	app := memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
+	g.Expect(app).To(BeNumerically(">", 150*memory.MiB))
+	g.Expect(pod.Spec.Resources).NotTo(BeNil())
+	whole := memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
+	g.Expect(whole).To(BeNumerically(">=", app), "the API server takes nothing else")
+	g.Expect(pod.Status.Resources).NotTo(BeNil())
+	g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(whole), "in force")
+	return whole
+}
+
+var _ = Describe("a pod with a size as a whole", func() {
+	namespace := inNamespace()
+
+	It("grows in place beyond it, and the pod stays", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
+		first := runningPod(ctx, *namespace)
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Status).To(Equal(metav1.ConditionTrue), applied(rec).Message)
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(1))
+			g.Expect(live[0].UID).To(Equal(first.UID), "the same pod")
+			whole := lives(g, &live[0])
+			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill")
+			app, side := live[0].Spec.Containers[0].Resources.Limits, live[0].Spec.Containers[1].Resources.Limits
+			together := memory.FromQuantity(*app.Memory()).Plus(memory.FromQuantity(*side.Memory()))
+			g.Expect(whole).To(BeNumerically("<=", together.Plus(16*memory.MiB)), "no further than its containers together")
+		}).WithContext(ctx).WithTimeout(later * 2).Should(Succeed())
+		resized, err := eventsAbout(ctx, *namespace, "Pod", first.Name, "Resized")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(fmt.Sprint(resized)).To(ContainSubstring("limit of the whole pod 112Mi to "))
+		pod := runningPod(ctx, *namespace)
+		AddReportEntry("size", fmt.Sprintf("the pod as a whole %s, app %s, side %s", pod.Spec.Resources.Limits.Memory(),
+			pod.Spec.Containers[0].Resources.Limits.Memory(), pod.Spec.Containers[1].Resources.Limits.Memory()),
+			ReportEntryVisibilityAlways)
+	}, SpecTimeout(later*4))
+
+	It("is given more where a container without a limit needs it, and the container gets none", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		remembered(ctx, workload(*namespace, goImage, "64Mi", nil, all(holds("116Mi", 1), func(d *appsv1.Deployment) {
+			p := &d.Spec.Template.Spec
+			p.Containers[0].Resources = corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+			}
+			p.Resources = &corev1.ResourceRequirements{
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
+				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+			}
+		})), 128*memory.MiB, 124*memory.MiB)
+		first := runningPod(ctx, *namespace)
+		switched(ctx, *namespace, v1alpha1.SizingInPlace)
+		var limit memory.Bytes
+		Eventually(func(g Gomega) {
+			pod := runningPod(ctx, *namespace)
+			g.Expect(pod.UID).To(Equal(first.UID))
+			limit = memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
+			g.Expect(limit).To(BeNumerically(">", 128*memory.MiB))
+			g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(limit), "in force")
+			g.Expect(pod.Spec.Containers[0].Resources.Limits).NotTo(HaveKey(corev1.ResourceMemory))
+			g.Expect(restarts(pod)).To(BeZero())
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Status).To(Equal(metav1.ConditionTrue), applied(rec).Message)
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		AddReportEntry("size", "the pod as a whole "+limit.String(), ReportEntryVisibilityAlways)
+	}, SpecTimeout(later*2))
+
+	It("is created with a size that goes with its containers", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingOnCreate, native)))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
+		Eventually(func(g Gomega) {
+			for _, pod := range pods(ctx, *namespace) {
+				if everOOMKilled(&pod) { // its successor gets what the kill asks for, and may be killed for more
+					replacePod(ctx, &pod)
+				}
+			}
+			live := pods(ctx, *namespace)
+			g.Expect(live).To(HaveLen(1))
+			lives(g, &live[0])
+		}).WithContext(ctx).WithTimeout(later * 2).WithPolling(usageRead / 9).Should(Succeed())
+	}, SpecTimeout(later*4))
+})
