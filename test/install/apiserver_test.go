@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -119,7 +120,11 @@ func TestSamples(t *testing.T) {
 	if len(samples) < 9 {
 		t.Errorf("%d samples, want a profile and a workload for each of four runtimes and a cluster default", len(samples))
 	}
-	for _, sample := range samples {
+	fromPage := recipes(t)
+	if len(fromPage) < 16 {
+		t.Errorf("%d objects in docs/recipes.md, want a profile and a workload for each of eight", len(fromPage))
+	}
+	for _, sample := range append(samples, fromPage...) {
 		if sample.GetKind() != "ClusterMemoryProfile" {
 			sample.SetNamespace("default")
 		}
@@ -127,6 +132,19 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s %s: %v", sample.GetKind(), sample.GetName(), err)
 		}
 	}
+}
+
+// recipes are the objects in the YAML of docs/recipes.md.
+func recipes(t *testing.T) (objects []built) {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(read(t, "docs/recipes.md"), -1) {
+		some, err := decode(block[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, some...)
+	}
+	return objects
 }
 
 // create sends a MemoryProfile with this spec to the API server and returns it as the API server would store it.
