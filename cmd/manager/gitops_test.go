@@ -6,10 +6,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/test/build"
@@ -33,8 +36,13 @@ const fromGit = "git"
 // from other field managers: a conflict fails the test.
 func (c *cluster) applied(t *testing.T, obj client.Object) {
 	t.Helper()
+	c.appliedBy(t, fromGit, obj)
+}
+
+func (c *cluster) appliedBy(t *testing.T, manager string, obj client.Object) {
+	t.Helper()
 	if err := c.client.Apply(
-		t.Context(), client.ApplyConfigurationFromUnstructured(c.manifest(t, obj)), client.FieldOwner(fromGit),
+		t.Context(), client.ApplyConfigurationFromUnstructured(c.manifest(t, obj)), client.FieldOwner(manager),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +76,7 @@ func (c *cluster) manifest(t *testing.T, obj client.Object) *unstructured.Unstru
 // gitApp is an application whose manifests are in Git, in a namespace of its own.
 type gitApp struct {
 	*cluster
+	manager    string
 	mode       v1alpha1.SizingMode
 	namespace  string
 	deployment func() *appsv1.Deployment
@@ -84,7 +93,7 @@ const (
 // fromGit applies the manifests of an application, and does then what the Deployment controller and the kubelet do.
 func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
 	t.Helper()
-	a := &gitApp{cluster: c, mode: mode, namespace: "git-" + strings.ToLower(string(mode))}
+	a := &gitApp{cluster: c, manager: fromGit, mode: mode, namespace: "git-" + strings.ToLower(string(mode))}
 	a.profile = func() *v1alpha1.MemoryProfile {
 		return build.Profile(a.namespace, "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
 			spec.Sizing.Mode, spec.Drift.Action = mode, v1alpha1.DriftRestart
@@ -99,9 +108,60 @@ func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
 		return d
 	}
 	c.create(t, build.Namespace(a.namespace))
-	c.applied(t, a.profile())
+	a.begins(t)
+	return a
+}
+
+// example is what docs/gitops.md points to: the folder that Argo CD and Flux apply, in the order in which both do.
+func (c *cluster) example(t *testing.T, manager string) *gitApp {
+	t.Helper()
+	const folder = "../../config/samples/gitops/shop/"
+	// Each tool has a namespace of its own here; in Git there is one.
+	a := &gitApp{cluster: c, manager: manager, namespace: "shop-" + manager}
+	object := func(file string, into client.Object) {
+		text, err := os.ReadFile(folder + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(text, into); err != nil {
+			t.Fatal(err)
+		}
+		if into.GetNamespace() != "" {
+			into.SetNamespace(a.namespace)
+		}
+	}
+	a.profile = func() *v1alpha1.MemoryProfile {
+		p := &v1alpha1.MemoryProfile{}
+		object("profiles/web.yaml", p)
+		return p
+	}
+	a.deployment = func() *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		object("workloads/web.yaml", d)
+		return d
+	}
+	a.mode = a.profile().Spec.Sizing.Mode
+	namespace := &corev1.Namespace{}
+	object("profiles/namespace.yaml", namespace)
+	namespace.Name = a.namespace
+	a.applied(t, namespace)
+	a.begins(t)
+	return a
+}
+
+// applied is what the field manager of this application does.
+func (a *gitApp) applied(t *testing.T, obj client.Object) {
+	t.Helper()
+	a.appliedBy(t, a.manager, obj)
+}
+
+// begins applies profile and Deployment, and waits until a pod of it would be injected.
+func (a *gitApp) begins(t *testing.T) {
+	t.Helper()
+	c := a.cluster
+	a.applied(t, a.profile())
 	d := a.deployment()
-	c.applied(t, d)
+	a.applied(t, d)
 	a.set = build.ReplicaSet(d, "5d4f8c7b9")
 	c.create(t, a.set)
 	eventually(t, 30*time.Second, func() error { // the webhook knows the profile a moment after it was applied
@@ -116,7 +176,6 @@ func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
 	a.pod.Status = status
 	a.pod.Status.ContainerStatuses[0].Resources = &a.pod.Spec.Containers[0].Resources
 	c.status(t, a.pod)
-	return a
 }
 
 // template is the pod that the ReplicaSet makes of the template.
@@ -192,6 +251,9 @@ func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) { c.fromGit(t, mode).ownsItsFields(t) })
 	}
 	t.Run("a bare pod", c.keepsABarePod)
+	for _, tool := range []string{"argocd-controller", "kustomize-controller"} {
+		t.Run("the example by "+tool, func(t *testing.T) { c.example(t, tool).ownsItsFields(t) })
+	}
 }
 
 // keepsABarePod: the API server would refuse the manifest of a pod whose memory was changed, so memfit leaves it.
@@ -292,6 +354,11 @@ func (a *gitApp) ownsItsFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	generation := profile.Generation
+	for _, obj := range []client.Object{a.deployment(), a.profile()} {
+		if diff := a.difference(t, obj); diff != "" {
+			t.Errorf("%s shows a difference (-live +manifest):\n%s", a.manager, diff)
+		}
+	}
 	for range 3 { // as often as a GitOps controller reconciles
 		a.applied(t, a.deployment())
 		a.applied(t, a.profile())
@@ -308,7 +375,7 @@ func (a *gitApp) ownsItsFields(t *testing.T) {
 		}
 	}
 	for _, entry := range deployment.ManagedFields {
-		if entry.Manager != fromGit {
+		if entry.Manager != a.manager {
 			t.Errorf("%s owns fields of the Deployment: %s", entry.Manager, entry.FieldsV1)
 		}
 	}
@@ -319,7 +386,7 @@ func (a *gitApp) ownsItsFields(t *testing.T) {
 		t.Errorf("the spec of the profile was written: generation was %d and is %d", generation, profile.Generation)
 	}
 	for _, entry := range profile.ManagedFields {
-		if entry.Manager != fromGit && entry.Subresource != "status" {
+		if entry.Manager != a.manager && entry.Subresource != "status" {
 			t.Errorf("%s owns fields of the profile that are not its status: %s", entry.Manager, entry.FieldsV1)
 		}
 	}
@@ -329,6 +396,9 @@ func (a *gitApp) ownsItsFields(t *testing.T) {
 
 	changed := a.deployment()
 	changed.Spec.Template.Spec.Containers[0].Image = "registry.example/app:2"
+	if a.difference(t, changed) == "" {
+		t.Error("a new image is no difference, so what is said of the manifest above means nothing")
+	}
 	a.applied(t, changed)
 	if changed.Generation != 2 || changed.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String() != gitLimit {
 		t.Errorf("a new image from Git makes %+v of the Deployment, generation %d", changed.Spec.Template.Spec.Containers,
@@ -337,6 +407,29 @@ func (a *gitApp) ownsItsFields(t *testing.T) {
 	if a.mode == v1alpha1.SizingInPlaceOrEvict {
 		a.evicted(t)
 	}
+}
+
+// difference is what both tools compare: what is there with what the API server would make of the manifest, by a dry
+// run of the server-side apply.
+func (a *gitApp) difference(t *testing.T, obj client.Object) string {
+	t.Helper()
+	manifest := a.manifest(t, obj)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(manifest.GroupVersionKind())
+	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(obj), live); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.client.Apply(
+		t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner(a.manager),
+		client.ForceOwnership, client.DryRunAll,
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []*unstructured.Unstructured{live, manifest} {
+		object.SetManagedFields(nil)
+		unstructured.RemoveNestedField(object.Object, "status")
+	}
+	return cmp.Diff(live.Object, manifest.Object)
 }
 
 // evicted lets the kubelet say that the node cannot hold the size, and waits for the eviction.
@@ -360,7 +453,7 @@ func (a *gitApp) evicted(t *testing.T) {
 	d := a.deployment()
 	a.applied(t, d)
 	for _, entry := range d.ManagedFields {
-		if entry.Manager != fromGit {
+		if entry.Manager != a.manager {
 			t.Errorf("after the eviction %s owns fields of the Deployment: %s", entry.Manager, entry.FieldsV1)
 		}
 	}

@@ -4,28 +4,12 @@
 package gitops
 
 import (
-	"os"
-	"regexp"
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// healthCheck is the block of Lua in docs/gitops.md.
-func healthCheck(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/gitops.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)```lua\n(.*?)```").FindSubmatch(page)
-	if block == nil {
-		t.Fatal("docs/gitops.md has no Lua")
-	}
-	return string(block[1])
-}
 
 // asLua is a tree of JSON as Argo CD hands it to a check.
 func asLua(l *lua.LState, value any) lua.LValue {

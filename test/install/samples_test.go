@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,16 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
 )
+
+// TestGitOpsExample: what Argo CD builds of the example is what Flux builds of its two folders, and nothing else.
+func TestGitOpsExample(t *testing.T) {
+	const shop = "config/samples/gitops/shop"
+	all := build(t, shop)
+	parts := append(build(t, shop+"/profiles"), build(t, shop+"/workloads")...)
+	if diff := cmp.Diff(parts, all); diff != "" || len(all) != 3 {
+		t.Errorf("%d objects (-Flux +Argo CD):\n%s", len(all), diff)
+	}
+}
 
 // TestSamplesGetTheirSettings: each workload is governed by the profile beside it and gets what the sample promises.
 func TestSamplesGetTheirSettings(t *testing.T) {
