@@ -24,8 +24,8 @@ const (
 )
 
 type alert struct {
-	Alert, Expr string
-	Annotations map[string]string
+	Alert, Expr         string
+	Labels, Annotations map[string]string
 }
 
 // alerts are those of the PrometheusRule, and its spec as a file of rules.
