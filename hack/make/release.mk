@@ -22,7 +22,7 @@ verify-release: ## Build all of a release twice, the second time elsewhere and w
 .PHONY: test-chart-api
 test-chart-api: ## The same as test-chart on an API server without nodes: what becomes of the objects, but no pod runs (2 min).
 	@assets=$$($(LAB) binaries --only etcd,kube-apiserver,kubectl --print-dir); unset KUBECONFIG; \
-	KUBEBUILDER_ASSETS=$$assets PREVIOUS='$(PREVIOUS)' go -C test/chart test -count=1 -tags e2e -run 'TestLifecycle|TestFirstInstall' -v -timeout 30m .
+	KUBEBUILDER_ASSETS=$$assets PREVIOUS='$(PREVIOUS)' go -C test/chart test -count=1 -tags e2e -run 'TestLifecycle|TestFirstInstall|TestAnUpgrade' -v -timeout 30m .
 
 .PHONY: test-chart
 test-chart: ## Install, upgrade, roll back and remove the chart on a real cluster with Helm's library (PREVIOUS names the older chart).
@@ -32,4 +32,3 @@ ifneq ($(LAB_MODE),existing)
 endif
 	@export $(WITH_CLUSTER) IMG=$(IMG) AGENT_IMG=$(AGENT_IMG) PREVIOUS='$(PREVIOUS)' \
 		PREVIOUS_IMG='$(PREVIOUS_IMG)' PREVIOUS_AGENT_IMG='$(PREVIOUS_AGENT_IMG)'; \
-	go -C test/chart test -count=1 -tags e2e -run 'TestLifecycle|TestFirstInstall' -v -timeout 30m .

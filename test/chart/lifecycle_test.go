@@ -156,6 +156,64 @@ func TestLifecycle(t *testing.T) {
 	c.remove()
 }
 
+// TestAnUpgradeTakesTheWebhookOfTheOldDefault: as docs/upgrading.md warns, and the notes of the upgrade say so. Whose
+// values name the webhook keeps it, also when an upgrade names no values.
+func TestAnUpgradeTakesTheWebhookOfTheOldDefault(t *testing.T) {
+	if os.Getenv("KUBECONFIG") != "" {
+		t.Skip("TestLifecycle installs on a cluster; what this is about is seen on an API server alone")
+	}
+	c := connect(t)
+	c.namespaces()
+	older := load(t)
+	older.Values["webhook"].(map[string]any)["enabled"] = true
+	selfManaged := map[string]any{"issuer": "self-managed"}
+	if _, err := c.installer().RunWithContext(
+		t.Context(), older, map[string]any{"certificates": selfManaged},
+	); err != nil {
+		t.Fatal(err)
+	}
+	c.hooked("with the old default", true)
+	upgrade := action.NewUpgrade(c.helm)
+	upgrade.Namespace, upgrade.WaitStrategy, upgrade.Timeout = namespace, c.wait(), patience
+	for _, one := range []struct {
+		when   string
+		values map[string]any
+		hooked bool
+	}{
+		{"after an upgrade without values", nil, false},
+		{"with the value", map[string]any{
+			"webhook": map[string]any{"enabled": true}, "certificates": selfManaged,
+		}, true},
+		{"after another upgrade without values", nil, true},
+	} {
+		done, err := upgrade.RunWithContext(t.Context(), releaseName, load(t), one.values)
+		if err != nil {
+			t.Fatalf("%s: %v", one.when, err)
+		}
+		c.hooked(one.when, one.hooked)
+		accessor, err := release.NewAccessor(done)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(accessor.Notes(), "this upgrade has removed it") == one.hooked {
+			t.Errorf("%s the notes are\n%s", one.when, accessor.Notes())
+		}
+	}
+	c.remove()
+}
+
+// hooked: there is a webhook for pods, or there is none.
+func (c *cluster) hooked(when string, want bool) {
+	c.Helper()
+	_, err := c.api.Resource(hookKind).Get(c.Context(), "memfit-mutating-webhook-configuration", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.Fatal(err)
+	}
+	if (err == nil) != want {
+		c.Errorf("%s there is a webhook: %t, want %t", when, err == nil, want)
+	}
+}
+
 func connect(t *testing.T) *cluster {
 	t.Helper()
 	nodes := true
