@@ -212,9 +212,9 @@ type MemoryMap struct {
 	Time metav1.Time `json:"time"`
 }
 
-// UsagePoint is one reading before a kill.
+// UsagePoint is one reading before a kill or a stall.
 type UsagePoint struct {
-	// millisecondsBefore is how long before the kill was noticed it was read.
+	// millisecondsBefore is how long it was read before the kill was noticed, or before the stall showed.
 	// +kubebuilder:validation:Minimum=0
 	MillisecondsBefore int32 `json:"millisecondsBefore"`
 	// usage is what the kernel counted against the limit.
@@ -290,15 +290,44 @@ type KillSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// StallSnapshot is a time in which a container stood still at its limit without being killed.
+// StallSnapshot is a time in which a container stood still at its limit without being killed, and the minute before it.
 type StallSnapshot struct {
+	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
+	// +optional
+	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
+	// containerLimit is the effective limit of the container's own cgroup; absent: none.
+	// +optional
+	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
+	// grewFor is how long usage had been growing up to where it stood still, as people say it ("12s").
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	GrewFor string `json:"grewFor,omitempty"`
+	// growthPerSecond is how fast.
+	// +optional
+	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
+	// high is the memory.high at which the kernel held it, below its limit; absent: it did not.
+	// +optional
+	High *resource.Quantity `json:"high,omitempty"`
 	// majorFaultsPerSecond is how often in a second a page had to be read back from disk, when the stall became certain.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
+	// memory is what filled the container when it was last inspected before the stall became certain, a minute after it
+	// started; its time says when that was.
+	// +optional
+	Memory *MemoryParts `json:"memory,omitempty"`
+	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
+	// +optional
+	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
+	// series is the minute before it showed, ten seconds after it started, oldest first: up to 40 readings of the last ten
+	// seconds as they were read, and before them the highest of every 2.5 seconds.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=60
+	// +optional
+	Series []UsagePoint `json:"series,omitempty"`
 	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
 	// full), where the kernel reports it.
 	// +kubebuilder:validation:Minimum=0
@@ -310,6 +339,9 @@ type StallSnapshot struct {
 	// summary says it in a sentence, with the numbers.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
+	// usage is the last reading before it showed; absent where nothing was read in the minute before.
+	// +optional
+	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
 // ContainerSnapshot is what the agent knows of one container. kubectl describe sorts fields by name and prints list

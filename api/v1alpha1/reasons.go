@@ -217,6 +217,9 @@ const (
 	EventHeapExhausted = "HeapExhausted"
 	// EventMemoryStalled: a container began to stall just below its limit. See [ConditionMemoryStalled].
 	EventMemoryStalled = "MemoryStalled"
+	// EventStallExplained: the agent of the node tells what it saw of a stall that was told before: the limit that held
+	// it, the minute before, what filled the memory. `kubectl memfit why pod/NAME` has it on one page.
+	EventStallExplained = "StallExplained"
 	// EventRestartedForMemory: the pod was evicted before the kernel kills it, because the profile says drift.action:
 	// Restart. Find out why its memory grows.
 	EventRestartedForMemory = "RestartedForMemory"

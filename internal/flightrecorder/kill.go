@@ -31,26 +31,60 @@ const (
 	ChildProcess Kind = "ChildProcess"
 )
 
-// Kill is what was seen of an OOM kill and of the minute before it.
+// Kill is what was seen of an OOM kill and of the minute before it was noticed.
 type Kill struct {
-	Time           time.Time // when it was noticed
-	Kind           Kind
-	Evidence       Evidence
-	ContainerLimit memory.Bytes // effective; cgroup.Unlimited: none
-	PodLimit       memory.Bytes
-	LimitsChanged  bool          // between the last full reading before and the one that showed it; the lower are told
-	Seen           bool          // something was read in the minute before; otherwise what follows is zero
-	Usage          memory.Bytes  // the last reading before
-	LastRead       time.Duration // how long before the kill was noticed that was
-	Growth         Growth
-	Series         []Point
-	Processes      []Process // that were there before and not after, the largest first
+	Limits
+	Minute
+
+	Time          time.Time // when it was noticed
+	Kind          Kind
+	Evidence      Evidence
+	LimitsChanged bool      // between the last full reading before and the one that showed it; the lower are told
+	Processes     []Process // that were there before and not after, the largest first
+}
+
+// Limits are those that the kernel enforced.
+type Limits struct {
+	ContainerLimit, PodLimit memory.Bytes // cgroup.Unlimited: none
+}
+
+// Minute is what was seen in the minute before something.
+type Minute struct {
+	Seen     bool          // something was read; otherwise what follows is zero
+	Usage    memory.Bytes  // the last reading before
+	LastRead time.Duration // how long before that was
+	Growth   Growth
+	Series   []Point
 }
 
 // Point is one reading of a series.
 type Point struct {
-	Before time.Duration // the kill was noticed
+	Before time.Duration // what the series is of
 	Usage  memory.Bytes
+}
+
+// approach is the minute before a time at which usage stands still at a level, with the growth up to there.
+func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
+	m, points := r.minute(before), r.points(before)
+	first := len(points)
+	for first > 0 && points[first-1].usage >= level {
+		first--
+	}
+	m.Growth = growth(points[:min(first+1, len(points))])
+	return m
+}
+
+// minute is what was seen in the minute before a time.
+func (r *Recorder) minute(before time.Time) Minute {
+	points := r.points(before)
+	if len(points) == 0 {
+		return Minute{}
+	}
+	last := points[len(points)-1]
+	return Minute{
+		Seen: true, Usage: last.usage, LastRead: before.Sub(last.at), Growth: growth(points),
+		Series: series(points, before),
+	}
 }
 
 const (
@@ -67,17 +101,12 @@ const (
 // record notes a kill that shows in s, whose own usage is of after it.
 func (r *Recorder) record(s Sample, evidence Evidence) {
 	k := &Kill{
-		Time: s.At, Kind: ChildProcess, Evidence: evidence, ContainerLimit: s.Reading.Limit, PodLimit: s.PodLimit,
+		Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: r.minute(s.At), Time: s.At, Kind: ChildProcess,
+		Evidence: evidence,
 	}
 	if !r.lastFull.IsZero() { // who sees the kill may raise the limit before it is noticed here
 		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
 		k.ContainerLimit, k.PodLimit = min(r.last.Limit, k.ContainerLimit), min(r.podLimit, k.PodLimit)
-	}
-	if points := r.points(s.At); len(points) > 0 {
-		last := points[len(points)-1]
-		k.Seen, k.Usage, k.LastRead = true, last.usage, s.At.Sub(last.at)
-		k.Growth = growth(points)
-		k.Series = series(points, s.At)
 	}
 	if s.Processes != nil {
 		k.Processes = largest(r.processes, s.Processes)
@@ -127,11 +156,11 @@ func series(points []point, now time.Time) []Point {
 
 // Limit is the limit that was met: the smaller of the two, of which the pod's counts what its other containers use,
 // too.
-func (k *Kill) Limit() (limit memory.Bytes, whose string) {
-	if k.PodLimit < k.ContainerLimit {
-		return k.PodLimit, "the pod"
+func (l Limits) Limit() (limit memory.Bytes, whose string) {
+	if l.PodLimit < l.ContainerLimit {
+		return l.PodLimit, "the pod"
 	}
-	return k.ContainerLimit, "the container"
+	return l.ContainerLimit, "the container"
 }
 
 // Summary is the kill in a sentence.

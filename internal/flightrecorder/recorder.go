@@ -85,7 +85,7 @@ func (r *Recorder) Add(s Sample) bool {
 			r.record(s, CounterRose)
 			trigger = true
 		}
-		trigger = r.stall.add(s) || trigger
+		trigger = r.stall.add(s, r.approach) || trigger
 		r.last, r.podLimit, r.lastFull = s.Reading, s.PodLimit, s.At
 	}
 	r.push(point{s.At, s.Reading.Usage})
@@ -110,12 +110,12 @@ func (r *Recorder) push(p point) {
 	r.peak = max(r.peak, p.usage)
 }
 
-// points are the last minute before now, oldest first.
-func (r *Recorder) points(now time.Time) []point {
+// points are those of the last minute before a time, oldest first.
+func (r *Recorder) points(before time.Time) []point {
 	out := make([]point, 0, r.count)
 	for i := range r.count {
 		p := r.ring[(r.next-r.count+i+ringSize)%ringSize]
-		if now.Sub(p.at) <= kept {
+		if ago := before.Sub(p.at); 0 <= ago && ago <= kept {
 			out = append(out, p)
 		}
 	}

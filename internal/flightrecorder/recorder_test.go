@@ -337,6 +337,56 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestTheMinuteBeforeAStall: a stall is certain a minute after it began, and what is told of is the minute before its
+// first sign, with the growth up to where it stands still and the lower of the limits of container and pod.
+func TestTheMinuteBeforeAStall(t *testing.T) {
+	r := New(true)
+	const climb, every = 80 * time.Second, 250 * time.Millisecond
+	for at := time.Duration(0); r.LastStall() == nil; at += every {
+		s := stalled(at, 0)
+		s.PodLimit = 511 * memory.MiB
+		if at <= climb { // 5 MiB a second up to where it stands still
+			left := memory.Bytes((climb - at).Seconds() * 5 * float64(memory.MiB))
+			s.Reading.Usage, s.Reading.Anon = s.Reading.Usage-left, s.Reading.Anon-left
+		} else {
+			s.Reading.Faults = uint64((at - climb).Seconds() * 40)
+		}
+		r.Add(s)
+		if at > time.Hour {
+			t.Fatal("no stall")
+		}
+	}
+	s := r.LastStall()
+	if late := s.Started.Sub(start) - climb; late.Abs() > stallWindow {
+		t.Fatalf("it started %s after it came to its limit", late)
+	}
+	if s.Growth.PerSecond < 4<<20 || s.Growth.PerSecond > 5<<20 || s.Growth.For < 40*time.Second {
+		t.Errorf("growth by %s/s for %s", memory.Bytes(s.Growth.PerSecond), s.Growth.For)
+	}
+	first, last := s.Series[0], s.Series[len(s.Series)-1]
+	if first.Before < 55*time.Second || first.Before > time.Minute || last.Before > every || len(s.Series) > SeriesMost ||
+		last.Usage != s.Usage || last.Usage-first.Usage < 200*memory.MiB {
+		t.Errorf("%d points from %+v to %+v", len(s.Series), first, last)
+	}
+	fine := 0
+	for _, p := range s.Series {
+		if p.Before < detail {
+			fine++
+		}
+	}
+	if fine < int(detail/every)-1 {
+		t.Errorf("%d readings of the last %s", fine, detail)
+	}
+	if limit, whose := s.Limit(); limit != 511*memory.MiB || whose != "the pod" || s.ContainerLimit != 512*memory.MiB {
+		t.Errorf("at %s of %s", limit, whose)
+	}
+	text := s.Summary()
+	if !strings.HasPrefix(text, "stands still at the limit of 511Mi of its pod without being killed: 480Mi of it is ") ||
+		!strings.Contains(text, "; before that it had grown by ") {
+		t.Error(text)
+	}
+}
+
 func TestStallByPressure(t *testing.T) {
 	r, told := New(true), false
 	for at := time.Duration(0); at <= 2*time.Minute; at += time.Second {

@@ -13,8 +13,11 @@ import (
 
 // Stall is a time in which a container stood still just below its limit without being killed.
 type Stall struct {
+	Limits
+	Minute // before its first sign, stallWindow after it started
+
 	Started, Ended time.Time // Ended is zero while it goes on
-	Limit, Anon    memory.Bytes
+	Anon           memory.Bytes
 	High           memory.Bytes // memory.high, where the kernel held it there, below Limit; 0: it did not
 	FaultsPerSec   int
 	StalledPercent int // PSI memory full; 0 where it is not told
@@ -37,6 +40,7 @@ type stallWatch struct {
 	from      cgroup.Reading
 	fromAt    time.Time
 	began     time.Time // of the windows that show it in a row
+	before    Minute    // the first of them showed it
 	in, out   int       // windows in a row that show it, or do not
 	last      *Stall
 	going     bool
@@ -44,8 +48,9 @@ type stallWatch struct {
 	stalledPc int
 }
 
-// add says whether a stall began or ended.
-func (w *stallWatch) add(s Sample) bool {
+// add says whether a stall began or ended. approach is what was seen before a time: when a stall is certain, a minute
+// after it began, that would be forgotten.
+func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.Bytes) Minute) bool {
 	took := s.At.Sub(w.fromAt)
 	if w.fromAt.IsZero() || took < 0 || took > 3*stallWindow { // a gap says nothing about the time in it
 		w.from, w.fromAt, w.in = s.Reading, s.At, 0
@@ -56,7 +61,7 @@ func (w *stallWatch) add(s Sample) bool {
 	}
 	if w.shows(s, took) {
 		if w.in == 0 {
-			w.began = w.fromAt
+			w.began, w.before = w.fromAt, approach(s.At, s.bound().Percent(stallUsagePercent))
 		}
 		w.in, w.out = w.in+1, 0
 	} else {
@@ -90,10 +95,11 @@ func (w *stallWatch) judge(s Sample) bool {
 	case !w.going && w.in >= stallWindows:
 		w.going = true
 		w.last = &Stall{
-			Started: w.began, Limit: min(s.Reading.Limit, s.PodLimit), Anon: s.Reading.Anon, FaultsPerSec: w.faults,
-			StalledPercent: w.stalledPc,
+			Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: w.before, Started: w.began, Anon: s.Reading.Anon,
+			FaultsPerSec: w.faults, StalledPercent: w.stalledPc,
 		}
-		if bound := s.bound(); bound < w.last.Limit {
+		limit, _ := w.last.Limit()
+		if bound := s.bound(); bound < limit {
 			w.last.High = bound
 		}
 		return true
@@ -109,17 +115,24 @@ func (w *stallWatch) judge(s Sample) bool {
 
 // Summary is the stall in a sentence.
 func (s *Stall) Summary() string {
-	where := "its limit of " + s.Limit.String()
+	limit, _ := s.Limit()
+	where := "its limit of " + limit.String()
+	if limit < s.ContainerLimit {
+		where = "the limit of " + limit.String() + " of its pod"
+	}
 	if s.High > 0 {
 		where = fmt.Sprintf("memory.high of %s, below its limit", s.High)
-		if s.Limit != cgroup.Unlimited {
-			where += " of " + s.Limit.String()
+		if limit != cgroup.Unlimited {
+			where += " of " + limit.String()
 		}
 	}
 	text := fmt.Sprintf("stands still at %s without being killed: %s of it is anonymous memory, and %d "+
 		"times a second a page of its program or files is read back from disk", where, s.Anon, s.FaultsPerSec)
 	if s.StalledPercent > 0 {
 		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
+	}
+	if g := s.Growth; g.For > 0 {
+		text += fmt.Sprintf("; before that it had grown by %s/s for %s", memory.Bytes(g.PerSecond), InShort(g.For))
 	}
 	return text
 }

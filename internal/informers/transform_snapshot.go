@@ -12,7 +12,7 @@ import (
 )
 
 // slimSnapshot keeps what a recommendation tells of a MemorySnapshot: what runs, what fills the memory, and of the last
-// kill as much as becomes a sentence. The minute before it as a series is for people who ask for it.
+// kill and the last stall as much as becomes a sentence. The minute before it as a series is for people who ask for it.
 func slimSnapshot(in any) (any, error) {
 	s, ok := in.(*v1alpha1.MemorySnapshot)
 	if !ok {
@@ -24,7 +24,7 @@ func slimSnapshot(in any) (any, error) {
 		c := &s.Status.Containers[i]
 		kept.Containers = append(kept.Containers, v1alpha1.ContainerSnapshot{
 			Container: c.Container, High: c.High, Inspection: c.Inspection, Limit: c.Limit, Memory: c.Memory,
-			Runtime: c.Runtime, LastKill: slimKill(c.LastKill),
+			Runtime: c.Runtime, LastKill: slimKill(c.LastKill), LastStall: slimStall(c.LastStall),
 		})
 	}
 	s.Status = kept
@@ -41,15 +41,31 @@ func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 	if len(k.Processes) > 0 {
 		kept.Processes = []v1alpha1.ProcessDied{k.Processes[0]}
 	}
-	if k.Memory != nil { // in a list of its own, so that the rest can go
-		parts := slices.Clone(k.Memory.Parts[:min(len(k.Memory.Parts), killParts)])
-		kept.Memory = &v1alpha1.MemoryParts{Parts: parts, Resident: k.Memory.Resident, Time: k.Memory.Time}
-	}
+	kept.Memory = slimParts(k.Memory)
 	return &kept
 }
 
-// killParts are the parts of a kill's memory that are kept: as many as its sentence has.
-const killParts = 3
+// slimStall keeps what a ledger keeps of a stall.
+func slimStall(s *v1alpha1.StallSnapshot) *v1alpha1.StallSnapshot {
+	if s == nil {
+		return nil
+	}
+	kept := *s
+	kept.Series, kept.Memory = nil, slimParts(s.Memory)
+	return &kept
+}
+
+// slimParts are the largest parts, in a list of their own, so that the rest can go.
+func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
+	if m == nil {
+		return nil
+	}
+	parts := slices.Clone(m.Parts[:min(len(m.Parts), partsKept)])
+	return &v1alpha1.MemoryParts{Parts: parts, Resident: m.Resident, Time: m.Time}
+}
+
+// partsKept are the parts of the memory before a kill or a stall that are kept: as many as its sentence has.
+const partsKept = 3
 
 // SameSnapshot says whether two versions of a MemorySnapshot as kept here differ in nothing but numbers that move all
 // the time: then nobody has to look at the workload again.
@@ -62,7 +78,8 @@ func SameSnapshot(before, after any) bool {
 	for i := range a.Status.Containers {
 		x, y := &a.Status.Containers[i], &b.Status.Containers[i]
 		if x.Container != y.Container || x.Inspection != y.Inspection || !equality.Semantic.DeepEqual(x.High, y.High) ||
-			!equality.Semantic.DeepEqual(x.Runtime, y.Runtime) || !equality.Semantic.DeepEqual(x.LastKill, y.LastKill) {
+			!equality.Semantic.DeepEqual(x.Runtime, y.Runtime) || !equality.Semantic.DeepEqual(x.LastKill, y.LastKill) ||
+			!equality.Semantic.DeepEqual(x.LastStall, y.LastStall) {
 			return false
 		}
 	}

@@ -34,6 +34,10 @@ type Stall struct {
 	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it
 	// lacks.
 	NotRelieved bool
+	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: none told. AccountAt is
+	// when it started as the agent saw it; zero: no agent told of it.
+	Account   string
+	AccountAt time.Time
 }
 
 // Evidence says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults

@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,21 @@ type AgentKill struct {
 	Account string
 }
 
+// AgentStall is what the agent of a node saw of the last stall of a container.
+type AgentStall struct {
+	Container memory.ContainerRef
+	// Started and Ended are by the node's clock, in whole seconds; Ended is zero while it goes on.
+	Started, Ended time.Time
+	// Account is the minute before it in a sentence.
+	Account string
+}
+
 const (
+	// stallApart is how far the agent's stall may be from the one that the kubelet's numbers show: both take a minute to
+	// be certain, from readings up to 15 s apart, and are over after as long.
+	stallApart = 2 * time.Minute
+	// stallAccountBytes bounds what agents told of all stalls of a workload.
+	stallAccountBytes = 8 << 10
 	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may notice the kill:
 	// the kubelet's time comes by way of the container runtime, and a container with much room is read every 10 s, or
 	// every 16 s on a busy node.
@@ -64,6 +79,65 @@ func (l *Ledger) UpdateAgents(
 	}
 	l.trimDetails()
 	return l.record(found, now), explained
+}
+
+// ExplainStalls adds what agents saw to the stalls on file, and returns those that were told an account for the first
+// time. One that only an agent saw is not counted: what is raised is decided by the kubelet's numbers. What agents say
+// may come again with every step.
+func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []memory.Stall) {
+	for _, a := range seen {
+		a.Started = plausible(a.Started).Truncate(time.Second)
+		if s := l.stallOnFile(a, now); s != nil {
+			s.Account, s.AccountAt = a.Account, a.Started
+			explained = append(explained, *s)
+		}
+	}
+	l.stalls.trimAccounts()
+	return explained
+}
+
+// stallOnFile is the newest stall on file that an agent saw and that no agent has told of yet; nil: none.
+func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
+	until := func(ended time.Time) time.Time {
+		if ended.IsZero() {
+			ended = now
+		}
+		return ended.Add(stallApart)
+	}
+	kept := l.stalls.kept[a.Container.Container]
+	told := func(s memory.Stall) bool { return s.Container.UID == a.Container.UID && s.AccountAt.Equal(a.Started) }
+	if slices.ContainsFunc(kept, told) {
+		return nil
+	}
+	for i := len(kept) - 1; i >= 0; i-- {
+		s := &kept[i]
+		overlap := !a.Started.After(until(s.Ended)) && !s.Since.After(until(a.Ended))
+		if s.Container.UID == a.Container.UID && s.AccountAt.IsZero() && overlap {
+			return s
+		}
+	}
+	return nil
+}
+
+// trimAccounts drops what was told of the oldest stalls while that takes too much room. That it was told stays known.
+func (s *stalls) trimAccounts() {
+	total := 0
+	var told []*memory.Stall
+	for _, kept := range s.kept {
+		for i := range kept {
+			if kept[i].Account != "" {
+				told, total = append(told, &kept[i]), total+len(kept[i].Account)
+			}
+		}
+	}
+	slices.SortFunc(told, func(a, b *memory.Stall) int { return stallsByTime(*a, *b) })
+	for _, oldest := range told {
+		if total <= stallAccountBytes {
+			return
+		}
+		total -= len(oldest.Account)
+		oldest.Account = ""
+	}
 }
 
 // onFile is the kill on file that an agent saw; nil: none.

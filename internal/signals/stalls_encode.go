@@ -31,6 +31,9 @@ type storedStall struct {
 	RaisedTo memory.Bytes `json:"rt,omitempty"`
 	After    int32        `json:"fa,omitempty"`
 	InVain   bool         `json:"nr,omitempty"`
+
+	Account   string `json:"ac,omitempty"`
+	AccountAt int64  `json:"at,omitempty"`
 }
 
 // store is nil when there is nothing to store.
@@ -47,6 +50,7 @@ func (s *stalls) store() *storedStalls {
 				Since: unix(k.Since), Known: unix(k.Known), Ended: unix(k.Ended),
 				Anon: k.Anon, Usage: k.Usage, Faults: k.Faults, Pressure: k.PressurePercent,
 				RaisedTo: k.RaisedTo, After: k.FaultsAfter, InVain: k.NotRelieved,
+				Account: k.Account, AccountAt: unix(k.AccountAt),
 			})
 		}
 	}
@@ -65,6 +69,7 @@ func restoreStalls(in *storedStalls, namespace string) (out stalls) {
 				Container: memory.ContainerRef{Namespace: namespace, Pod: k.Pod, UID: k.UID, Container: name}, Limit: k.Limit,
 				Since: fromUnix(k.Since), Known: fromUnix(k.Known), Ended: fromUnix(k.Ended), Anon: k.Anon, Usage: k.Usage,
 				Faults: k.Faults, PressurePercent: k.Pressure, RaisedTo: k.RaisedTo, FaultsAfter: k.After, NotRelieved: k.InVain,
+				Account: k.Account, AccountAt: fromUnix(k.AccountAt),
 			})
 		}
 	}

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,24 +19,41 @@ import (
 
 // agentKills are the last kills that agents saw in the workload's pods, also in those that ended with it: a Job's. Only
 // the agent of the pod's own node is heard.
-func (s *Snapshot) agentKills() []signals.AgentKill {
-	if len(s.Snapshots) == 0 {
-		return nil
-	}
-	var all []signals.AgentKill
-	for _, pod := range s.Pods {
-		seen := s.Snapshots[pod.UID]
-		if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
-			continue
-		}
-		for i := range seen.Status.Containers {
-			c := &seen.Status.Containers[i]
-			if spec, _ := containerOf(pod, c.Container); spec != nil && c.LastKill != nil {
-				all = append(all, agentKill(pod, c.Container, c.LastKill))
-			}
+func (s *Snapshot) agentKills() (all []signals.AgentKill) {
+	for pod, c := range s.seenByAgents() {
+		if c.LastKill != nil {
+			all = append(all, agentKill(pod, c.Container, c.LastKill))
 		}
 	}
 	return all
+}
+
+// agentStalls are the last stalls that they saw.
+func (s *Snapshot) agentStalls() (all []signals.AgentStall) {
+	for pod, c := range s.seenByAgents() {
+		if c.LastStall != nil {
+			all = append(all, agentStall(pod, c.Container, c.LastStall))
+		}
+	}
+	return all
+}
+
+// seenByAgents are the containers of which the agents of their nodes wrote something.
+func (s *Snapshot) seenByAgents() iter.Seq2[*corev1.Pod, *v1alpha1.ContainerSnapshot] {
+	return func(yield func(*corev1.Pod, *v1alpha1.ContainerSnapshot) bool) {
+		for _, pod := range s.Pods {
+			seen := s.Snapshots[pod.UID]
+			if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
+				continue
+			}
+			for i := range seen.Status.Containers {
+				c := &seen.Status.Containers[i]
+				if spec, _ := containerOf(pod, c.Container); spec != nil && !yield(pod, c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // childProcess is the kind of a kill that a container survived, as agents write it.
@@ -50,6 +68,17 @@ func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) sign
 		out.Limit = signals.LimitInForce(
 			pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit),
 		)
+	}
+	return out
+}
+
+func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) signals.AgentStall {
+	out := signals.AgentStall{
+		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
+		Started:   s.Started.Time, Account: stallAccount(s),
+	}
+	if s.Ended != nil {
+		out.Ended = s.Ended.Time
 	}
 	return out
 }
@@ -76,23 +105,58 @@ func account(k *v1alpha1.KillSnapshot) string {
 	if k.Usage == nil {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
-		text := fmt.Sprintf("%s before, %s were in use", short(k.LastReadBefore), amount(*k.Usage))
-		if k.GrowthPerSecond != nil && k.GrewFor != "" {
-			text += fmt.Sprintf(", after growth by %s/s for %s", amount(*k.GrowthPerSecond), short(k.GrewFor))
-		}
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("%s before, %s were in use", short(k.LastReadBefore), amount(*k.Usage))+
+			afterGrowth(k.GrowthPerSecond, k.GrewFor))
 	}
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
 	}
-	if k.Memory != nil && len(k.Memory.Parts) > 0 {
-		var filled []string
-		for _, p := range head(k.Memory.Parts, partsTold) { // the largest first
-			filled = append(filled, partLine(p))
-		}
-		parts = append(parts, "filled by "+join(filled))
-	}
+	parts = append(parts, filledByParts(k.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
+}
+
+// stallAccount is what an agent saw of a stall: `the kernel held it at 512Mi, the limit of its container; 488Mi were in
+// use, after growth by 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+func stallAccount(s *v1alpha1.StallSnapshot) string {
+	limit, whose := limitOrNone(s.ContainerLimit), "the limit of its container"
+	if pods := limitOrNone(s.PodLimit); pods > 0 && (limit == 0 || pods < limit) {
+		limit, whose = pods, "the limit of its pod"
+	}
+	if high := limitOrNone(s.High); high > 0 && (limit == 0 || high < limit) {
+		limit, whose = high, "its memory.high"
+	}
+	var parts []string
+	if limit > 0 {
+		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, whose))
+	}
+	if s.Usage == nil {
+		parts = append(parts, "nothing is known of the time before")
+	} else {
+		parts = append(parts, fmt.Sprintf("%s were in use", amount(*s.Usage))+
+			afterGrowth(s.GrowthPerSecond, s.GrewFor))
+	}
+	parts = append(parts, filledByParts(s.Memory)...)
+	return quote.Cut(strings.Join(parts, "; "), accountMost)
+}
+
+// afterGrowth says how fast usage grew before; empty: it did not.
+func afterGrowth(perSecond *resource.Quantity, grewFor string) string {
+	if perSecond == nil || grewFor == "" {
+		return ""
+	}
+	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), short(grewFor))
+}
+
+// filledByParts are the largest parts as one phrase; none: nobody looked.
+func filledByParts(m *v1alpha1.MemoryParts) []string {
+	if m == nil || len(m.Parts) == 0 {
+		return nil
+	}
+	var filled []string
+	for _, p := range head(m.Parts, partsTold) { // the largest first
+		filled = append(filled, partLine(p))
+	}
+	return []string{"filled by " + join(filled)}
 }
 
 func short(duration string) string { return quote.Cut(quote.Line(duration), durationMost) }

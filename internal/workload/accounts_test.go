@@ -178,9 +178,16 @@ func FuzzAccount(f *testing.F) {
 			k.Memory.Parts[i].Name = part
 		}
 		var got string
-		budget.Check(t, accountBudget, len(name)+len(read)+len(grew)+len(part), func() { got = account(k) })
-		if len(got) > accountMost || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
-			t.Errorf("%d bytes: %q", len(got), got)
+		stall := &v1alpha1.StallSnapshot{
+			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrewFor: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
+		}
+		for _, say := range []func() string{
+			func() string { return account(k) }, func() string { return stallAccount(stall) },
+		} {
+			budget.Check(t, accountBudget, len(name)+len(read)+len(grew)+len(part), func() { got = say() })
+			if len(got) > accountMost || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
+				t.Errorf("%d bytes: %q", len(got), got)
+			}
 		}
 	})
 }

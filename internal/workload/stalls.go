@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/signals"
 )
 
-// stallChanges are the stalls that began and ended at this step.
-type stallChanges struct{ began, ended []memory.Stall }
+// stallChanges are the stalls that began and ended at this step, and those of before that an agent tells of only now.
+type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
 // comes before the ledger is written, so that a stall is safe before anybody acts on it.
@@ -48,8 +48,8 @@ func (st *State) watchStalls(observations []signals.Observation, samples []memor
 	return found
 }
 
-// fileStalls brings the ledger up to date with what the watches know.
-func (st *State) fileStalls(live map[types.UID]bool, now time.Time) stallChanges {
+// fileStalls brings the ledger up to date with what the watches know, and with what agents saw of the same.
+func (st *State) fileStalls(agents []signals.AgentStall, live map[types.UID]bool, now time.Time) stallChanges {
 	var found []memory.Stall
 	for _, in := range st.instances {
 		if s, ok := in.stalls.Stall(); ok {
@@ -59,6 +59,18 @@ func (st *State) fileStalls(live map[types.UID]bool, now time.Time) stallChanges
 	slices.SortFunc(found, func(a, b memory.Stall) int { return a.Since.Compare(b.Since) })
 	var c stallChanges
 	c.began, c.ended = st.ledger.UpdateStalls(found, live, now)
+	for _, s := range st.ledger.ExplainStalls(agents, now) {
+		same := func(told memory.Stall) bool { return told.Container == s.Container && told.Since.Equal(s.Since) }
+		news := false
+		for _, told := range [][]memory.Stall{c.began, c.ended} {
+			if i := slices.IndexFunc(told, same); i >= 0 {
+				told[i], news = s, true
+			}
+		}
+		if !news {
+			c.explained = append(c.explained, s)
+		}
+	}
 	return c
 }
 
@@ -112,6 +124,9 @@ func stallSentence(s *memory.Stall) string {
 		words += fmt.Sprintf("; over after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
 	case s.RaisedTo > 0:
 		words += "; raised to " + s.RaisedTo.String()
+	}
+	if s.Account != "" {
+		words += "; " + s.Account
 	}
 	return words
 }
@@ -192,6 +207,10 @@ func stallEvents(o memory.Workload, c stallChanges, summaries map[string]string)
 		}
 		e := stallOnPod(o, s, kind, reason)
 		all = append(all, e, onWorkload(e, s.Container.Pod, ""))
+	}
+	for i := range c.explained {
+		e := stallOnPod(o, &c.explained[i], corev1.EventTypeNormal, v1alpha1.EventStallExplained)
+		all = append(all, e, onWorkload(e, c.explained[i].Container.Pod, ""))
 	}
 	return all
 }

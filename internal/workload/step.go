@@ -115,7 +115,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, now)
 	kills, explained = merged(append(kills, ofAgents...), explained)
 	st.watchStalls(observations, in.Samples)
-	stalls = st.fileStalls(s.live(), now)
+	stalls = st.fileStalls(s.agentStalls(), s.live(), now)
 	st.forgetGone(s.live(), now)
 	st.forgetNames(s.Governed)
 	st.settle(observations, now)

@@ -122,6 +122,8 @@ type history struct {
 	kill  *flightrecorder.Kill
 	parts *v1alpha1.MemoryParts // before that kill
 	stall *flightrecorder.Stall
+	// filled is what was in it when that stall became certain.
+	filled *v1alpha1.MemoryParts
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -429,6 +430,48 @@ func TestWhatJumpedIsLookedInto(t *testing.T) {
 	n.pass(9 * time.Minute)
 	if e.count > looked+1 {
 		t.Errorf("looked %d times more into what stays where it jumped to", e.count-looked)
+	}
+}
+
+// TestAStallIsWrittenWithTheMinuteBefore: and with what filled the container, and the limits that held it.
+func TestAStallIsWrittenWithTheMinuteBefore(t *testing.T) {
+	n := newNode(t)
+	n.loop.Explain = &finder{node: n, found: make(chan Finding, 1)}
+	uid, id := uidOf(1), idOf(1)
+	n.set(uid, id, 30*memory.MiB, 0, 11)
+	n.tell(uid, id, "")
+	n.pass(2 * time.Minute)
+	for i := range memory.Bytes(48) { // 2 MiB in half a second, to 126 of 128
+		n.set(uid, id, (32+2*i)*memory.MiB, 0, 11)
+		n.pass(2 * TickEvery)
+	}
+	stat := dir(uid, id) + "/memory.stat"
+	for faults := 0; n.last().LastStall == nil; faults += 10 {
+		if faults > 3000 {
+			t.Fatal("no stall was written")
+		}
+		n.cgroups[stat] = &fstest.MapFile{Data: fmt.Appendf(nil, "total_rss %d\ntotal_pgmajfault %d\n", 120<<20, faults)}
+		n.pass(time.Second)
+	}
+	s := n.last().LastStall
+	if s.Ended != nil || s.ContainerLimit.String() != "128Mi" || s.PodLimit != nil || s.Usage.String() != "126Mi" ||
+		s.Anonymous.String() != "120Mi" || s.GrowthPerSecond == nil || s.GrowthPerSecond.Value() < 2<<20 {
+		t.Errorf("%+v", s)
+	}
+	late := slices.DeleteFunc(slices.Clone(s.Series), func(p v1alpha1.UsagePoint) bool {
+		return p.MillisecondsBefore >= 10_000
+	})
+	if first := s.Series[0].Usage; first.Value() > 64<<20 || len(late) < 20 {
+		t.Errorf("%d points from %s, %d in the last ten seconds", len(s.Series), &first, len(late))
+	}
+	if s.Memory == nil || s.Memory.Resident.Value() < 100<<20 {
+		t.Errorf("filled by %+v", s.Memory)
+	}
+	points, filled := len(s.Series), s.Memory.Resident
+	n.set(uid, id, 40*memory.MiB, 0, 11)
+	n.pass(3 * time.Minute)
+	if s = n.last().LastStall; s.Ended == nil || len(s.Series) != points || s.Memory.Resident.Cmp(filled) != 0 {
+		t.Errorf("when it is over: %+v", s)
 	}
 }
 

@@ -88,6 +88,12 @@ func (l *Loop) settle() {
 			}
 		}
 		if s := c.recorder.LastStall(); s != nil {
+			if h.stall == nil || !h.stall.Started.Equal(s.Started) { // and not only its end
+				h.filled = nil
+				if c.finding != nil {
+					h.filled = c.finding.Memory
+				}
+			}
 			h.stall = s
 		}
 		o.history[c.name] = h
@@ -148,6 +154,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 	}
 	if h.stall != nil {
 		out.LastStall = snapshot.Stall(h.stall)
+		out.LastStall.Memory = h.filled
 	}
 	l.inspected(&out, o, c)
 	return out

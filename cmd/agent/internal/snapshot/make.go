@@ -41,15 +41,8 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 		return out
 	}
 	out.Usage, out.LastReadBefore = amount(k.Usage), flightrecorder.InShort(k.LastRead)
-	if k.Growth.For > 0 {
-		out.GrewFor, out.GrowthPerSecond = flightrecorder.InShort(k.Growth.For), amount(rounded(k.Growth.PerSecond))
-	}
-	for _, p := range k.Series {
-		out.Series = append(out.Series, v1alpha1.UsagePoint{
-			MillisecondsBefore: int32(p.Before.Milliseconds()), //nolint:gosec // within a minute
-			Usage:              *amount(p.Usage),
-		})
-	}
+	out.GrewFor, out.GrowthPerSecond = grew(k.Growth)
+	out.Series = series(k.Series)
 	for _, p := range k.Processes {
 		out.Processes = append(out.Processes, v1alpha1.ProcessDied{
 			Name: p.Name, PID: int32(p.InnerPID), Resident: amount(p.Resident), //nolint:gosec // Linux has 2^22 at most
@@ -58,9 +51,29 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	return out
 }
 
+// grew is how long and how fast usage grew, where it did.
+func grew(g flightrecorder.Growth) (duration string, perSecond *resource.Quantity) {
+	if g.For <= 0 {
+		return "", nil
+	}
+	return flightrecorder.InShort(g.For), amount(rounded(g.PerSecond))
+}
+
+func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
+	for _, p := range points {
+		out = append(out, v1alpha1.UsagePoint{
+			MillisecondsBefore: int32(p.Before.Milliseconds()), //nolint:gosec // within a minute
+			Usage:              *amount(p.Usage),
+		})
+	}
+	return out
+}
+
 // Stall as the API has it.
 func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	out := &v1alpha1.StallSnapshot{
+		Anonymous: amount(s.Anon), ContainerLimit: limit(s.ContainerLimit), PodLimit: limit(s.PodLimit),
+		High: format.Exact(s.High), Series: series(s.Series),
 		Started: metav1.NewTime(s.Started.Truncate(1e9)), Summary: s.Summary(),
 		MajorFaultsPerSecond: int32(min(s.FaultsPerSec, 1<<30)), StalledPercent: int32(s.StalledPercent), //nolint:gosec // bounded
 	}
@@ -68,6 +81,10 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 		ended := metav1.NewTime(s.Ended.Truncate(1e9))
 		out.Ended = &ended
 	}
+	if s.Seen {
+		out.Usage = amount(s.Usage)
+	}
+	out.GrewFor, out.GrowthPerSecond = grew(s.Growth)
 	return out
 }
 

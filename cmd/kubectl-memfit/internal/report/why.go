@@ -104,6 +104,11 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	}
 	if s := c.LastStall; s != nil {
 		p.item("Stalled", stalled(s))
+		p.item("Held by", held(s))
+		p.item("Before it", curve(s.Series))
+		if c.LastKill == nil && s.Ended != nil { // of one that goes on, what is known now is newer
+			filled = cmp.Or(s.Memory, filled)
+		}
 	}
 	p.filled(filled, c)
 }
@@ -121,6 +126,20 @@ func stalled(s *v1alpha1.StallSnapshot) string {
 		when = "from " + format.Time(s.Started.Time) + " to " + format.Time(s.Ended.Time)
 	}
 	return when + " it " + s.Summary
+}
+
+// held says which limits were in force; empty: the agent did not write them.
+func held(s *v1alpha1.StallSnapshot) string {
+	var limits []string
+	for _, l := range []struct {
+		of    string
+		limit *resource.Quantity
+	}{{"memory.high", s.High}, {"the container", s.ContainerLimit}, {"the pod", s.PodLimit}} {
+		if l.limit != nil {
+			limits = append(limits, Amount(l.limit)+" of "+l.of)
+		}
+	}
+	return strings.Join(limits, ", ")
 }
 
 // filled says what was in it, as parts that add up.
