@@ -27,21 +27,58 @@ import (
 
 // targets are programs that fill their heaps with a secret, which they have from a variable and from their command
 // line, free half of it, and wait.
-var targets = []struct{ name, program, script string }{
-	{"python", "python3", `
+var targets = []struct{ name, program, file, script string }{
+	{"python", "python3", "", `
 import os, sys
 kept = [(os.environ["SECRET"] + str(i)).encode() for i in range(200000)]
 del kept[::2]
 print("ready", flush=True)
 sys.stdin.read()`},
-	{"nodejs", "node", `
+	{"nodejs", "node", "", `
 const kept = [];
 for (let i = 0; i < 100000; i++) kept.push(Buffer.from(process.env.SECRET + i), process.env.SECRET + "-" + i);
 for (let i = 0; i < kept.length; i += 2) kept[i] = null;
 console.log("ready");
 process.stdin.resume();
 globalThis.kept = kept;`},
-	{"sh", "sh", `kept=$SECRET; for i in 1 2 3 4 5 6 7 8; do kept="$kept $kept"; done; echo ready; read line; echo "$kept"`},
+	{"ruby", "ruby", "", `
+kept = Array.new(200000) { |i| ENV["SECRET"] + i.to_s }
+(0...200000).step(2) { |i| kept[i] = nil }
+STDOUT.puts "ready"
+STDOUT.flush
+STDIN.read
+STDOUT.puts kept.size`},
+	{"java", "java", "Secret.java", `
+public class Secret {
+	public static void main(String[] args) throws Exception {
+		java.util.List<byte[]> kept = new java.util.ArrayList<>();
+		for (int i = 0; i < 200000; i++) kept.add((System.getenv("SECRET") + i).getBytes());
+		for (int i = 0; i < 200000; i += 2) kept.set(i, null);
+		System.out.println("ready");
+		System.in.read();
+		System.out.println(kept.size());
+	}
+}`},
+	{"go", "go", "main.go", `package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	var kept [][]byte
+	for i := range 200000 {
+		kept = append(kept, []byte(os.Getenv("SECRET")+fmt.Sprint(i)))
+	}
+	for i := 0; i < len(kept); i += 2 {
+		kept[i] = nil
+	}
+	fmt.Println("ready")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	fmt.Println(len(kept))
+}`},
+	{"sh", "sh", "", `kept=$SECRET; for i in 1 2 3 4 5 6 7 8; do kept="$kept $kept"; done; echo ready; read line; echo "$kept"`},
 }
 
 // TestNothingOfATargetLeavesIt plants secrets in the memory, the environment and the command line of processes, and
@@ -55,7 +92,7 @@ func TestNothingOfATargetLeavesIt(t *testing.T) {
 	secret := hex.EncodeToString(random[:])
 	var pods []agentnode.Pod
 	for _, target := range targets {
-		if pid, ok := start(t, secret, target.program, target.script); ok {
+		if pid, ok := start(t, secret, target.program, target.file, target.script); ok {
 			if !bytes.Contains(core(t, pid), []byte(secret)) {
 				t.Fatalf("%s does not hold the secret", target.name)
 			}
@@ -111,19 +148,34 @@ func TestNothingOfATargetLeavesIt(t *testing.T) {
 	}
 }
 
-// start runs a program until it says that it is ready; false: it is not installed here.
-func start(t *testing.T, secret, program, script string) (pid int, ok bool) {
+// start runs a script, in a file where it has to be in one, until it says that it is ready; false: what runs it is not
+// installed here.
+func start(t *testing.T, secret, program, file, script string) (pid int, ok bool) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
+		t.Logf("%s is not installed here", program)
 		return 0, false
 	}
-	flag := map[string]string{"node": "-e"}[program]
+	flag := map[string]string{"node": "-e", "ruby": "-e"}[program]
 	if flag == "" {
 		flag = "-c"
 	}
-	args := []string{flag, script, "--", "--password=" + secret}
-	command := exec.CommandContext(t.Context(), path, args...)
+	args := []string{flag, script}
+	if file != "" {
+		args = []string{filepath.Join(t.TempDir(), file)}
+		if err := os.WriteFile(args[0], []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if program == "go" { // what runs is what it builds
+		built := filepath.Join(t.TempDir(), "target")
+		if out, err := exec.CommandContext(t.Context(), path, "build", "-o", built, args[0]).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		path, args = built, nil
+	}
+	command := exec.CommandContext(t.Context(), path, append(args, "--", "--password="+secret)...)
 	command.Env = append(os.Environ(), "SECRET="+secret)
 	in, err := command.StdinPipe()
 	if err != nil {

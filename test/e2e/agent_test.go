@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 )
 
 // The agent runs beside memfit: make test-agent.
@@ -90,6 +91,12 @@ var _ = Describe("the agent", Label("agent"), func() {
 		before := snapshotOf(ctx, pod)
 		Expect(before).NotTo(BeNil())
 		Expect(before.LastKill).NotTo(BeNil())
+		page := strings.Join(strings.Fields(plugin(ctx, "why", "pod/"+pod.Name, "-n", *namespace)), " ")
+		Expect(page).To(And(
+			ContainSubstring("Happened "+format.Time(before.LastKill.Time.Time)+": OOM kill of the main process (node, "),
+			ContainSubstring(" at the limit of 160Mi of the container"),
+			ContainSubstring("Before it "), ContainSubstring("What memfit did"),
+		))
 		killAgents(ctx)
 		Eventually(func(g Gomega) { // a new agent writes, and keeps what the one before it saw
 			var s v1alpha1.MemorySnapshot
@@ -134,13 +141,19 @@ var _ = Describe("the agent", Label("agent"), func() {
 		mixed := []struct {
 			name, image, script string // what runs stands in a script, of which the pod shows nothing
 			runs                v1alpha1.RuntimeType
-			env                 string
+			env, value          string // as docs/runtimes.md has it for 256Mi
 		}{
-			{"node", nodeImage, "exec node -e 'setInterval(() => {}, 1000)'", v1alpha1.RuntimeNodeJS, "NODE_OPTIONS"},
-			{"java", jdkImage, idleJava, v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS"},
-			{"python", pythonImage, "exec python3 -c 'import time; time.sleep(86400)'", v1alpha1.RuntimePython, ""},
-			{"ruby", rubyImage, "exec ruby -e sleep", v1alpha1.RuntimeRuby, "MALLOC_ARENA_MAX"},
-			{"go", goImage, "", v1alpha1.RuntimeGo, "GOMEMLIMIT"},
+			{
+				"node", nodeImage, "exec node -e 'setInterval(() => {}, 1000)'", v1alpha1.RuntimeNodeJS, "NODE_OPTIONS",
+				"--max-old-space-size=189",
+			},
+			{
+				"java", jdkImage, idleJava, v1alpha1.RuntimeJVM, "JAVA_TOOL_OPTIONS", "-XX:+IgnoreUnrecognizedVMOptions " +
+					"-XX:+UnlockExperimentalVMOptions -XX:TrimNativeHeapInterval=60000",
+			},
+			{"python", pythonImage, "exec python3 -c 'import time; time.sleep(86400)'", v1alpha1.RuntimePython, "", ""},
+			{"ruby", rubyImage, "exec ruby -e sleep", v1alpha1.RuntimeRuby, "MALLOC_ARENA_MAX", "2"},
+			{"go", goImage, "", v1alpha1.RuntimeGo, "GOMEMLIMIT", "241591910"}, // 90 % in bytes
 		}
 		for _, m := range mixed {
 			var command []string
@@ -178,7 +191,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 				g.Expect(next.UID).NotTo(Equal(old.UID))
 				g.Expect(next.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("found in running replicas"))
 				if m.env != "" { // Python has nothing to set where no arenaMax is asked for
-					g.Expect(env(next)).To(HaveKey(m.env))
+					g.Expect(env(next)).To(HaveKeyWithValue(m.env, m.value))
 				}
 			}).WithContext(ctx).Should(Succeed())
 		}
