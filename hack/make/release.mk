@@ -32,3 +32,4 @@ ifneq ($(LAB_MODE),existing)
 endif
 	@export $(WITH_CLUSTER) IMG=$(IMG) AGENT_IMG=$(AGENT_IMG) PREVIOUS='$(PREVIOUS)' \
 		PREVIOUS_IMG='$(PREVIOUS_IMG)' PREVIOUS_AGENT_IMG='$(PREVIOUS_AGENT_IMG)'; \
+	go -C test/chart test -count=1 -tags e2e -run 'TestLifecycle|TestFirstInstall' -v -timeout 30m .
