@@ -105,6 +105,57 @@ var _ = Describe("A pod", func() {
 		})
 	})
 
+	Describe("is governed by what its profile inherits", func() {
+		heap := func(percent int32) func(*v1alpha1.MemoryProfileSpec) {
+			return func(s *v1alpha1.MemoryProfileSpec) { s.Role, s.Tuning.HeapPercent = v1alpha1.RoleDefaults, &percent }
+		}
+		given := func(ns, name string) map[string]string {
+			GinkgoHelper()
+			return envOf(created(build.Pod(ns, name).Container("app", build.Limit("100Mi")).Label("app", "web").Obj()))
+		}
+
+		It("from the cluster, then from its namespace, although its template is known", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeGo, build.Selecting("app", "web")))
+			Expect(given(ns, "before")).To(HaveKeyWithValue("GOMEMLIMIT", "94371840"))
+			profiled(build.ClusterProfile("platform", "", heap(50)))
+			Expect(given(ns, "cluster")).To(HaveKeyWithValue("GOMEMLIMIT", "52428800"))
+			Expect(given(ns, "cluster-2")).To(HaveKeyWithValue("GOMEMLIMIT", "52428800"))
+			team := build.Profile(ns, "team", "", heap(60))
+			profiled(team)
+			Expect(given(ns, "team")).To(HaveKeyWithValue("GOMEMLIMIT", "62914560"))
+			edited := build.Profile(ns, "team", "", heap(70))
+			profiled(edited)
+			Expect(given(ns, "edited")).To(HaveKeyWithValue("GOMEMLIMIT", "73400320"))
+			before := changes.Load()
+			expect.Deleted(ctx, api, edited)
+			Eventually(changes.Load).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
+			Expect(given(ns, "without")).To(HaveKeyWithValue("GOMEMLIMIT", "52428800"))
+		})
+
+		It("and a second profile with role Defaults is refused", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "team", "", heap(60)))
+			Expect(api.Create(ctx, build.Profile(ns, "other", "", heap(70)))).To(
+				MatchError(ContainSubstring("MemoryProfile " + ns + "/team has role: Defaults already")),
+			)
+		})
+
+		It("and is admitted, whatever clashes", func() {
+			ns := namespace()
+			profiled(build.Profile(
+				ns, "web", v1alpha1.RuntimeGo, build.Selecting("app", "web"), build.Sizing(v1alpha1.SizingOnCreate),
+				func(s *v1alpha1.MemoryProfileSpec) {
+					s.Sizing.Limit = &v1alpha1.Bounds{Min: new(resource.MustParse("2Gi"))}
+				},
+			))
+			profiled(build.Profile(ns, "team", "", heap(60), func(s *v1alpha1.MemoryProfileSpec) {
+				s.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("1Gi"))}
+			}))
+			Expect(given(ns, "web")).To(HaveKeyWithValue("GOMEMLIMIT", "62914560"))
+		})
+	})
+
 	Describe("is left as it came", func() {
 		It("when nobody governs it", func() {
 			ns := namespace()

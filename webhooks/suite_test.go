@@ -102,7 +102,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		Clock: clock.RealClock{},
 	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
-	Expect(profilewebhook.SetupValidators(mgr)).To(Succeed())
+	Expect(profilewebhook.SetupValidators(mgr, resolver)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 

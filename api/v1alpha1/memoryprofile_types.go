@@ -328,17 +328,14 @@ type SizingSpec struct {
 	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change
 	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
 	// InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
-	// +kubebuilder:default=Recommend
 	// +optional
 	Mode SizingMode `json:"mode,omitempty"`
 
 	// requestPolicy is Percentile (default: the request covers usual use, the limit covers the peak) or EqualsLimit.
-	// +kubebuilder:default=Percentile
 	// +optional
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
 	// headroomPercent is added on top of the need found from evidence, in percent (0-200). Default: 15.
-	// +kubebuilder:default=15
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	// +optional
@@ -346,7 +343,6 @@ type SizingSpec struct {
 
 	// posture moves along the curve between OOM kills and unused memory: Frugal, Balanced (default) or Cautious.
 	// See docs/sizing.md for the measured curve.
-	// +kubebuilder:default=Balanced
 	// +optional
 	Posture SizingPosture `json:"posture,omitempty"`
 
@@ -359,7 +355,6 @@ type SizingSpec struct {
 	Request *Bounds `json:"request,omitempty"`
 
 	// decrease is Allowed (default) or Never: whether a recommendation may be below what the pod has now.
-	// +kubebuilder:default=Allowed
 	// +optional
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
@@ -382,14 +377,12 @@ type SizingSpec struct {
 type OOMSpec struct {
 	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly
 	// double it instead. Default: 150.
-	// +kubebuilder:default=150
 	// +kubebuilder:validation:Minimum=110
 	// +kubebuilder:validation:Maximum=400
 	// +optional
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
 	// minIncrease is the smallest step, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
-	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
@@ -444,20 +437,17 @@ type DisruptionSpec struct {
 	Raises RaisesPolicy `json:"raises,omitempty"`
 
 	// cooldown is the least time between two changes of one workload; an OOM kill does not wait for it. Default: 1h.
-	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="cooldown must not be negative, for example 1h"
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
 	// maxUnavailable is the number of pods of one workload that may be changed at the same time. Default: 1.
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
 	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
 	// follow: at least 10s. Default: 10m. Example: 30m for applications that take long to show what they need.
-	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="watch must be at least 10s, for example 10m"
 	// +optional
 	Watch *metav1.Duration `json:"watch,omitempty"`
@@ -475,14 +465,12 @@ type DisruptionSpec struct {
 	RollbackQuery string `json:"rollbackQuery,omitempty"`
 
 	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
-	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
 
 	// singleReplica says whether a workload with one replica may be restarted or evicted: Allowed or Never (default).
-	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Allowed;Never
 	// +optional
 	SingleReplica string `json:"singleReplica,omitempty"`
@@ -501,25 +489,21 @@ const (
 // DriftSpec says how to watch the shape of memory over time.
 type DriftSpec struct {
 	// window is how much history a verdict looks at, 1h to 168h. Default: 24h.
-	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('168h')",message="window must be between 1h and 168h, for example 24h"
 	// +optional
 	Window *metav1.Duration `json:"window,omitempty"`
 
 	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it.
-	// +kubebuilder:default=Report
 	// +optional
 	Action DriftAction `json:"action,omitempty"`
 
 	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours. Default: 3.
-	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
 
 	// minReplicas is the number of ready pods that must remain for Restart to evict one. Default: 1.
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
@@ -557,9 +541,32 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
+// ProfileRole says what a profile is for.
+// +kubebuilder:validation:Enum=Profile;Defaults
+type ProfileRole string
+
+// The roles.
+const (
+	RoleProfile  ProfileRole = "Profile"
+	RoleDefaults ProfileRole = "Defaults"
+)
+
 // MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
+//
+// No field of tuning, sizing and drift has a default in the schema: what the API server filled in could not be told
+// from what somebody wrote, and a profile with role Defaults would never get a word in. Their defaults are in
+// internal/profile/merge.go, and in what reads drift and disruption.
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="role: Defaults governs no pod, so that selector and containers mean nothing: remove them, or write a profile of its own for those pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="role: Defaults hands on tuning, sizing and drift, and no runtime: remove runtime, and declare it where the pods are"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
+	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
+	// sizing and drift that they leave open, field by field. A ClusterMemoryProfile gives them to every profile, a
+	// MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older one
+	// counts.
+	// +optional
+	Role ProfileRole `json:"role,omitempty"`
+
 	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted
 	// in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every
 	// pod. Example: {matchLabels: {app: websocket}}.
@@ -628,7 +635,8 @@ type MemoryProfileStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; Stalled while the profile contradicts itself.
+	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; Stalled while the profile contradicts itself or
+	// what it inherits. One with role Defaults has Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -637,6 +645,10 @@ type MemoryProfileStatus struct {
 	// summary says in one line how the profile is doing.
 	// +optional
 	Summary string `json:"summary,omitempty"`
+
+	// sizingMode is the mode in force: the profile's own, or what it inherits, for the print column.
+	// +optional
+	SizingMode SizingMode `json:"sizingMode,omitempty"`
 
 	// coverage counts governed pods and how many run with the profile's settings.
 	// +optional
@@ -667,7 +679,7 @@ type MemoryProfileStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=mprof,categories=memory
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
-// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.spec.sizing.mode`
+// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.status.sizingMode`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
@@ -703,7 +715,7 @@ type MemoryProfileList struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=cmprof,categories=memory
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
-// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.spec.sizing.mode`
+// +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.status.sizingMode`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`

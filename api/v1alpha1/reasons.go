@@ -13,9 +13,15 @@ const (
 	// ReasonNoPodsMatched: no running pod is governed. Annotate a workload with memfit.dev/profile, or compare
 	// spec.selector with the labels of its pod template.
 	ReasonNoPodsMatched = "NoPodsMatched"
-	// ReasonInvalidSpec: the profile contradicts itself, and nothing of it is applied. The message names the field to
-	// correct.
+	// ReasonInvalidSpec: the profile contradicts itself, or what it inherits; then no size is changed. The message names
+	// the fields, where each is from, and what to correct.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonInherited: the profile has role Defaults, and others take from it what they leave open. There is nothing to
+	// do.
+	ReasonInherited = "Inherited"
+	// ReasonAmbiguousDefaults: an older profile of the same scope has role Defaults, too, and is the one that counts. Put
+	// the values into one of them, and delete the other.
+	ReasonAmbiguousDefaults = "AmbiguousDefaults"
 	// ReasonAllInjected: every governed pod runs with the profile's settings.
 	ReasonAllInjected = "AllInjected"
 	// ReasonPodsOutOfDate: pods run that were created before the profile or its last change, or past the webhook.
@@ -251,7 +257,8 @@ const (
 	EventInjectionOutOfDate = "InjectionOutOfDate"
 	// EventDriftDetected: memory began to climb or to stay high. See the reasons of [ConditionDriftDetected].
 	EventDriftDetected = "DriftDetected"
-	// EventProfileNotFound: the annotation names a profile that does not exist. Create it, or correct the name.
+	// EventProfileNotFound: the annotation names a profile that does not exist, or one with role Defaults, which governs
+	// no pod. Create it, or correct the name.
 	EventProfileNotFound = "ProfileNotFound"
 	// EventProfileAmbiguous: the selectors of two profiles choose its pods, and neither is applied. Narrow one, or
 	// name one by annotation.

@@ -72,8 +72,12 @@ func (r *reader) explain(cmd *cobra.Command, workload string, o *output) error {
 		return err
 	}
 	governing := report.Governing(rec, profiles)
-	if governing == nil && unread != nil {
+	switch {
+	case unread == nil:
+	case governing == nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", unread)
+	default:
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what the profile may inherit from the cluster: %v\n", unread)
 	}
 	explanation := report.Explain(rec, governing)
 	return o.page(cmd, "WorkloadExplanation", explanation, explanation.Write)

@@ -49,7 +49,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	resolver := policy.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
-	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: feed.ProfilesChanged}
+	profiles := &profilectl.Reconciler{
+		Client: mgr.GetClient(), Profiles: resolver, Trigger: &profilectl.Trigger[policy.ProfileKey]{},
+		Clock: clock.RealClock{},
+	}
+	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: func(changes []policy.Change) {
+		feed.ProfilesChanged(changes)
+		profiles.ProfilesChanged(changes)
+	}}
 	if err := mgr.Add(watcher); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
 	}
@@ -61,13 +68,13 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return err
 		}
 	}
-	return control(mgr, resolver, straight, events, feed, o)
+	return control(mgr, resolver, straight, events, feed, profiles, o)
 }
 
 // control adds what runs on the leader.
 func control(
 	mgr ctrl.Manager, resolver *policy.Resolver, straight *policy.InformerReader, events *inbox.Inbox,
-	feed *workloadctl.PodSource, o options,
+	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
@@ -86,10 +93,7 @@ func control(
 	}
 	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload, Clock: clock.RealClock{}}
 	feed.Constraints, feed.Snapshots = around, seen
-	profiles := &profilectl.Reconciler{
-		Client: mgr.GetClient(), Problems: problems, Trigger: &profilectl.Trigger[policy.ProfileKey]{}, Watchdog: watchdog,
-		Clock: clock.RealClock{},
-	}
+	profiles.Problems, profiles.Watchdog = problems, watchdog
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pods: straight, Resolver: resolver, Inbox: events,
 		PodSource: feed,
@@ -201,7 +205,7 @@ func serve(
 	register := func() error {
 		// asking for the server is what makes the manager start it
 		mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
-		return profilewebhook.SetupValidators(mgr)
+		return profilewebhook.SetupValidators(mgr, resolver)
 	}
 	if o.certMode == selfManaged {
 		return whenCertified(mgr, o, register)

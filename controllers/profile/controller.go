@@ -46,6 +46,8 @@ type Reconciler struct {
 	client.Client
 	// Usage knows which nodes do not answer. Nil: usage is not read at all.
 	Usage interface{ Gaps() []memory.Silence }
+	// Profiles knows the profiles in force, with what they inherit.
+	Profiles interface{ Profiles() *profile.Index }
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *policy.Problems
 	// Trigger queues profiles for which there is news that no object carries.
@@ -161,6 +163,19 @@ func (r *Reconciler) EnqueueAll(ctx context.Context) {
 	}
 }
 
+// ProfilesChanged queues the profiles whose status changes of profiles concern: they themselves, whoever inherits from
+// them, which is among the changes, and those with role Defaults, which count their heirs. It does not block.
+func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
+	for _, c := range changes {
+		r.Trigger.Enqueue(policy.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name})
+	}
+	for n := range r.Profiles.Profiles().All() {
+		if n.GivesDefaults() {
+			r.Trigger.Enqueue(policy.KeyOf(n))
+		}
+	}
+}
+
 func keyOf(kind string) handler.TypedMapFunc[client.Object, policy.ProfileKey] {
 	return func(_ context.Context, obj client.Object) []policy.ProfileKey {
 		return []policy.ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
@@ -185,9 +200,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 	defer r.Watchdog.Begin(key)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	obj, spec, status, err := r.read(ctx, key)
+	obj, status, err := r.read(ctx, key)
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	index := r.Profiles.Profiles()
+	n := index.Exactly(&profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
+	})
+	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
+		return reconcile.Result{RequeueAfter: summaryDelay}, nil // the profiles in force are read again at this moment
 	}
 	var recs v1alpha1.MemoryRecommendationList
 	if err := r.List(
@@ -195,7 +217,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 	); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
-	in := summaryInput{key: key, spec: spec, recommendations: recs.Items, invalid: profile.Invalid(spec)}
+	in := summaryInput{
+		key: key, profile: n, recommendations: recs.Items, invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
+	}
+	if n.GivesDefaults() {
+		in.counts, in.heirs = index.Defaults(n.Namespace), index.Heirs(n)
+	}
 	if r.Usage != nil {
 		in.gaps = r.Usage.Gaps()
 	} else {
@@ -220,17 +247,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 	return reconcile.Result{RequeueAfter: resync}, nil
 }
 
-// read returns the profile, and where its spec and status are.
+// read returns the profile, and where its status is.
 func (r *Reconciler) read(ctx context.Context, key policy.ProfileKey) (
-	client.Object, *v1alpha1.MemoryProfileSpec, *v1alpha1.MemoryProfileStatus, error,
+	client.Object, *v1alpha1.MemoryProfileStatus, error,
 ) {
 	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
 	if key.Kind == policy.KindClusterProfile {
 		p := &v1alpha1.ClusterMemoryProfile{}
 		err := r.Get(ctx, name, p)
-		return p, &p.Spec, &p.Status, err
+		return p, &p.Status, err
 	}
 	p := &v1alpha1.MemoryProfile{}
 	err := r.Get(ctx, name, p)
-	return p, &p.Spec, &p.Status, err
+	return p, &p.Status, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -27,18 +28,25 @@ const maxWorkloads = 20
 // summaryInput is everything a profile's status depends on.
 type summaryInput struct {
 	key             policy.ProfileKey
-	spec            *v1alpha1.MemoryProfileSpec
+	profile         *profile.Named
 	recommendations []v1alpha1.MemoryRecommendation
 	gaps            []memory.Silence
 	usageOff        bool
 	ambiguous       []string
 	invalid         []string
+	// counts is, for one with role Defaults, the one of its scope that counts, and heirs whom it gives its values to.
+	counts *profile.Named
+	heirs  int
 }
 
 // summarize makes a profile's status. It changes nothing and reads no clock.
 func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
+	if in.profile.GivesDefaults() {
+		return summarizeDefaults(in)
+	}
 	cov := v1alpha1.Coverage{}
 	var status v1alpha1.MemoryProfileStatus
+	status.SizingMode = in.profile.Container("", nil).Sizing.Mode
 	for i := range in.recommendations {
 		rec := &in.recommendations[i]
 		if c := rec.Status.Coverage; c != nil {
@@ -66,11 +74,51 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 		usageCondition(in),
 		conflictCondition(in),
 	}
-	if len(in.invalid) > 0 { // kstatus has no other way to tell that waiting does not help
-		status.Conditions = append(status.Conditions, conditions.New(
-			v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
-		))
+	status.Conditions = append(status.Conditions, stalled(in)...)
+	return status
+}
+
+// stalled is a condition where kstatus has no other way to tell that waiting does not help.
+func stalled(in summaryInput) []metav1.Condition {
+	if len(in.invalid) == 0 {
+		return nil
 	}
+	return []metav1.Condition{conditions.New(
+		v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
+	)}
+}
+
+// summarizeDefaults makes the status of a profile that governs no pod.
+func summarizeDefaults(in summaryInput) v1alpha1.MemoryProfileStatus {
+	status := v1alpha1.MemoryProfileStatus{SizingMode: in.profile.Spec.Sizing.Mode}
+	ready, double := metav1.ConditionTrue, conditions.New(
+		v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
+		"No other profile of this scope has role: Defaults",
+	)
+	switch {
+	case len(in.invalid) > 0:
+		status.Summary = "Not effective: " + in.invalid[0]
+	case in.counts != nil && in.counts != in.profile:
+		ready, status.Summary = metav1.ConditionFalse, fmt.Sprintf(
+			"Not effective: %s has role: Defaults, too, and is the older one: put the values into one of them, and delete the "+
+				"other", in.counts,
+		)
+		double = conditions.New(
+			v1alpha1.ConditionConflicted, metav1.ConditionTrue, v1alpha1.ReasonAmbiguousDefaults, status.Summary,
+		)
+	default:
+		status.Summary = fmt.Sprintf(
+			"Gives what they leave open to %s", format.Count(int32(min(in.heirs, 1<<30)), "profile"), //nolint:gosec // bounded
+		)
+	}
+	is := conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonInherited, status.Summary)
+	switch {
+	case len(in.invalid) > 0:
+		is = profileReady(in, status.Summary)
+	case ready == metav1.ConditionFalse:
+		is = conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonAmbiguousDefaults, status.Summary)
+	}
+	status.Conditions = append([]metav1.Condition{is, double}, stalled(in)...)
 	return status
 }
 
@@ -117,18 +165,22 @@ func profileReady(in summaryInput, summary string) metav1.Condition {
 
 func noPodsMessage(in summaryInput) string {
 	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.key.Name
-	if in.spec.Selector != nil {
+	if in.profile.Spec.Selector != nil {
 		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
 	}
 	return "No running pod asks for this profile: " + opt
 }
 
 func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
+	mode, says := in.profile.Spec.Tuning.Mode, "says"
+	if in.profile.Declared().Tuning.Mode == "" {
+		says = "inherits"
+	}
 	switch {
-	case in.spec.Tuning.Mode == v1alpha1.TuningOff || in.spec.Tuning.Mode == v1alpha1.TuningDryRun:
+	case mode == v1alpha1.TuningOff || mode == v1alpha1.TuningDryRun:
 		return conditions.New(
 			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff,
-			"The profile says tuning.mode: "+string(in.spec.Tuning.Mode)+"; nothing is set on pods",
+			"The profile "+says+" tuning.mode: "+string(mode)+"; nothing is set on pods",
 		)
 	case cov.Governed == 0:
 		return conditions.New(

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha1.MemoryRecommendation {
@@ -39,6 +40,8 @@ func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 func TestProfileConditions(t *testing.T) {
 	shop := policy.ProfileKey{Kind: policy.KindProfile, Namespace: "shop", Name: "web"}
 	all := v1alpha1.Coverage{Governed: 3, Injected: 3}
+	giving := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults}
+	defaults := declaring(giving)
 	for name, tc := range map[string]struct {
 		in        summaryInput
 		condition string
@@ -51,7 +54,7 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"memfit.dev/profile: web"},
 		},
 		"its selector matches nothing": {
-			in:        summaryInput{spec: &v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}}},
+			in:        summaryInput{profile: declaring(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched,
 			words: []string{"spec.selector"},
 		},
@@ -79,7 +82,7 @@ func TestProfileConditions(t *testing.T) {
 		},
 		"injection is off": {
 			in: summaryInput{
-				spec:            &v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}},
+				profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),
 				recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
 			},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionOff,
@@ -114,6 +117,26 @@ func TestProfileConditions(t *testing.T) {
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonConflict,
 			words: []string{"Deployment a: steered by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
 		},
+		"others inherit from it": {
+			in:        summaryInput{profile: defaults, counts: defaults, heirs: 2},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInherited,
+			words: []string{"to 2 profiles"},
+		},
+		"an older one counts": {
+			in:        summaryInput{profile: declaring(giving), counts: defaults},
+			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousDefaults,
+			words: []string{"MemoryProfile shop/web", "delete the other"},
+		},
+		"an older one counts, so that it is not ready": {
+			in:        summaryInput{profile: declaring(giving), counts: defaults},
+			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonAmbiguousDefaults,
+			words: []string{"Not effective"},
+		},
+		"defaults that contradict themselves": {
+			in:        summaryInput{profile: defaults, counts: defaults, invalid: []string{"reserve"}},
+			condition: v1alpha1.ConditionStalled, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInvalidSpec,
+			words: []string{"reserve"},
+		},
 		"nobody else wants its pods": {
 			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNoConflict,
@@ -122,8 +145,8 @@ func TestProfileConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.in.key = shop
-			if tc.in.spec == nil {
-				tc.in.spec = &v1alpha1.MemoryProfileSpec{}
+			if tc.in.profile == nil {
+				tc.in.profile = declaring(v1alpha1.MemoryProfileSpec{})
 			}
 			got := meta.FindStatusCondition(summarize(tc.in).Conditions, tc.condition)
 			if got == nil || got.Status != tc.status || got.Reason != tc.reason {
@@ -138,10 +161,17 @@ func TestProfileConditions(t *testing.T) {
 	}
 }
 
+func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Named {
+	return &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: policy.KindProfile, Name: "web"}, Namespace: "shop", Spec: &spec,
+	}
+}
+
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
 	in := summaryInput{
-		key: policy.ProfileKey{Kind: policy.KindClusterProfile, Name: "all"}, spec: &v1alpha1.MemoryProfileSpec{},
+		key:     policy.ProfileKey{Kind: policy.KindClusterProfile, Name: "all"},
+		profile: declaring(v1alpha1.MemoryProfileSpec{}),
 	}
 	for i := range 50 {
 		in.recommendations = append(

@@ -27,8 +27,10 @@ func changes(before, after *profile.Index) []Change {
 		switch {
 		case old == nil || old.UID != n.UID:
 			all = append(all, Change{n.Ref, n.Namespace, true})
-		case old.Generation != n.Generation:
-			all = append(all, Change{n.Ref, n.Namespace, !equality.Semantic.DeepEqual(old.Spec.Selector, n.Spec.Selector)})
+		case old.Generation != n.Generation || old.Inherited() != n.Inherited():
+			chooses := old.GivesDefaults() != n.GivesDefaults() ||
+				!equality.Semantic.DeepEqual(old.Spec.Selector, n.Spec.Selector)
+			all = append(all, Change{n.Ref, n.Namespace, chooses})
 		}
 	}
 	for n := range before.All() {

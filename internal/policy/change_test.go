@@ -31,6 +31,21 @@ func TestChanges(t *testing.T) {
 	chooses := web
 	chooses.Chooses = true
 	both := []Change{{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}, Chooses: true}, chooses}
+	under := func(generation int64, role v1alpha1.ProfileRole) *profile.Index {
+		return profile.NewIndex([]profile.Named{
+			named(
+				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
+				&v1alpha1.MemoryProfileSpec{},
+			),
+			named(
+				KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
+				&v1alpha1.MemoryProfileSpec{Role: role},
+			),
+		})
+	}
+	base := Change{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}}
+	chosen := base
+	chosen.Chooses = true
 	for what, tc := range map[string]struct {
 		before, after *profile.Index
 		want          []Change
@@ -40,7 +55,11 @@ func TestChanges(t *testing.T) {
 		"an edit":                {index(1, "a", "web"), index(2, "a", "web"), []Change{web}},
 		"another selector":       {index(1, "a", "web"), index(2, "a", "api"), []Change{chooses}},
 		"deleted and made again": {index(1, "a", "web"), index(1, "b", "web"), []Change{chooses}},
-		"all gone":               {index(1, "a", "web"), profile.NewIndex(nil), both},
+		"an edit of what it inherits": {
+			under(1, v1alpha1.RoleDefaults), under(2, v1alpha1.RoleDefaults), []Change{base, web},
+		},
+		"another role": {under(1, v1alpha1.RoleProfile), under(2, v1alpha1.RoleDefaults), []Change{chosen, web}},
+		"all gone":     {index(1, "a", "web"), profile.NewIndex(nil), both},
 	} {
 		got := changes(tc.before, tc.after)
 		slices.SortFunc(got, func(a, b Change) int { return len(a.Namespace) - len(b.Namespace) })

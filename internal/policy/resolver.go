@@ -156,6 +156,9 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	return changed, len(profiles), nil
 }
 
+// Profiles are the profiles in force, with what they inherit; nil before they have been read.
+func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
+
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
 
@@ -168,7 +171,8 @@ const (
 func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Named {
 	return profile.Named{
 		Ref:       v1alpha1.ProfileReference{Kind: kind, Name: meta.Name},
-		Namespace: meta.Namespace, UID: meta.UID, Generation: meta.Generation, Spec: spec,
+		Namespace: meta.Namespace, UID: meta.UID, Generation: meta.Generation, Created: meta.CreationTimestamp.Time,
+		Spec: spec,
 	}
 }
 

@@ -28,14 +28,20 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 			)
 		}
 	}
+	_, wrong := Windows(spec.Sizing.Disruption)
+	return append(append(out, wrong...), refused(spec)...)
+}
+
+// refused says which settings of spec mean nothing beside others of it. All that is looked at is at hand, so that it
+// may be asked for each of many profiles.
+func refused(spec *v1alpha1.MemoryProfileSpec) []string {
+	var out []string
 	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
 		out = append(out, "spec.tuning."+text)
 	}
 	if text := reserveRefused(spec.Tuning.Reserve, spec.Sizing.Limit); text != "" {
 		out = append(out, "spec.tuning."+text)
 	}
-	_, wrong := Windows(spec.Sizing.Disruption)
-	out = append(out, wrong...)
 	for _, e := range spec.Containers {
 		runtime := spec.Runtime
 		if e.Runtime != nil {

@@ -28,7 +28,7 @@ type Problem string
 
 // The problems.
 const (
-	// NotFound: the annotation names a profile that does not exist.
+	// NotFound: the annotation names a profile that does not exist, or one with role Defaults.
 	NotFound Problem = "NotFound"
 	// Ambiguous: two profiles choose the pod by selector; none is applied.
 	Ambiguous Problem = "Ambiguous"
@@ -87,6 +87,11 @@ func (x *Index) Decide(s Subject) Decision {
 
 func (x *Index) byAnnotation(namespace, name, where string) Decision {
 	if n := x.Find(namespace, name); n != nil {
+		if n.GivesDefaults() {
+			return Decision{Problem: NotFound, Why: fmt.Sprintf(
+				"annotation %s on the %s names %s, which governs no pod: its role is Defaults, and other profiles inherit from "+
+					"it; name one of those", v1alpha1.ProfileAnnotation, where, n)}
+		}
 		return Decision{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
 	}
 	return Decision{Problem: NotFound, Why: fmt.Sprintf(

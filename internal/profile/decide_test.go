@@ -250,3 +250,17 @@ func BenchmarkNewIndex10k(b *testing.B) {
 		NewIndex(profiles)
 	}
 }
+
+// BenchmarkNewIndex10kInheriting: each profile takes from the cluster's defaults and its namespace's.
+func BenchmarkNewIndex10kInheriting(b *testing.B) {
+	bounds := &v1alpha1.Bounds{Min: quantity("64Mi"), Max: quantity("4Gi")}
+	profiles := append(
+		manyProfiles(),
+		scope("base", 0, giving(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Limit: bounds, Request: bounds}})),
+		scope("shop/base", 0, giving(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Reserve: quantity("64Mi")}})),
+	)
+	b.ReportAllocs()
+	for b.Loop() {
+		NewIndex(profiles)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,8 +32,18 @@ type Named struct {
 	UID types.UID
 	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
 	Generation int64
-	// Spec is shared, never written.
+	// Created is metadata.creationTimestamp, which decides between two profiles with role Defaults.
+	Created time.Time
+	// Spec is what is in force: what the profile says and, once [NewIndex] or [Inherit] has seen it, what it inherits.
+	// Shared, never written.
 	Spec *v1alpha1.MemoryProfileSpec
+
+	// own is what the profile says itself; nil: Spec, because it inherits nothing.
+	own       *v1alpha1.MemoryProfileSpec
+	from      []*Named
+	clashes   []string
+	held      bool // its sizing.mode would change sizes, but for the clashes
+	inherited string
 }
 
 // String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
@@ -53,6 +64,8 @@ type Index struct {
 // space is the profiles of one namespace.
 type space struct {
 	byName map[string]*Named
+	// defaults is the one with role Defaults that counts.
+	defaults *Named
 	// byLabel finds the selectors that can only match pods with that label; the rest ask for no exact label.
 	byLabel map[label][]chooser
 	rest    []chooser
@@ -67,11 +80,17 @@ type chooser struct {
 }
 
 // NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector
-// that does not parse chooses nothing; [Invalid] says why.
+// that does not parse chooses nothing; [Invalid] says why. Each of profiles is given what it inherits from the others,
+// here and not for each pod.
 func NewIndex(profiles []Named) *Index {
 	x := &Index{spaces: make(map[string]*space)}
+	all := make([]*Named, len(profiles))
 	for i := range profiles {
-		x.add(&profiles[i])
+		all[i] = &profiles[i]
+	}
+	Inherit(all)
+	for _, n := range all {
+		x.add(n)
 	}
 	return x
 }
@@ -83,7 +102,10 @@ func (x *Index) add(n *Named) {
 		x.spaces[n.Namespace] = s
 	}
 	s.byName[n.Ref.Name] = n
-	if n.Spec == nil || n.Spec.Selector == nil {
+	if n.GivesDefaults() {
+		s.defaults = elder(s.defaults, n)
+	}
+	if n.Spec == nil || n.Spec.Selector == nil || n.GivesDefaults() {
 		return
 	}
 	selector, err := metav1.LabelSelectorAsSelector(n.Spec.Selector)
@@ -149,6 +171,37 @@ func (x *Index) All() iter.Seq[*Named] {
 			}
 		}
 	}
+}
+
+// Defaults is the profile with role Defaults that counts in a namespace, in the cluster with ""; nil: there is none.
+func (x *Index) Defaults(namespace string) *Named {
+	if s := x.space(namespace); s != nil {
+		return s.defaults
+	}
+	return nil
+}
+
+// Inheriting is a profile as it would be among those of the index.
+func (x *Index) Inheriting(n Named) *Named {
+	giving := map[string]*Named{}
+	for _, namespace := range []string{n.Namespace, ""} {
+		if d := x.Defaults(namespace); d != nil {
+			giving[namespace] = d
+		}
+	}
+	n.inherit(giving)
+	return &n
+}
+
+// Heirs is the number of profiles that n gives its values to.
+func (x *Index) Heirs(n *Named) int {
+	count := 0
+	for other := range x.All() {
+		if slices.Contains(other.from, n) {
+			count++
+		}
+	}
+	return count
 }
 
 // Exactly is the profile of the same kind, namespace and name; nil when there is none.

@@ -14,9 +14,9 @@ import (
 
 // tuning lays the entry's tuning over the profile's, field by field.
 //
-// mode and conflictPolicy are different: the API server fills their defaults into every tuning it stores, so an entry
-// that only sets arenaMax looks as if it also asked for mode: Inject. There the more careful of the two is taken. An
-// entry can make a container more careful than its profile, never less.
+// mode and conflictPolicy are different: API servers of before filled their defaults into every tuning they stored, so
+// that an entry that only sets arenaMax may look as if it also asked for mode: Inject. There the more careful of the
+// two is taken. An entry can make a container more careful than its profile, never less.
 func tuning(base v1alpha1.TuningSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.TuningSpec {
 	if entry != nil && entry.Tuning != nil {
 		base = overlay(base, *entry.Tuning)
@@ -67,8 +67,8 @@ func overlayConflict(base, over v1alpha1.TuningSpec) (v1alpha1.ConflictPolicy, [
 	return v1alpha1.Replace, over.Replace
 }
 
-// The defaults of sizing, as documented on the API's fields. The API server fills most of them; a profile read from a
-// file has none.
+// The defaults of sizing, as documented on the API's fields, where neither the profile nor what it inherits says
+// anything. Those of drift and of what is left of disruption are with the packages that read them.
 const (
 	defaultHeadroomPercent  int32 = 15
 	defaultOOMFactorPercent int32 = 150

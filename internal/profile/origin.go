@@ -18,45 +18,78 @@ type Value struct {
 	Field string `json:"field"`
 	Value string `json:"value"`
 	// From is what says so: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
-	// shop/web, containers[app]"), or "default". A profile that says what is the default anyway counts as the default:
-	// the API server fills defaults in, so that a stored profile does not tell who wrote it.
+	// shop/web, containers[app]"), a profile it inherits from ("MemoryProfile shop/base (defaults)"), or "default".
 	From string `json:"from"`
 }
 
-// FromDefault is where values come from that nobody chose.
-const FromDefault = "default"
+const (
+	// FromDefault is where values come from that nobody chose.
+	FromDefault = "default"
+	// FromClash is where a sizing.mode comes from while the one that is declared has to wait.
+	FromClash = "memfit, until the profile and what it inherits fit together"
+)
 
-// Values are the fields of sizing and tuning that are in force for the container called name, in alphabetical order.
-// They are those of [Named.Container], which webhook and controllers ask; what is looked up here is only where each of
-// them stands.
+// Values are the fields of sizing, tuning and drift that are in force for the container called name, in alphabetical
+// order. They are those of [Named.Container], which webhook and controllers ask; what is looked up here is only where
+// each of them stands. Of drift, which is one for all containers, only what somebody said is listed.
 func (n *Named) Values(name string) []Value {
-	of := func(c Container) map[string]string {
-		return fields(map[string]any{"sizing": c.Sizing, "tuning": c.Tuning})
-	}
-	inForce := of(n.Container(name, nil))
-	none := Named{Spec: &v1alpha1.MemoryProfileSpec{}}
-	defaults := of(none.Container(name, nil))
-	declared := fields(map[string]any{"sizing": n.Spec.Sizing, "tuning": n.Spec.Tuning})
-	entry, _ := n.entry(name)
-	own := map[string]string{}
-	if entry != nil {
-		own = fields(map[string]any{
-			"sizing": v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request}, "tuning": entry.Tuning,
-		})
-	}
+	c := n.Container(name, nil)
+	inForce := fields(map[string]any{"sizing": c.Sizing, "tuning": c.Tuning, "drift": n.Spec.Drift})
+	places := n.places(name)
 	var out []Value
 	for _, field := range slices.Sorted(maps.Keys(inForce)) {
-		v := Value{Field: field, Value: inForce[field], From: FromDefault}
-		switch {
-		case v.Value == defaults[field]:
-		case own[field] == v.Value:
-			v.From = fmt.Sprintf("%s, containers[%s]", n, entry.Name)
-		case declared[field] == v.Value:
-			v.From = n.String()
+		v := Value{Field: field, Value: inForce[field], From: from(places, field, inForce[field])}
+		if n.held && field == "sizing.mode" {
+			v.From = FromClash
 		}
 		out = append(out, v)
 	}
 	return out
+}
+
+// said is what one place says of a container: the fields that stand there.
+type said struct {
+	by     string
+	fields map[string]string
+}
+
+// places are where values for the container called name may stand, the nearest first.
+func (n *Named) places(name string) []said {
+	var all []said
+	if entry, _ := n.entry(name); entry != nil {
+		all = append(all, said{fmt.Sprintf("%s, containers[%s]", n, entry.Name), fields(map[string]any{
+			"sizing": v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request}, "tuning": entry.Tuning,
+		})})
+	}
+	all = append(all, said{n.String(), declared(n.Declared())})
+	for _, d := range n.from {
+		all = append(all, said{d.String() + " (defaults)", declared(d.Spec)})
+	}
+	return all
+}
+
+func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
+	return fields(map[string]any{"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift})
+}
+
+// from is the nearest place that says value: not every nearer word counts (see careful).
+func from(places []said, field, value string) string {
+	for _, p := range places {
+		if p.fields[field] == value {
+			return p.by
+		}
+	}
+	return FromDefault
+}
+
+// origin is the nearest place that says anything about a field of the container called name.
+func (n *Named) origin(name, field string) string {
+	for _, p := range n.places(name) {
+		if _, found := p.fields[field]; found {
+			return p.by
+		}
+	}
+	return FromDefault
 }
 
 // fields are the leaves of a value as the API has it: path and text. Lists are one leaf.

@@ -60,9 +60,16 @@ func TestBadProfiles(t *testing.T) {
 			"between 10s and 1h, for example 5m",
 		`{tuning: {nodejs: {semiSpace: 200Mi}}}`: "semiSpace must be between 1Mi and " +
 			"128Mi, for example 16Mi",
-		`{tuning: {nodejs: {semiSpace: 16M}}}`: "semiSpace must be whole MiB",
-		`{sizing: {mode: Auto}}`:               `supported values: "Off", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
-		`{sizing: {headroomPercent: 300}}`:     "should be less than or equal to 200",
+		`{tuning: {nodejs: {semiSpace: 16M}}}`:        "semiSpace must be whole MiB",
+		`{role: Base}`:                                `supported values: "Profile", "Defaults"`,
+		`{role: Defaults, selector: {}}`:              "role: Defaults governs no pod",
+		`{role: Defaults, containers: [{name: app}]}`: "role: Defaults governs no pod",
+		`{role: Defaults, runtime: {type: Go}}`:       "role: Defaults hands on tuning, sizing and drift",
+		`{role: Defaults, runtime: {version: "20"}}`:  "role: Defaults hands on tuning, sizing and drift",
+		`{role: Defaults, runtime: {libc: Musl}}`:     "role: Defaults hands on tuning, sizing and drift",
+		`{sizing: {increase: AfterKill}}`:             "increase: AfterKill needs decrease: Never",
+		`{sizing: {mode: Auto}}`:                      `supported values: "Off", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
+		`{sizing: {headroomPercent: 300}}`:            "should be less than or equal to 200",
 		`{sizing: {limit: {min: 64}}}`: "min is below 1Mi: write it with a " +
 			"unit, for example 64Mi",
 		`{sizing: {limit: {max: 512m}}}`: "max is below 1Mi: write it with a " +
@@ -97,6 +104,10 @@ func TestGoodProfiles(t *testing.T) {
 		`{containers: [{name: app, tuning: {processes: 4, reserve: 128Mi}}]}`,
 		`{tuning: {conflictPolicy: Replace, replace: [GOMEMLIMIT, --max-old-space-size]}}`,
 		`{containers: [{name: "*", mode: Ignored}, {name: app, tuning: {heapPercent: 60}, limit: {min: 64Mi, max: 64Mi}}]}`,
+		`{role: Profile, selector: {}}`,
+		`{role: Defaults}`,
+		`{role: Defaults, runtime: {type: Auto, libc: Auto}, containers: []}`,
+		`{role: Defaults, tuning: {arenaMax: 2}, sizing: {mode: OnCreate}, drift: {action: Restart}}`,
 		`{sizing: {mode: OnCreate, limit: {max: 4Gi}, oom: {factorPercent: 200}, disruption: {cooldown: 30m}}, drift: {window: 168h}}`,
 	} {
 		if _, err := create(t.Context(), c, t, spec); err != nil {
@@ -105,8 +116,8 @@ func TestGoodProfiles(t *testing.T) {
 	}
 }
 
-// TestDefaults: what the API server fills in where the author said nothing. tuning must stay empty below
-// spec.containers: a default there would overrule the profile's own tuning for that container.
+// TestDefaults: what the API server fills in where the author said nothing. What can be inherited must stay open: a
+// default would overrule what a profile with role Defaults says, and below spec.containers the profile's own tuning.
 func TestDefaults(t *testing.T) {
 	profile, err := create(
 		t.Context(), apiServer(t), t, `{tuning: {mode: DryRun}, containers: [{name: app, tuning: {heapPercent: 60}}]}`,
@@ -118,13 +129,10 @@ func TestDefaults(t *testing.T) {
 		"containers": []any{
 			map[string]any{"name": "app", "mode": "Managed", "tuning": map[string]any{"heapPercent": int64(60)}},
 		},
-		"drift":   map[string]any{"action": "Report", "maxPerDay": int64(3), "minReplicas": int64(1), "window": "24h"},
+		"drift":   map[string]any{},
 		"runtime": map[string]any{"type": "Auto", "libc": "Auto"},
-		"sizing": map[string]any{
-			"decrease": "Allowed", "headroomPercent": int64(15), "mode": "Recommend", "posture": "Balanced",
-			"requestPolicy": "Percentile",
-		},
-		"tuning": map[string]any{"mode": "DryRun"},
+		"sizing":  map[string]any{},
+		"tuning":  map[string]any{"mode": "DryRun"},
 	}
 	if diff := cmp.Diff(want, profile.Object["spec"]); diff != "" {
 		t.Errorf("the stored spec (-want +got):\n%s", diff)

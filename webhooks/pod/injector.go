@@ -90,9 +90,10 @@ type Request interface {
 
 // Inputs are all that an outcome depends on besides the pod itself.
 type Inputs struct {
-	// Profile and Generation say which spec governs.
+	// Profile, Generation and Inherited say which spec governs, with what it takes from profiles with role Defaults.
 	Profile    types.UID
 	Generation int64
+	Inherited  string
 	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is
 	// known. Paused: the sizes wait.
 	Recommendation types.UID
@@ -252,7 +253,9 @@ func (h *Injector) inputs(
 	if within.depends() || governs.UID == "" {
 		return Inputs{}, false
 	}
-	in = Inputs{Profile: governs.UID, Generation: governs.Generation, ConfigMaps: h.ConfigMaps != nil}
+	in = Inputs{
+		Profile: governs.UID, Generation: governs.Generation, Inherited: governs.Inherited(), ConfigMaps: h.ConfigMaps != nil,
+	}
 	if rec != nil {
 		in.Recommendation, in.Version, in.Paused = rec.UID, rec.ResourceVersion, resolved.Paused != ""
 	}

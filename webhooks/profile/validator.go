@@ -25,19 +25,19 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupValidators registers the validators of both kinds of profile.
-func SetupValidators(mgr ctrl.Manager) error {
+// SetupValidators registers the validators of both kinds of profile. known are the profiles in force.
+func SetupValidators(mgr ctrl.Manager, known Known) error {
 	server := mgr.GetWebhookServer()
 	server.Register(
 		profilePath,
 		checked(
-			admission.WithValidator(mgr.GetScheme(), profileValidator{}), func() any { return &v1alpha1.MemoryProfile{} },
+			admission.WithValidator(mgr.GetScheme(), profileValidator{known}), func() any { return &v1alpha1.MemoryProfile{} },
 		),
 	)
 	server.Register(
 		clusterProfilePath,
 		checked(
-			admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{}),
+			admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{known}),
 			func() any { return &v1alpha1.ClusterMemoryProfile{} },
 		),
 	)
@@ -68,32 +68,37 @@ func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 	return hook
 }
 
-type profileValidator struct{}
+// Known are the profiles in force, as they are known to this replica.
+type Known interface{ Profiles() *profile.Index }
 
-func (profileValidator) ValidateCreate(_ context.Context, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
-	return verdict("MemoryProfile", p.Name, &p.Spec)
+type profileValidator struct{ known Known }
+
+func (v profileValidator) ValidateCreate(_ context.Context, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
+	return verdict(v.known, profile.KindNamespaced, p, nil, &p.Spec)
 }
 
-func (profileValidator) ValidateUpdate(_ context.Context, _, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
-	return verdict("MemoryProfile", p.Name, &p.Spec)
+func (v profileValidator) ValidateUpdate(
+	_ context.Context, old, p *v1alpha1.MemoryProfile,
+) (admission.Warnings, error) {
+	return verdict(v.known, profile.KindNamespaced, p, &old.Spec, &p.Spec)
 }
 
 func (profileValidator) ValidateDelete(context.Context, *v1alpha1.MemoryProfile) (admission.Warnings, error) {
 	return nil, nil
 }
 
-type clusterProfileValidator struct{}
+type clusterProfileValidator struct{ known Known }
 
-func (clusterProfileValidator) ValidateCreate(
+func (v clusterProfileValidator) ValidateCreate(
 	_ context.Context, p *v1alpha1.ClusterMemoryProfile,
 ) (admission.Warnings, error) {
-	return clusterVerdict(p)
+	return clusterVerdict(v.known, p, nil)
 }
 
-func (clusterProfileValidator) ValidateUpdate(
-	_ context.Context, _, p *v1alpha1.ClusterMemoryProfile,
+func (v clusterProfileValidator) ValidateUpdate(
+	_ context.Context, old, p *v1alpha1.ClusterMemoryProfile,
 ) (admission.Warnings, error) {
-	return clusterVerdict(p)
+	return clusterVerdict(v.known, p, &old.Spec)
 }
 
 func (clusterProfileValidator) ValidateDelete(
@@ -102,8 +107,10 @@ func (clusterProfileValidator) ValidateDelete(
 	return nil, nil
 }
 
-func clusterVerdict(p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
-	warnings, err := verdict("ClusterMemoryProfile", p.Name, &p.Spec)
+func clusterVerdict(
+	known Known, p *v1alpha1.ClusterMemoryProfile, old *v1alpha1.MemoryProfileSpec,
+) (admission.Warnings, error) {
+	warnings, err := verdict(known, profile.KindCluster, p, old, &p.Spec)
 	if s := p.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		warnings = append(
 			warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
@@ -112,9 +119,17 @@ func clusterVerdict(p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error
 	return warnings, err
 }
 
-// verdict refuses what cannot be meant. The schema and its CEL rules have passed already.
-func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.Warnings, error) {
-	root := field.NewPath("spec")
+// verdict refuses what cannot be meant. The schema and its CEL rules have passed already. old is nil where the profile
+// is new. What a profile contradicts of what it inherits is refused to nobody, but warned of: in which order the two
+// are applied is not for their authors to know.
+func verdict(
+	known Known, kind string, p metav1.Object, old, spec *v1alpha1.MemoryProfileSpec,
+) (admission.Warnings, error) {
+	name, root := p.GetName(), field.NewPath("spec")
+	index := known.Profiles()
+	n := profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: p.GetNamespace(), Spec: spec,
+	}
 	var errs field.ErrorList
 	if spec.Selector != nil {
 		errs = append(
@@ -129,6 +144,12 @@ func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.War
 			errs = append(errs, field.Forbidden(root, text))
 		}
 	}
+	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != name &&
+		(old == nil || old.Role != v1alpha1.RoleDefaults) { // of two that are there already, both may be edited
+		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf(
+			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
+		)))
+	}
 	errs = append(errs, validateSizes(root.Child("sizing"), spec.Sizing.Limit, spec.Sizing.Request)...)
 	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
 	for i := range spec.Containers {
@@ -142,7 +163,11 @@ func verdict(kind, name string, spec *v1alpha1.MemoryProfileSpec) (admission.War
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: kind}, name, errs)
 	}
-	return nil, nil
+	var warnings admission.Warnings
+	for _, text := range index.Inheriting(n).Clashes() {
+		warnings = append(warnings, "memfit: "+text)
+	}
+	return warnings, nil
 }
 
 func or(own, common *v1alpha1.Bounds) *v1alpha1.Bounds {

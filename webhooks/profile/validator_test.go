@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // TestVerdict: what the schema lets through and cannot be meant is refused with what to write instead.
@@ -66,7 +69,7 @@ func TestVerdict(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(tc.spec), &spec); err != nil {
 				t.Fatal(err)
 			}
-			warnings, err := profileValidator{}.ValidateCreate(
+			warnings, err := profileValidator{indexed(nil)}.ValidateCreate(
 				t.Context(), &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec},
 			)
 			if (err != nil) != (len(tc.want) > 0) {
@@ -90,9 +93,63 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+type known struct{ index *profile.Index }
+
+func (k known) Profiles() *profile.Index { return k.index }
+
+func indexed(profiles []profile.Named) Known { return known{profile.NewIndex(profiles)} }
+
+// TestInheritance: a second profile with role Defaults is refused where it is made, and nobody else is for what another
+// one says: in which order the two are applied is not theirs to know.
+func TestInheritance(t *testing.T) {
+	bounds := func(low, high string) v1alpha1.SizingSpec {
+		b := &v1alpha1.Bounds{}
+		if low != "" {
+			b.Min = new(resource.MustParse(low))
+		}
+		if high != "" {
+			b.Max = new(resource.MustParse(high))
+		}
+		return v1alpha1.SizingSpec{Limit: b}
+	}
+	base := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults, Sizing: bounds("", "1Gi")}
+	v := profileValidator{indexed([]profile.Named{{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "base"}, Namespace: "shop", Spec: &base,
+	}})}
+	of := func(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
+		return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+	}
+	if _, err := v.ValidateCreate(t.Context(), of("shop", "other", base)); err == nil ||
+		!strings.Contains(err.Error(), "MemoryProfile shop/base has role: Defaults already") {
+		t.Errorf("a second one: %v", err)
+	}
+	plain := of("shop", "web", v1alpha1.MemoryProfileSpec{})
+	if _, err := v.ValidateUpdate(t.Context(), plain, of("shop", "web", base)); err == nil {
+		t.Error("a profile that becomes a second one is taken")
+	}
+	edited := of("shop", "other", base)
+	for what, err := range map[string]error{
+		"the same one":             second(v.ValidateCreate(t.Context(), of("shop", "base", base))),
+		"one of another namespace": second(v.ValidateCreate(t.Context(), of("other", "base", base))),
+		"an edit of one of two":    second(v.ValidateUpdate(t.Context(), edited, edited)),
+	} {
+		if err != nil {
+			t.Errorf("%s is refused: %v", what, err)
+		}
+	}
+	plain.Spec.Sizing = bounds("2Gi", "")
+	warnings, err := v.ValidateCreate(t.Context(), plain)
+	if err != nil || len(warnings) != 1 ||
+		!strings.Contains(warnings[0], "limit.max 1Gi (MemoryProfile shop/base (defaults))") {
+		t.Errorf("a bound that clashes: warnings %q, error %v", warnings, err)
+	}
+}
+
+func second(_ admission.Warnings, err error) error { return err }
+
 func TestAProfileForTheWholeClusterIsPointedOut(t *testing.T) {
 	everything := &v1alpha1.ClusterMemoryProfile{Spec: v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}}}
-	warnings, err := clusterProfileValidator{}.ValidateCreate(t.Context(), everything)
+	warnings, err := clusterProfileValidator{indexed(nil)}.ValidateCreate(t.Context(), everything)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "every pod") {
 		t.Errorf("got %q, %v; want one warning and no refusal", warnings, err)
 	}

@@ -83,7 +83,7 @@ func (c *Cluster) Checkpoints(ctx context.Context, namespace string) ([]v1alpha1
 }
 
 // Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could
-// be read.
+// be read. Each is given what it inherits from the others.
 func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", namespace)
 	if err != nil {
@@ -97,6 +97,11 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 	for i := range shared {
 		out = append(out, named(profile.KindCluster, &shared[i], &shared[i].Spec, &shared[i].Status))
 	}
+	all := make([]*profile.Named, len(out))
+	for i := range out {
+		all[i] = &out[i].Named
+	}
+	profile.Inherit(all)
 	return out, err
 }
 
@@ -106,7 +111,7 @@ func named(
 	return report.Profile{
 		Named: profile.Named{
 			Ref: v1alpha1.ProfileReference{Kind: kind, Name: object.GetName()}, Namespace: object.GetNamespace(),
-			Generation: object.GetGeneration(), Spec: spec,
+			Generation: object.GetGeneration(), Created: object.GetCreationTimestamp().Time, Spec: spec,
 		},
 		Status: *status,
 	}

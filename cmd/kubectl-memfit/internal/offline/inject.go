@@ -14,7 +14,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
-	"github.com/memfit/memfit/internal/profile"
 )
 
 // Options say how to inject.
@@ -55,7 +54,7 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 			return nil, fmt.Errorf("document %d: %w", i+1, err)
 		}
 	}
-	world.index = profile.NewIndex(world.profiles)
+	world.know()
 	for i, d := range r.docs {
 		if err := r.document(d, world); err != nil {
 			return nil, fmt.Errorf("document %d: %w", i+1, err)

@@ -430,6 +430,49 @@ func TestWhichProfileGoverns(t *testing.T) {
 	}
 }
 
+// TestDefaultsInFiles: profiles with role Defaults govern nothing and give the others what they leave open, wherever in
+// the files they stand.
+func TestDefaultsInFiles(t *testing.T) {
+	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop%s}\n" +
+		"spec: {containers: [{name: app, resources: {limits: {memory: 100Mi}}}]}"
+	defaults := func(kind, name string, percent int) string {
+		return fmt.Sprintf(
+			"---\napiVersion: memfit.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: shop}\nspec: {role: Defaults, "+
+				"tuning: {heapPercent: %d}}\n", kind, name, percent,
+		)
+	}
+	plain := fmt.Sprintf(pod, "")
+	cluster, own := defaults("ClusterMemoryProfile", "platform", 50), defaults("MemoryProfile", "team", 60)
+	for what, tc := range map[string]struct{ manifests, profiles, want, note, problem string }{
+		"none": {manifests: plain, profiles: goProfile, want: `value: "94371840"`},
+		"of the cluster, in the profile file": {
+			manifests: plain, profiles: goProfile + cluster, want: `value: "52428800"`,
+		},
+		"of the namespace, in the manifests": {
+			manifests: own + plain, profiles: goProfile + cluster, want: `value: "62914560"`,
+		},
+		"two of one scope": {
+			manifests: own + defaults("MemoryProfile", "b", 70) + plain, profiles: goProfile, want: `value: "73400320"`,
+			note: "MemoryProfile shop/team: has no effect, because MemoryProfile shop/b",
+		},
+		"asked for by name": {
+			manifests: own + fmt.Sprintf(pod, ", annotations: {memfit.dev/profile: team}"),
+			problem:   "shop/team, which governs no pod",
+		},
+		"alone in the profile file, governing": {manifests: plain, profiles: own, note: "no profile governs it"},
+	} {
+		r, out := offline(t, tc.manifests, Options{Profiles: []byte(tc.profiles)})
+		notes, problems := strings.Join(r.Notes, "\n"), strings.Join(r.Problems, "\n")
+		if (tc.want == "") != (r.Changed == 0) || !strings.Contains(out, tc.want) {
+			t.Errorf("%s: want %s in\n%s", what, tc.want, out)
+		}
+		if !strings.Contains(notes, tc.note) || !strings.Contains(problems, tc.problem) ||
+			(tc.problem == "") != (problems == "") {
+			t.Errorf("%s: notes %q, problems %q", what, notes, problems)
+		}
+	}
+}
+
 func TestDiffShowsWhatMemfitChangesAndNothingElse(t *testing.T) {
 	r, _ := offline(t, `kind: Pod
 apiVersion: v1

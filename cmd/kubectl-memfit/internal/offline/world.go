@@ -22,7 +22,7 @@ import (
 type world struct {
 	namespace string
 	profiles  []profile.Named
-	// sole is the only profile of Options.Profiles.
+	// sole is the only profile of Options.Profiles that may govern a pod.
 	sole  *profile.Named
 	index *profile.Index
 
@@ -46,8 +46,14 @@ func newWorld(o Options) (*world, error) {
 			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
 		}
 	}
-	if len(w.profiles) == 1 {
-		w.sole = &w.profiles[0]
+	var governing []*profile.Named
+	for i := range w.profiles {
+		if !w.profiles[i].GivesDefaults() {
+			governing = append(governing, &w.profiles[i])
+		}
+	}
+	if len(governing) == 1 {
+		w.sole = governing[0]
 	}
 	if len(o.Profiles) > 0 && len(w.profiles) == 0 {
 		return nil, fmt.Errorf("the profile file holds no %s and no %s", profile.KindNamespaced, profile.KindCluster)
@@ -119,13 +125,25 @@ func (w *world) configMap(namespace string, m *corev1.ConfigMap) {
 	w.keys[namespace][m.Name] = slices.Sorted(maps.Keys(m.Data))
 }
 
+// know indexes the profiles, when all are there: those that stand beside the profile file's may give it defaults.
+func (w *world) know() {
+	w.index = profile.NewIndex(w.profiles)
+	if w.sole != nil { // the list has grown since
+		w.sole = w.index.Exactly(w.sole)
+	}
+}
+
 // complaints are what is wrong with the profiles, for people.
 func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
 		n := &w.profiles[i]
-		for _, text := range profile.Invalid(n.Spec) {
+		for _, text := range append(profile.Invalid(n.Declared()), n.Clashes()...) {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
+		}
+		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {
+			out = append(out, fmt.Sprintf("%s: has no effect, because %s has role: Defaults, too, and is the one that counts "+
+				"here: put the values into one of them", n, counts))
 		}
 	}
 	return out

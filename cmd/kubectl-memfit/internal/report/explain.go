@@ -36,6 +36,7 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	if c := e.Coverage; c != nil {
 		p.item("Pods", covered(c))
 	}
+	p.list("Clashes", e.Clashes)
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		p.container(c, e.policy(c.Container))

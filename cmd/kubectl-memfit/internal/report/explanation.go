@@ -20,6 +20,9 @@ type Explanation struct {
 	Row `json:",inline"`
 	// Policies are what the profile allows, by container; absent when the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
+	// Clashes are where the profile and what it inherits cannot hold together; as long as there is one, no size is
+	// changed.
+	Clashes []string `json:"clashes,omitempty"`
 	// Status is the MemoryRecommendation's own: evidence, reasons, kills, conditions.
 	Status v1alpha1.MemoryRecommendationStatus `json:"status"`
 }
@@ -28,7 +31,7 @@ type Explanation struct {
 type Policy struct {
 	Container string              `json:"container"`
 	Sizing    v1alpha1.SizingSpec `json:"sizing"`
-	// Values are the fields of sizing and tuning that are in force, each with where it is from.
+	// Values are the fields of sizing, tuning and drift that are in force, each with where it is from.
 	Values []profile.Value `json:"values"`
 }
 
@@ -38,6 +41,7 @@ func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Named) Expla
 	if governing == nil {
 		return e
 	}
+	e.Clashes = governing.Clashes()
 	for i := range e.Containers {
 		name := e.Containers[i].Name
 		e.Policies = append(e.Policies, Policy{

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -187,6 +188,39 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExplainNamesTheLayers: each value stands with the profile that says it, and what clashes stands above.
+func TestExplainNamesTheLayers(t *testing.T) {
+	bounds := func(low, high string) *v1alpha1.Bounds {
+		return &v1alpha1.Bounds{Min: new(resource.MustParse(low)), Max: new(resource.MustParse(high))}
+	}
+	giving := func(kind, namespace, name string, spec v1alpha1.MemoryProfileSpec) *profile.Named {
+		spec.Role = v1alpha1.RoleDefaults
+		return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Spec: &spec}
+	}
+	governing := web().Named
+	governing.Spec.Sizing.Mode = v1alpha1.SizingInPlace
+	governing.Spec.Containers = []v1alpha1.ContainerPolicy{
+		{Name: "app", Tuning: &v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
+	}
+	profile.Inherit([]*profile.Named{
+		&governing,
+		giving(profile.KindCluster, "", "platform", v1alpha1.MemoryProfileSpec{
+			Sizing: v1alpha1.SizingSpec{Posture: v1alpha1.PostureCautious, Limit: bounds("1Gi", "4Gi")},
+			Drift:  v1alpha1.DriftSpec{Window: &metav1.Duration{Duration: 48 * time.Hour}},
+		}),
+		giving(profile.KindNamespaced, "shop", "team", v1alpha1.MemoryProfileSpec{
+			Sizing: v1alpha1.SizingSpec{HeadroomPercent: new(int32(25))},
+			Tuning: v1alpha1.TuningSpec{TrimInterval: &metav1.Duration{Duration: 30 * time.Second}},
+		}),
+	})
+	e := Explain(&shop(t)[0], &governing)
+	var out bytes.Buffer
+	if err := e.Write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "explain-inherited.txt", out.String())
 }
 
 func TestHistory(t *testing.T) {

@@ -125,6 +125,7 @@ spec: {runtime: {type: NodeJS}}`
 // NothingGoverned says how to begin. namespace is empty for all of them.
 func NothingGoverned(namespace string, profiles []Profile) string {
 	var text strings.Builder
+	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.GivesDefaults() })
 	where, flag, example := "in namespace "+namespace, "-n "+namespace, namespace
 	if namespace == "" {
 		where, flag, example = "in any namespace", "-n NAMESPACE", "NAMESPACE"

@@ -1,0 +1,212 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// GivesDefaults tells whether the profile is one of role Defaults, which governs no pod.
+func (n *Named) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
+
+// Declared is what the profile itself says, without what it inherits.
+func (n *Named) Declared() *v1alpha1.MemoryProfileSpec {
+	if n.own != nil {
+		return n.own
+	}
+	return n.Spec
+}
+
+// From are the profiles with role Defaults whose values it takes where it leaves them open, the nearest first.
+func (n *Named) From() []*Named { return n.from }
+
+// Clashes says where what the profile says and what it inherits cannot hold together, each with what to change. As
+// long as there is one, no size is changed: which of the two bounds is meant, somebody has to say.
+func (n *Named) Clashes() []string { return n.clashes }
+
+// Inherited tells apart what a profile inherited at different times; empty: nothing.
+func (n *Named) Inherited() string { return n.inherited }
+
+// Inherit fills in, for each of the profiles, what it takes from those with role Defaults among them: a MemoryProfile
+// from its namespace's and then from the cluster's, a ClusterMemoryProfile from the cluster's only, because an owner of
+// a namespace must not weaken what the platform says for the pods that its own profile governs. Whoever has no
+// [NewIndex] of them calls it, once; afterwards they are only read.
+func Inherit(profiles []*Named) {
+	giving := map[string]*Named{}
+	for _, n := range profiles {
+		if n.GivesDefaults() {
+			giving[n.Namespace] = elder(giving[n.Namespace], n)
+		}
+	}
+	for _, n := range profiles {
+		n.inherit(giving)
+	}
+}
+
+// elder is the one of two that counts: a second one that somebody creates by mistake changes nothing. Neither would be
+// worse, because profiles would lose a limit.max or a tuning.mode that they rely on.
+func elder(a, b *Named) *Named {
+	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
+		return b
+	}
+	return a
+}
+
+func (n *Named) inherit(giving map[string]*Named) {
+	if n.Spec == nil || n.GivesDefaults() {
+		return
+	}
+	own := n.Declared()
+	n.Spec, n.from, n.clashes, n.held, n.inherited = own, nil, nil, false, ""
+	if d := giving[n.Namespace]; d != nil {
+		n.from = append(n.from, d)
+	}
+	if d := giving[""]; d != nil && n.Namespace != "" {
+		n.from = append(n.from, d)
+	}
+	if len(n.from) == 0 {
+		return
+	}
+	merged, said := *own, make([]string, 0, len(n.from))
+	for _, d := range n.from {
+		merged = under(merged, d.Spec)
+		said = append(said, fmt.Sprintf("%s/%s/%d", d, d.UID, d.Generation))
+	}
+	n.own, n.Spec, n.inherited = own, &merged, strings.Join(said, " ")
+	if n.clashes = n.contradictions(); len(n.clashes) == 0 {
+		return
+	}
+	switch merged.Sizing.Mode {
+	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
+		merged.Sizing.Mode, n.held = v1alpha1.SizingRecommend, true
+	case v1alpha1.SizingOff, v1alpha1.SizingRecommend: // changes nothing
+	}
+}
+
+// under lays spec over what defaults say, field by field; neither is changed. Settings that mean something only
+// together are taken together.
+func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
+	given := defaults.Tuning
+	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other
+		given.HeapPercent, given.HeapLimit = nil, nil
+	}
+	if runtimes.Lookup(string(spec.Runtime.Type)).NoHeapLimit != "" { // defaults are for all runtimes of their scope
+		given.HeapLimit = nil
+	}
+	if spec.Tuning.ConflictPolicy == v1alpha1.KeepUser { // replace belongs to conflictPolicy: Replace
+		given.Replace = nil
+	}
+	spec.Tuning = open(spec.Tuning, given)
+	spec.Sizing = open(spec.Sizing, defaults.Sizing)
+	spec.Drift = open(spec.Drift, defaults.Drift)
+	return spec
+}
+
+// open fills the fields that value leaves open with those of defaults. Reflection sees to it that no field of the API
+// is ever forgotten; it runs when profiles change, never for a pod.
+func open[T any](value, defaults T) T {
+	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
+	return value
+}
+
+func fill(value, defaults reflect.Value) {
+	for i := range value.NumField() {
+		own, given := value.Field(i), defaults.Field(i)
+		switch {
+		case given.IsZero():
+		case own.IsZero():
+			own.Set(given)
+		case group(own.Type()): // a struct of the API: its fields, on a copy, because the original is shared
+			both := reflect.New(own.Type().Elem())
+			both.Elem().Set(own.Elem())
+			fill(both.Elem(), given.Elem())
+			own.Set(both)
+		}
+	}
+}
+
+// group tells a pointer to several fields of the API from one to a single value, as a quantity or a duration is.
+func group(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath()
+}
+
+// contradictions are what the rules of the API would refuse if one profile said all that is in force for a container.
+// What somebody says alone, such as a schedule that cannot be read, is among what [Invalid] says of that profile.
+func (n *Named) contradictions() []string {
+	own := refused(n.own)
+	var out []string
+	say := func(texts ...string) {
+		for _, text := range texts {
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	places := []string{""}
+	for _, e := range n.Spec.Containers {
+		places = append(places, e.Name)
+	}
+	for _, container := range places {
+		say(n.boundsClash(container)...)
+	}
+	s := &n.Spec.Sizing
+	if s.Increase == v1alpha1.IncreaseAfterKill && s.Decrease != v1alpha1.DecreaseNever {
+		say(fmt.Sprintf(
+			"sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that memfit lowers would "+
+				"be raised again only after a kill; change one of them",
+			n.origin("", "sizing.increase"), orDefault(s.Decrease, v1alpha1.DecreaseAllowed), n.origin("", "sizing.decrease"),
+		))
+	}
+	for _, text := range refused(n.Spec) {
+		if !slices.Contains(own, text) {
+			say(text + " (" + n.inheritsFrom() + ")")
+		}
+	}
+	return out
+}
+
+// inheritsFrom names where values that it does not say itself are from.
+func (n *Named) inheritsFrom() string {
+	names := make([]string, 0, len(n.from))
+	for _, d := range n.from {
+		names = append(names, d.String())
+	}
+	return "with what it inherits from " + strings.Join(names, " and ")
+}
+
+// boundsClash finds bounds for a container between which no size is; "" stands for one without an entry. A bound that
+// nobody stated is no part of it.
+func (n *Named) boundsClash(container string) []string {
+	s := n.Spec.Sizing
+	if entry, _ := n.entry(container); entry != nil {
+		s.Limit, s.Request = orPointer(entry.Limit, s.Limit), orPointer(entry.Request, s.Request)
+	}
+	limit, request := orPointer(s.Limit, &v1alpha1.Bounds{}), orPointer(s.Request, &v1alpha1.Bounds{})
+	var out []string
+	for _, pair := range []struct {
+		lowField, highField string
+		low, high           *resource.Quantity
+	}{
+		{"limit.min", "limit.max", limit.Min, limit.Max},
+		{"request.min", "request.max", request.Min, request.Max},
+		{"request.min", "limit.max", request.Min, limit.Max},
+	} {
+		if pair.low == nil || pair.high == nil || pair.low.Cmp(*pair.high) <= 0 {
+			continue
+		}
+		low, high := "sizing."+pair.lowField, "sizing."+pair.highField
+		out = append(out, fmt.Sprintf("%s %s (%s) is above %s %s (%s), so that no size fits and none is changed: lower the "+
+			"first, or raise the second", low, pair.low, n.origin(container, low), high, pair.high, n.origin(container, high)))
+	}
+	return out
+}
