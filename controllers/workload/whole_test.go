@@ -26,20 +26,20 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// wholeFleet is a pod with a size as a whole, of two containers. reported: the kubelet reports the size of the pod.
+// wholeFleet is a pod with 300Mi as a whole, of two containers. reported: the kubelet reports the size of the pod.
 type wholeFleet struct {
 	*fleet
 	reported bool
 }
 
-func newWholeFleet(w *world, limit string, sizes ...build.ContainerOption) *wholeFleet {
+func newWholeFleet(w *world, sizes ...build.ContainerOption) *wholeFleet {
 	f := &wholeFleet{fleet: newFleet(w, 0), reported: true}
 	set := build.ReplicaSet(build.Deployment(w.namespace, "web"), "5d4f8c7b9")
 	set = expect.Exists(w.ctx, w.client, w.namespace, set.Name, set)
 	pod := w.pod("web-0").Container("side", sizes...).OwnedBy(set, "apps/v1", "ReplicaSet").Label("app", "web").
 		Whole(corev1.ResourceRequirements{
 			Limits: corev1.ResourceList{
-				corev1.ResourceMemory: resource.MustParse(limit), corev1.ResourceCPU: resource.MustParse("2"),
+				corev1.ResourceMemory: resource.MustParse("300Mi"), corev1.ResourceCPU: resource.MustParse("2"),
 			},
 			Requests: corev1.ResourceList{
 				corev1.ResourceMemory: resource.MustParse("300Mi"), corev1.ResourceCPU: resource.MustParse("1"),
@@ -112,7 +112,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	}
 
 	It("grows with its containers, in one patch that a real API server takes", func() {
-		f := newWholeFleet(w, "300Mi", build.Limit("64Mi"), build.Request("64Mi"), build.Started(start.Add(-time.Hour)))
+		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"), build.Started(start.Add(-time.Hour)))
 		f.looks()
 		resize, asked := w.reconciler.Resize, []map[string]recommend.Size{}
 		w.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
@@ -137,7 +137,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("is not overwritten where its owner changes it at the same time", func() {
-		f := newWholeFleet(w, "300Mi", build.Limit("64Mi"), build.Request("64Mi"))
+		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"))
 		pod := f.live()
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":{"limits":{"memory":"1Gi"}}}}`))
 		Expect(w.client.SubResource("resize").Patch(w.ctx, f.live(), patch)).To(Succeed())
@@ -149,7 +149,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("gets memory where a container has none, beside the CPU of the pod", func() {
-		f := newWholeFleet(w, "300Mi")
+		f := newWholeFleet(w)
 		Expect(w.reconciler.Resize(w.ctx, f.live(), map[string]recommend.Size{
 			"side": {Limit: 64 * memory.MiB, Request: 32 * memory.MiB},
 			"":     {Limit: 400 * memory.MiB, Request: 350 * memory.MiB},
@@ -160,7 +160,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("stays as it is where nobody reports it, and so do its containers beyond it, with what to do", func() {
-		f := newWholeFleet(w, "300Mi", build.Limit("64Mi"), build.Request("64Mi"))
+		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"))
 		f.reported = false
 		f.syncs()
 		f.looks()
@@ -174,7 +174,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("is refused by an API server with the gate off, which is said with what to do", func() {
-		f := newWholeFleet(w, "300Mi", build.Limit("64Mi"), build.Request("64Mi"))
+		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"))
 		f.reported = false
 		f.syncs()
 		f.looks()
@@ -192,7 +192,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("is refused for a node that cannot, in the API server's words and without advice that leads astray", func() {
-		f := newWholeFleet(w, "300Mi", build.Limit("64Mi"), build.Request("64Mi"))
+		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"))
 		declares(w)
 		f.looks()
 		f.killed()
@@ -203,7 +203,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	})
 
 	It("holds a container of which nobody knows what it needs, and stays", func() {
-		f := newWholeFleet(w, "300Mi")
+		f := newWholeFleet(w)
 		Expect(workload.RefusedWhole(f.live())).To(BeEmpty())
 		f.looks()
 		f.killed()
