@@ -5,6 +5,7 @@ package profile
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,9 +56,7 @@ func leafPaths(
 				}
 				return here(root).Elem()
 			})
-			for p, f := range inside {
-				set[p] = f
-			}
+			maps.Copy(set, inside)
 		default:
 			set[at] = func(root reflect.Value, n int) { here(root).Set(sample(t, field.Type, n)) }
 		}
@@ -100,11 +99,9 @@ func TestEveryFieldIsInherited(t *testing.T) {
 		"Tuning": reflect.TypeFor[v1alpha1.TuningSpec](), "Sizing": reflect.TypeFor[v1alpha1.SizingSpec](),
 		"Drift": reflect.TypeFor[v1alpha1.DriftSpec](),
 	} {
-		for path, set := range leafPaths(t, of, section, func(root reflect.Value) reflect.Value {
+		maps.Copy(all, leafPaths(t, of, section, func(root reflect.Value) reflect.Value {
 			return root.FieldByName(section)
-		}) {
-			all[path] = set
-		}
+		}))
 	}
 	if len(all) < 40 {
 		t.Fatalf("%d fields were found, so that not all were looked at", len(all))
@@ -365,7 +362,7 @@ func TestInheritedTellsApart(t *testing.T) {
 		}
 		seen[text] = what
 	}
-	if of(nil) != "" || of(nil, base) != of(nil, base) {
+	if once, again := of(nil, base), of(nil, base); of(nil) != "" || once != again {
 		t.Error("the same is told apart")
 	}
 }
