@@ -182,7 +182,8 @@ func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 	}
 	c = whole(t, 1, small)
 	c.in.Pods[0].Whole.Stays, c.in.Pods[0].Whole.Young = "nobody has told yet", true
-	c.in.Pods[0].Containers[0].PodLimit, c.in.Policy.Evict = 100*mib, true
+	c.in.Pods[0].Containers[0].PodLimit, c.in.Pods[0].Containers[0].PodRequest = 100*mib, 70*mib // all it has
+	c.in.Policy.Evict = true
 	c.in.Policy.SingleReplicaMayRestart = true
 	c.wants(big, true)
 	if c.look(); c.told("evicted") {
