@@ -30,8 +30,11 @@ type Objects struct {
 }
 
 // For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the
-// profile can be said in CEL.
+// profile can be said in CEL, or that it governs no pod.
 func For(n *profile.Named) (Objects, error) {
+	if n.GivesDefaults() {
+		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so that there is no policy of it", n)
+	}
 	var out Objects
 	var rules []rule
 	for _, container := range containers(n) {
