@@ -72,7 +72,9 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
 	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
-		to = recommend.Size{Request: to.Request * min(c.Spec.Request, 1)}
+		if to.Limit = 0; c.Spec.Request == 0 {
+			to.Request = 0
+		}
 	}
 	// What is not recommended stays; what is set cannot be removed by a resize.
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
