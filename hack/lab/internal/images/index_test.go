@@ -76,16 +76,11 @@ func TestAnIndexReachesARegistry(t *testing.T) {
 	}
 }
 
-// TestAChartIsWhatHelmExpects: the media types and the bytes, as a registry gives them back.
-func TestAChartIsWhatHelmExpects(t *testing.T) {
-	dir := t.TempDir()
-	archive, metadata := []byte("a chart"), []byte(`{"apiVersion":"v2","name":"memfit","version":"0.1.0"}`)
-	digest, err := WriteChart(filepath.Join(dir, "chart"), "0.1.0", archive, metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref := aRegistry(t) + "/memfit/charts/memfit:0.1.0"
-	if pushed, err := Push(t.Context(), filepath.Join(dir, "chart"), ref); err != nil || pushed != digest {
+// pushed sends a layout to a registry of the test's own, which has to name that digest, and gets back what is there.
+func pushed(t *testing.T, dir, path, digest string) (name.Reference, v1.Image, *v1.Manifest) {
+	t.Helper()
+	ref := aRegistry(t) + "/" + path
+	if pushed, err := Push(t.Context(), dir, ref); err != nil || pushed != digest {
 		t.Fatalf("pushed %s, want %s: %v", pushed, digest, err)
 	}
 	at, err := name.ParseReference(ref)
@@ -100,6 +95,18 @@ func TestAChartIsWhatHelmExpects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return at, got, manifest
+}
+
+// TestAChartIsWhatHelmExpects: the media types and the bytes, as a registry gives them back.
+func TestAChartIsWhatHelmExpects(t *testing.T) {
+	dir := t.TempDir()
+	archive, metadata := []byte("a chart"), []byte(`{"apiVersion":"v2","name":"memfit","version":"0.1.0"}`)
+	digest, err := WriteChart(filepath.Join(dir, "chart"), "0.1.0", archive, metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, manifest := pushed(t, filepath.Join(dir, "chart"), "memfit/charts/memfit:0.1.0", digest)
 	if manifest.Config.MediaType != chartConfig || len(manifest.Layers) != 1 ||
 		manifest.Layers[0].MediaType != chartContent || manifest.Layers[0].Size != int64(len(archive)) {
 		t.Errorf("manifest %+v", manifest)
@@ -116,22 +123,7 @@ func TestHubMetadataIsWhatArtifactHubLooksFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := aRegistry(t) + "/memfit/charts/memfit:artifacthub.io"
-	if pushed, err := Push(t.Context(), dir, ref); err != nil || pushed != digest {
-		t.Fatalf("pushed %s, want %s: %v", pushed, digest, err)
-	}
-	at, err := name.ParseReference(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := remote.Image(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := got.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at, _, manifest := pushed(t, dir, "memfit/charts/memfit:artifacthub.io", digest)
 	if manifest.Config.MediaType != "application/vnd.cncf.artifacthub.config.v1+yaml" || manifest.Config.Size != 0 ||
 		len(manifest.Layers) != 1 ||
 		manifest.Layers[0].MediaType != "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml" {
