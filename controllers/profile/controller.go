@@ -46,7 +46,7 @@ type Reconciler struct {
 	client.Client
 	// Usage knows which nodes do not answer. Nil: usage is not read at all.
 	Usage interface{ Gaps() []memory.Silence }
-	// Profiles knows the profiles in force, with what they inherit.
+	// Profiles knows the effective profiles, with what they inherit.
 	Profiles interface{ Profiles() *profile.Index }
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *policy.Problems
@@ -204,35 +204,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	index := r.Profiles.Profiles()
-	n := index.Exactly(&profile.Named{
-		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
-	})
-	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
-		return reconcile.Result{RequeueAfter: summaryDelay}, nil // the profiles in force are read again at this moment
-	}
-	var recs v1alpha1.MemoryRecommendationList
-	if err := r.List(
-		ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name},
-	); err != nil {
-		return reconcile.Result{}, fmt.Errorf("listing the recommendations of %s: %w", key, err)
-	}
-	in := summaryInput{
-		key: key, profile: n, recommendations: recs.Items, invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
-	}
-	if n.GivesDefaults() {
-		in.counts, in.heirs = index.Defaults(n.Namespace), index.Heirs(n)
-	}
-	if r.Usage != nil {
-		in.gaps = r.Usage.Gaps()
-	} else {
-		in.usageOff = true
-	}
-	if r.Problems != nil {
-		in.ambiguous = r.Problems.Claiming(key)
+	in, err := r.gather(ctx, key, obj)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case in == nil: // the effective profiles are read again at this moment
+		return reconcile.Result{RequeueAfter: summaryDelay}, nil
 	}
 	before := status.DeepCopy()
-	*status = summarize(in)
+	*status = summarize(*in)
 	status.ObservedGeneration = obj.GetGeneration()
 	status.Conditions = conditions.Settle(status.Conditions, before.Conditions, obj.GetGeneration(), r.Clock.Now())
 	if equality.Semantic.DeepEqual(before, status) {
@@ -245,6 +225,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 		return reconcile.Result{}, fmt.Errorf("writing the status of %s: %w", key, err)
 	}
 	return reconcile.Result{RequeueAfter: resync}, nil
+}
+
+// gather reads what the status of a profile depends on; nil while the effective profiles are older than obj.
+func (r *Reconciler) gather(ctx context.Context, key policy.ProfileKey, obj client.Object) (*summaryInput, error) {
+	index := r.Profiles.Profiles()
+	n := index.Exactly(&profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
+	})
+	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
+		return nil, nil //nolint:nilnil // documented: there is nothing to say yet
+	}
+	var recs v1alpha1.MemoryRecommendationList
+	if err := r.List(
+		ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name},
+	); err != nil {
+		return nil, fmt.Errorf("listing the recommendations of %s: %w", key, err)
+	}
+	in := &summaryInput{
+		profile: n, recommendations: recs.Items, invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
+	}
+	if n.GivesDefaults() {
+		in.counts, in.heirs = index.Defaults(n.Namespace), index.Heirs(n)
+	}
+	if r.Usage != nil {
+		in.gaps = r.Usage.Gaps()
+	} else {
+		in.usageOff = true
+	}
+	if r.Problems != nil {
+		in.ambiguous = r.Problems.Claiming(key)
+	}
+	return in, nil
 }
 
 // read returns the profile, and where its status is.

@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -27,7 +26,6 @@ const maxWorkloads = 20
 
 // summaryInput is everything a profile's status depends on.
 type summaryInput struct {
-	key             policy.ProfileKey
 	profile         *profile.Named
 	recommendations []v1alpha1.MemoryRecommendation
 	gaps            []memory.Silence
@@ -57,7 +55,7 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 			cov.Skipped += c.Skipped
 		}
 		status.OOMKills += rec.Status.OOMKills
-		status.Workloads = append(status.Workloads, workloadLine(in.key, rec))
+		status.Workloads = append(status.Workloads, workloadLine(in.profile, rec))
 	}
 	slices.SortFunc(status.Workloads, func(a, b v1alpha1.WorkloadSummary) int {
 		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
@@ -122,9 +120,9 @@ func summarizeDefaults(in summaryInput) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
-func workloadLine(key policy.ProfileKey, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
+func workloadLine(n *profile.Named, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
 	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
-	if key.Namespace == "" {
+	if n.Namespace == "" {
 		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
 	}
 	return v1alpha1.WorkloadSummary{
@@ -164,7 +162,7 @@ func profileReady(in summaryInput, summary string) metav1.Condition {
 }
 
 func noPodsMessage(in summaryInput) string {
-	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.key.Name
+	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.profile.Ref.Name
 	if in.profile.Spec.Selector != nil {
 		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
 	}
@@ -210,7 +208,7 @@ func outOfDateNames(in summaryInput) string {
 	for i := range in.recommendations {
 		rec := &in.recommendations[i]
 		if c := rec.Status.Coverage; c != nil && c.Missed+c.Stale > 0 {
-			names = append(names, workloadLine(in.key, rec).Name)
+			names = append(names, workloadLine(in.profile, rec).Name)
 		}
 	}
 	slices.Sort(names)
@@ -245,7 +243,7 @@ func conflictCondition(in summaryInput) metav1.Condition {
 	var others []string
 	for i := range in.recommendations {
 		if with := workload.InConflict(&in.recommendations[i].Status); with != "" {
-			others = append(others, workloadLine(in.key, &in.recommendations[i]).Name+": "+with)
+			others = append(others, workloadLine(in.profile, &in.recommendations[i]).Name+": "+with)
 		}
 	}
 	slices.Sort(others)

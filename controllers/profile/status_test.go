@@ -15,7 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -38,7 +37,6 @@ func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 
 // TestProfileConditions: what a tired operator reads for each state a profile can be in.
 func TestProfileConditions(t *testing.T) {
-	shop := policy.ProfileKey{Kind: policy.KindProfile, Namespace: "shop", Name: "web"}
 	all := v1alpha1.Coverage{Governed: 3, Injected: 3}
 	giving := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults}
 	defaults := declaring(giving)
@@ -144,7 +142,6 @@ func TestProfileConditions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.in.key = shop
 			if tc.in.profile == nil {
 				tc.in.profile = declaring(v1alpha1.MemoryProfileSpec{})
 			}
@@ -163,15 +160,17 @@ func TestProfileConditions(t *testing.T) {
 
 func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Named {
 	return &profile.Named{
-		Ref: v1alpha1.ProfileReference{Kind: policy.KindProfile, Name: "web"}, Namespace: "shop", Spec: &spec,
+		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Spec: &spec,
 	}
 }
 
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
 	in := summaryInput{
-		key:     policy.ProfileKey{Kind: policy.KindClusterProfile, Name: "all"},
-		profile: declaring(v1alpha1.MemoryProfileSpec{}),
+		profile: &profile.Named{
+			Ref:  v1alpha1.ProfileReference{Kind: "ClusterMemoryProfile", Name: "all"},
+			Spec: &v1alpha1.MemoryProfileSpec{},
+		},
 	}
 	for i := range 50 {
 		in.recommendations = append(
