@@ -30,6 +30,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/profilestatus"
 )
 
 // What people declare. memfit never writes it.
@@ -212,7 +213,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 		return reconcile.Result{RequeueAfter: summaryDelay}, nil
 	}
 	before := status.DeepCopy()
-	*status = summarize(*in)
+	*status = profilestatus.Summarize(*in)
 	status.ObservedGeneration = obj.GetGeneration()
 	status.Conditions = conditions.Settle(status.Conditions, before.Conditions, obj.GetGeneration(), r.Clock.Now())
 	if equality.Semantic.DeepEqual(before, status) {
@@ -228,7 +229,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 }
 
 // gather reads what the status of a profile depends on; nil while the effective profiles are older than obj.
-func (r *Reconciler) gather(ctx context.Context, key policy.ProfileKey, obj client.Object) (*summaryInput, error) {
+func (r *Reconciler) gather(
+	ctx context.Context, key policy.ProfileKey, obj client.Object,
+) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
 	n := index.Exactly(&profile.Named{
 		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
@@ -242,19 +245,19 @@ func (r *Reconciler) gather(ctx context.Context, key policy.ProfileKey, obj clie
 	); err != nil {
 		return nil, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
-	in := &summaryInput{
-		profile: n, recommendations: recs.Items, invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
+	in := &profilestatus.Input{
+		Profile: n, Recommendations: recs.Items, Invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
 	}
 	if n.GivesDefaults() {
-		in.counts, in.heirs = index.Defaults(n.Namespace), index.Heirs(n)
+		in.Counts, in.Heirs = index.Defaults(n.Namespace), index.Heirs(n)
 	}
 	if r.Usage != nil {
-		in.gaps = r.Usage.Gaps()
+		in.Gaps = r.Usage.Gaps()
 	} else {
-		in.usageOff = true
+		in.UsageOff = true
 	}
 	if r.Problems != nil {
-		in.ambiguous = r.Problems.Claiming(key)
+		in.Ambiguous = r.Problems.Claiming(key)
 	}
 	return in, nil
 }

@@ -224,6 +224,15 @@ var rooms = []room{
 		never: clients,
 	},
 	{
+		name: "profilestatus", dir: "internal/profilestatus/...", noStd: pure, // what the status of a profile tells
+		ours: []string{
+			"api/v1alpha1", "internal/conditions", "internal/format", "internal/memory", "internal/profile",
+			"internal/workload",
+		},
+		outside: []string{"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/apis/meta/v1"},
+		never:   clients,
+	},
+	{
 		// what the informers write to; it keeps a lock, and reads no clock
 		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
 		ours:    []string{"internal/policy", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
@@ -271,9 +280,8 @@ var rooms = []room{
 	{
 		name: "controllers-profile", dir: "controllers/profile", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/conditions", "internal/format", "internal/policy",
-			"internal/liveness", "internal/memory", "internal/profile",
-			"internal/workload",
+			"api/v1alpha1", "internal/conditions", "internal/policy", "internal/liveness", "internal/memory",
+			"internal/profile", "internal/profilestatus",
 		},
 		outside: edge,
 	},

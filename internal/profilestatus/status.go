@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package profile
+package profilestatus
 
 import (
 	"cmp"
@@ -24,29 +24,29 @@ import (
 // limit.
 const maxWorkloads = 20
 
-// summaryInput is everything a profile's status depends on.
-type summaryInput struct {
-	profile         *profile.Named
-	recommendations []v1alpha1.MemoryRecommendation
-	gaps            []memory.Silence
-	usageOff        bool
-	ambiguous       []string
-	invalid         []string
-	// counts is, for one with role Defaults, the one of its scope that counts, and heirs whom it gives its values to.
-	counts *profile.Named
-	heirs  int
+// Input is everything a profile's status depends on.
+type Input struct {
+	Profile         *profile.Named
+	Recommendations []v1alpha1.MemoryRecommendation
+	Gaps            []memory.Silence
+	UsageOff        bool
+	Ambiguous       []string
+	Invalid         []string
+	// Counts is, for one with role Defaults, the one of its scope that counts, and Heirs whom it gives its values to.
+	Counts *profile.Named
+	Heirs  int
 }
 
-// summarize makes a profile's status. It changes nothing and reads no clock.
-func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
-	if in.profile.GivesDefaults() {
+// Summarize makes a profile's status. It changes nothing and reads no clock.
+func Summarize(in Input) v1alpha1.MemoryProfileStatus {
+	if in.Profile.GivesDefaults() {
 		return summarizeDefaults(in)
 	}
 	cov := v1alpha1.Coverage{}
 	var status v1alpha1.MemoryProfileStatus
-	status.SizingMode = in.profile.Container("", nil).Sizing.Mode
-	for i := range in.recommendations {
-		rec := &in.recommendations[i]
+	status.SizingMode = in.Profile.Container("", nil).Sizing.Mode
+	for i := range in.Recommendations {
+		rec := &in.Recommendations[i]
 		if c := rec.Status.Coverage; c != nil {
 			cov.Governed += c.Governed
 			cov.Injected += c.Injected
@@ -55,7 +55,7 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 			cov.Skipped += c.Skipped
 		}
 		status.OOMKills += rec.Status.OOMKills
-		status.Workloads = append(status.Workloads, workloadLine(in.profile, rec))
+		status.Workloads = append(status.Workloads, workloadLine(in.Profile, rec))
 	}
 	slices.SortFunc(status.Workloads, func(a, b v1alpha1.WorkloadSummary) int {
 		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
@@ -77,41 +77,41 @@ func summarize(in summaryInput) v1alpha1.MemoryProfileStatus {
 }
 
 // stalled is a condition where kstatus has no other way to tell that waiting does not help.
-func stalled(in summaryInput) []metav1.Condition {
-	if len(in.invalid) == 0 {
+func stalled(in Input) []metav1.Condition {
+	if len(in.Invalid) == 0 {
 		return nil
 	}
 	return []metav1.Condition{conditions.New(
-		v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
+		v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "),
 	)}
 }
 
 // summarizeDefaults makes the status of a profile that governs no pod.
-func summarizeDefaults(in summaryInput) v1alpha1.MemoryProfileStatus {
-	status := v1alpha1.MemoryProfileStatus{SizingMode: in.profile.Spec.Sizing.Mode}
+func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
+	status := v1alpha1.MemoryProfileStatus{SizingMode: in.Profile.Spec.Sizing.Mode}
 	ready, double := metav1.ConditionTrue, conditions.New(
 		v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
 		"No other profile of this scope has role: Defaults",
 	)
 	switch {
-	case len(in.invalid) > 0:
-		status.Summary = "Not effective: " + in.invalid[0]
-	case in.counts != nil && in.counts != in.profile:
+	case len(in.Invalid) > 0:
+		status.Summary = "Not effective: " + in.Invalid[0]
+	case in.Counts != nil && in.Counts != in.Profile:
 		ready, status.Summary = metav1.ConditionFalse, fmt.Sprintf(
 			"Not effective: %s has role: Defaults, too, and is the older one: put the values into one of them, and delete the "+
-				"other", in.counts,
+				"other", in.Counts,
 		)
 		double = conditions.New(
 			v1alpha1.ConditionConflicted, metav1.ConditionTrue, v1alpha1.ReasonAmbiguousDefaults, status.Summary,
 		)
 	default:
 		status.Summary = fmt.Sprintf(
-			"Gives what they leave open to %s", format.Count(int32(min(in.heirs, 1<<30)), "profile"), //nolint:gosec // bounded
+			"Gives what they leave open to %s", format.Count(int32(min(in.Heirs, 1<<30)), "profile"), //nolint:gosec // bounded
 		)
 	}
 	is := conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonInherited, status.Summary)
 	switch {
-	case len(in.invalid) > 0:
+	case len(in.Invalid) > 0:
 		is = profileReady(in, status.Summary)
 	case ready == metav1.ConditionFalse:
 		is = conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonAmbiguousDefaults, status.Summary)
@@ -130,48 +130,49 @@ func workloadLine(n *profile.Named, rec *v1alpha1.MemoryRecommendation) v1alpha1
 	}
 }
 
-func profileSummary(in summaryInput, cov v1alpha1.Coverage, kills int64) string {
-	if len(in.invalid) > 0 {
-		return "Not effective: " + in.invalid[0]
+func profileSummary(in Input, cov v1alpha1.Coverage, kills int64) string {
+	if len(in.Invalid) > 0 {
+		return "Not effective: " + in.Invalid[0]
 	}
-	if len(in.recommendations) == 0 {
+	if len(in.Recommendations) == 0 {
 		return "Governs no pod"
 	}
 	text := fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far",
-		format.Count(cov.Governed, "pod"), format.Count(int32(min(len(in.recommendations), 1<<30)), "workload"), cov.Injected, format.Count(int32(min(kills, 1<<30)), "OOM kill")) //nolint:gosec // bounded
+		format.Count(cov.Governed, "pod"), format.Count(int32(min(len(in.Recommendations), 1<<30)), "workload"), cov.Injected, format.Count(int32(min(kills, 1<<30)), "OOM kill")) //nolint:gosec // bounded
 	ready := 0
-	for i := range in.recommendations {
-		if meta.IsStatusConditionTrue(in.recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {
+	for i := range in.Recommendations {
+		if meta.IsStatusConditionTrue(in.Recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {
 			ready++
 		}
 	}
-	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.recommendations))
+	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.Recommendations))
 }
 
-func profileReady(in summaryInput, summary string) metav1.Condition {
+func profileReady(in Input, summary string) metav1.Condition {
 	switch {
-	case len(in.invalid) > 0:
+	case len(in.Invalid) > 0:
 		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.invalid, "; "),
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "),
 		)
-	case len(in.recommendations) == 0:
+	case len(in.Recommendations) == 0:
 		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
 	default:
 		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonEffective, summary)
 	}
 }
 
-func noPodsMessage(in summaryInput) string {
-	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " + in.profile.Ref.Name
-	if in.profile.Spec.Selector != nil {
+func noPodsMessage(in Input) string {
+	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " +
+		in.Profile.Ref.Name
+	if in.Profile.Spec.Selector != nil {
 		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
 	}
 	return "No running pod asks for this profile: " + opt
 }
 
-func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition {
-	mode, says := in.profile.Spec.Tuning.Mode, "says"
-	if in.profile.Declared().Tuning.Mode == "" {
+func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
+	mode, says := in.Profile.Spec.Tuning.Mode, "says"
+	if in.Profile.Declared().Tuning.Mode == "" {
 		says = "inherits"
 	}
 	switch {
@@ -203,12 +204,12 @@ func injectionCondition(in summaryInput, cov v1alpha1.Coverage) metav1.Condition
 }
 
 // outOfDateNames names up to three workloads with pods that are out of date.
-func outOfDateNames(in summaryInput) string {
+func outOfDateNames(in Input) string {
 	var names []string
-	for i := range in.recommendations {
-		rec := &in.recommendations[i]
+	for i := range in.Recommendations {
+		rec := &in.Recommendations[i]
 		if c := rec.Status.Coverage; c != nil && c.Missed+c.Stale > 0 {
-			names = append(names, workloadLine(in.profile, rec).Name)
+			names = append(names, workloadLine(in.Profile, rec).Name)
 		}
 	}
 	slices.Sort(names)
@@ -218,14 +219,14 @@ func outOfDateNames(in summaryInput) string {
 	return strings.Join(names, ", ")
 }
 
-func usageCondition(in summaryInput) metav1.Condition {
+func usageCondition(in Input) metav1.Condition {
 	switch {
-	case in.usageOff:
+	case in.UsageOff:
 		return conditions.New(
 			v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
 			"memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone",
 		)
-	case len(in.gaps) == 0:
+	case len(in.Gaps) == 0:
 		return conditions.New(
 			v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead,
 			"Every node that hosts governed pods answers",
@@ -233,33 +234,33 @@ func usageCondition(in summaryInput) metav1.Condition {
 	}
 	return conditions.New(
 		v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
-		"Nothing is concluded from silence: usage cannot be read from "+format.Silent(in.gaps),
+		"Nothing is concluded from silence: usage cannot be read from "+format.Silent(in.Gaps),
 	)
 }
 
 // conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers,
 // three of each.
-func conflictCondition(in summaryInput) metav1.Condition {
+func conflictCondition(in Input) metav1.Condition {
 	var others []string
-	for i := range in.recommendations {
-		if with := workload.InConflict(&in.recommendations[i].Status); with != "" {
-			others = append(others, workloadLine(in.profile, &in.recommendations[i]).Name+": "+with)
+	for i := range in.Recommendations {
+		if with := workload.InConflict(&in.Recommendations[i].Status); with != "" {
+			others = append(others, workloadLine(in.Profile, &in.Recommendations[i]).Name+": "+with)
 		}
 	}
 	slices.Sort(others)
 	reason := v1alpha1.ReasonAmbiguousProfile
 	switch {
-	case len(in.ambiguous)+len(others) == 0:
+	case len(in.Ambiguous)+len(others) == 0:
 		return conditions.New(
 			v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
 			"No other profile claims these pods, and no other autoscaler steers their memory",
 		)
-	case len(in.ambiguous) == 0:
+	case len(in.Ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict
 	}
 	return conditions.New(
 		v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason,
-		strings.Join(append(firstThree(in.ambiguous), firstThree(others)...), "; "),
+		strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "),
 	)
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package profile
+package profilestatus
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func TestProfileConditions(t *testing.T) {
 	giving := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults}
 	defaults := declaring(giving)
 	for name, tc := range map[string]struct {
-		in        summaryInput
+		in        Input
 		condition string
 		status    metav1.ConditionStatus
 		reason    string
@@ -52,43 +52,43 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"memfit.dev/profile: web"},
 		},
 		"its selector matches nothing": {
-			in:        summaryInput{profile: declaring(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})},
+			in:        Input{Profile: declaring(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoPodsMatched,
 			words: []string{"spec.selector"},
 		},
 		"it governs": {
-			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 2, all)}},
+			in:        Input{Recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 2, all)}},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonEffective,
 			words: []string{"3 pods", "1 workload", "2 OOM kills"},
 		},
 		"it cannot be applied": {
-			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},
+			in:        Input{Invalid: []string{"spec.selector chooses no pod"}},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec,
 			words: []string{"spec.selector"},
 		},
 		"it cannot be applied until somebody corrects it": {
-			in:        summaryInput{invalid: []string{"spec.selector chooses no pod"}},
+			in:        Input{Invalid: []string{"spec.selector chooses no pod"}},
 			condition: v1alpha1.ConditionStalled, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInvalidSpec,
 			words: []string{"spec.selector"},
 		},
 		"pods came before it": {
-			in: summaryInput{recommendations: []v1alpha1.MemoryRecommendation{
+			in: Input{Recommendations: []v1alpha1.MemoryRecommendation{
 				recommendationOf("web", 0, all), recommendationOf("api", 0, v1alpha1.Coverage{Governed: 2, Missed: 1, Stale: 1}),
 			}},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
 			words: []string{"2 of 5 pods", "1 never passed", "1 have older", "restart Deployment api when"},
 		},
 		"injection is off": {
-			in: summaryInput{
-				profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),
-				recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
+			in: Input{
+				Profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),
+				Recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
 			},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionOff,
 			words: []string{"DryRun"},
 		},
 		"a node is silent": {
-			in: summaryInput{
-				gaps: []memory.Silence{
+			in: Input{
+				Gaps: []memory.Silence{
 					{Node: "node-7", Error: "connection refused", Since: time.Date(2026, 11, 20, 3, 4, 5, 0, time.UTC)},
 				},
 			},
@@ -96,18 +96,18 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"1 node", "node-7", "03:04:05", "connection refused"},
 		},
 		"usage is not read": {
-			in:        summaryInput{usageOff: true},
+			in:        Input{UsageOff: true},
 			condition: v1alpha1.ConditionUsageAvailable, status: metav1.ConditionFalse, reason: v1alpha1.ReasonUsageMissing,
 			words: []string{"--usage-interval=0"},
 		},
 		"another profile claims its pods": {
-			in:        summaryInput{ambiguous: []string{"Deployment shop/web: two profiles"}},
+			in:        Input{Ambiguous: []string{"Deployment shop/web: two profiles"}},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousProfile,
 			words: []string{"two profiles"},
 		},
 		"other autoscalers steer the memory of its workloads": {
-			in: summaryInput{
-				recommendations: []v1alpha1.MemoryRecommendation{
+			in: Input{
+				Recommendations: []v1alpha1.MemoryRecommendation{
 					inConflictWith("d"), inConflictWith("b"), recommendationOf("free", 0, all), inConflictWith("a"),
 					inConflictWith("c"),
 				},
@@ -116,36 +116,36 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"Deployment a: steered by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
 		},
 		"others inherit from it": {
-			in:        summaryInput{profile: defaults, counts: defaults, heirs: 2},
+			in:        Input{Profile: defaults, Counts: defaults, Heirs: 2},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInherited,
 			words: []string{"to 2 profiles"},
 		},
 		"an older one counts": {
-			in:        summaryInput{profile: declaring(giving), counts: defaults},
+			in:        Input{Profile: declaring(giving), Counts: defaults},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousDefaults,
 			words: []string{"MemoryProfile shop/web", "delete the other"},
 		},
 		"an older one counts, so that it is not ready": {
-			in:        summaryInput{profile: declaring(giving), counts: defaults},
+			in:        Input{Profile: declaring(giving), Counts: defaults},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonAmbiguousDefaults,
 			words: []string{"Not effective"},
 		},
 		"defaults that contradict themselves": {
-			in:        summaryInput{profile: defaults, counts: defaults, invalid: []string{"reserve"}},
+			in:        Input{Profile: defaults, Counts: defaults, Invalid: []string{"reserve"}},
 			condition: v1alpha1.ConditionStalled, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInvalidSpec,
 			words: []string{"reserve"},
 		},
 		"nobody else wants its pods": {
-			in:        summaryInput{recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
+			in:        Input{Recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)}},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionFalse, reason: v1alpha1.ReasonNoConflict,
 			words: []string{"no other autoscaler"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tc.in.profile == nil {
-				tc.in.profile = declaring(v1alpha1.MemoryProfileSpec{})
+			if tc.in.Profile == nil {
+				tc.in.Profile = declaring(v1alpha1.MemoryProfileSpec{})
 			}
-			got := meta.FindStatusCondition(summarize(tc.in).Conditions, tc.condition)
+			got := meta.FindStatusCondition(Summarize(tc.in).Conditions, tc.condition)
 			if got == nil || got.Status != tc.status || got.Reason != tc.reason {
 				t.Fatalf("%s is %+v, want %s because of %s", tc.condition, got, tc.status, tc.reason)
 			}
@@ -166,19 +166,19 @@ func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Named {
 
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
-	in := summaryInput{
-		profile: &profile.Named{
+	in := Input{
+		Profile: &profile.Named{
 			Ref:  v1alpha1.ProfileReference{Kind: "ClusterMemoryProfile", Name: "all"},
 			Spec: &v1alpha1.MemoryProfileSpec{},
 		},
 	}
 	for i := range 50 {
-		in.recommendations = append(
-			in.recommendations,
+		in.Recommendations = append(
+			in.Recommendations,
 			recommendationOf(fmt.Sprintf("w%02d", i), int64(i%7), v1alpha1.Coverage{Governed: 1, Injected: 1}),
 		)
 	}
-	status := summarize(in)
+	status := Summarize(in)
 	if len(status.Workloads) != maxWorkloads || status.WorkloadsOmitted != 30 || status.Pods != "50/50" ||
 		status.OOMKills != 147 {
 		t.Errorf(
