@@ -44,6 +44,10 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollo
 	} else {
 		err = r.Resize(ctx, pod, a.Sizes)
 	}
+	if errors.Is(err, errChanged) {
+		// A change of the pod brings the next step, which finds what there is then.
+		return workload.Outcome{}, nil
+	}
 	o, failed := outcomeOf(a, err)
 	if o.Kind == workload.OutcomeRefused && !a.Evict && !a.Restart {
 		o.Why += workload.RefusedWhole(pod)
@@ -82,8 +86,7 @@ func verbOf(a rollout.Action) string {
 func outcomeOf(a rollout.Action, err error) (workload.Outcome, error) {
 	evicts := a.Evict || a.Restart
 	switch {
-	case err == nil, errors.Is(err, errChanged):
-		// A change of the pod brings the next step, which finds what there is then.
+	case err == nil:
 		return workload.Outcome{}, nil
 	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
