@@ -7,14 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -48,7 +44,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollo
 		// A change of the pod brings the next step, which finds what there is then.
 		return workload.Outcome{}, nil
 	}
-	o, failed := outcomeOf(a, err)
+	o, failed := workload.OutcomeOf(a, err)
 	if o.Kind == workload.OutcomeRefused && !a.Evict && !a.Restart {
 		o.Why += workload.RefusedWhole(pod)
 	}
@@ -80,56 +76,4 @@ func verbOf(a rollout.Action) string {
 		return "evicting"
 	}
 	return "resizing"
-}
-
-// outcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
-func outcomeOf(a rollout.Action, err error) (workload.Outcome, error) {
-	evicts := a.Evict || a.Restart
-	switch {
-	case err == nil:
-		return workload.Outcome{}, nil
-	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// Not the pod is missing, but the path.
-		return workload.Outcome{Kind: workload.OutcomeRefused,
-			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
-				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return workload.Outcome{Kind: workload.OutcomeGone}, nil
-	case evicts && apierrors.IsTooManyRequests(err):
-		return workload.Outcome{Kind: workload.OutcomeBudget}, nil
-	case a.Restart && apierrors.IsForbidden(err):
-		return workload.Outcome{
-			Kind: workload.OutcomeRefused,
-			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
-				quote.Line(err.Error()),
-		}, nil
-	case noRight(err):
-		return workload.Outcome{
-			Kind: workload.OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
-		}, nil
-	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
-		return workload.Outcome{
-			Kind: workload.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
-		}, nil
-	}
-	return workload.Outcome{}, err
-}
-
-// noRight: RBAC, or whoever else authorizes, says so. Admission plugins and webhooks forbid in other words, and then no
-// right would help.
-func noRight(err error) bool {
-	if !apierrors.IsForbidden(err) {
-		return false
-	}
-	text := err.Error()
-	return strings.Contains(text, " cannot patch resource ") || strings.Contains(text, " cannot create resource ")
-}
-
-// granted says which part of the installation holds the right that is missing.
-func granted(a rollout.Action) string {
-	if a.Evict {
-		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
-	}
-	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }

@@ -4,9 +4,14 @@
 package workload
 
 import (
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -33,6 +38,58 @@ const (
 	// outcomeNotAttempted means that it was not sent.
 	outcomeNotAttempted
 )
+
+// OutcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
+func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
+	evicts := a.Evict || a.Restart
+	switch {
+	case err == nil:
+		return Outcome{}, nil
+	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// Not the pod is missing, but the path.
+		return Outcome{Kind: OutcomeRefused,
+			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
+				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return Outcome{Kind: OutcomeGone}, nil
+	case evicts && apierrors.IsTooManyRequests(err):
+		return Outcome{Kind: OutcomeBudget}, nil
+	case a.Restart && apierrors.IsForbidden(err):
+		return Outcome{
+			Kind: OutcomeRefused,
+			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
+				quote.Line(err.Error()),
+		}, nil
+	case noRight(err):
+		return Outcome{
+			Kind: OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
+		}, nil
+	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
+		return Outcome{
+			Kind: OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
+		}, nil
+	}
+	return Outcome{}, err
+}
+
+// noRight: RBAC, or whoever else authorizes, says so. Admission plugins and webhooks forbid in other words, and then no
+// right would help.
+func noRight(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, " cannot patch resource ") || strings.Contains(text, " cannot create resource ")
+}
+
+// granted says which part of the installation holds the right that is missing.
+func granted(a rollout.Action) string {
+	if a.Evict {
+		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
+	}
+	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
+}
 
 // Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed
 // otherwise is tried again by the next step, because the state says that it is to be done; but for an eviction for

@@ -219,7 +219,7 @@ var rooms = []room{
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
-			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/runtime",
+			"k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/runtime",
 		}),
 		never: clients,
 	},

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/workload"
 )
 
 // TestWhatTheAPIServersAnswerMeans: a right may be granted at any moment, and what admission forbids no right allows.
@@ -25,30 +24,30 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 	for name, test := range map[string]struct {
 		action rollout.Action
 		err    error
-		want   workload.Outcome // Why: a part of it
+		want   Outcome // Why: a part of it
 		not    string
 	}{
 		"no right to resize": {
 			err: forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
-			want: workload.Outcome{
-				Kind: workload.OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
+			want: Outcome{
+				Kind: OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
 			},
 		},
 		"no right to evict": {
 			action: rollout.Action{Evict: true},
 			err:    forbidden(who + `cannot create resource "pods/eviction" in API group "" in the namespace "shop"`),
-			want: workload.Outcome{
-				Kind: workload.OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
+			want: Outcome{
+				Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
 			},
 		},
 		"a quota": {
 			err: forbidden(
 				"exceeded quota: q, requested: limits.memory=512Mi, used: limits.memory=1Gi, limited: limits.memory=1Gi",
 			),
-			want: workload.Outcome{Kind: workload.OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
+			want: Outcome{Kind: OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
 		},
 	} {
-		got, err := outcomeOf(test.action, test.err)
+		got, err := OutcomeOf(test.action, test.err)
 		if err != nil || got.Kind != test.want.Kind || !strings.Contains(got.Why, test.want.Why) ||
 			test.not != "" && strings.Contains(got.Why, test.not) {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, err, test.want)
