@@ -168,6 +168,10 @@ func FuzzMakePlan(f *testing.F) {
 		uint64(11), "NODE_OPTIONS", strings.Repeat("a ", 4), "sh",
 		`{"v":1,"containers":{"app":{"limit":"1e-999999999","size":{"limit":"1","wasLimit":"9e-999999999"},"set":{"NODE_OPTIONS":"a a"}}}}`,
 	)
+	for seed := range uint64(8) {
+		c := newChance(seed)
+		f.Add(seed, "", "", "", c.forged(c.input().Pod).encode())
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, name, value, command, record string) {
 		in := newChance(seed).input()
 		app := &in.Pod.Spec.Containers[0]

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -266,6 +267,45 @@ func TestWhatTheUserTookBackStaysAway(t *testing.T) {
 	}
 	if fought < drawn/20 {
 		t.Errorf("only %d pods had something to remove", fought)
+	}
+}
+
+// TestForgedSizesSettle: whatever sizes a copied or forged record claims to have written, the second plan finds nothing
+// to change.
+func TestForgedSizesSettle(t *testing.T) {
+	taken := 0
+	for seed := range uint64(5 * drawn) {
+		c := newChance(seed)
+		in := c.input()
+		metav1.SetMetaDataAnnotation(&in.Pod.ObjectMeta, v1alpha1.InjectedAnnotation, c.forged(in.Pod).encode())
+		once := inject(in)
+		for i := range in.Pod.Spec.Containers {
+			if sizeOf(&in.Pod.Spec.Containers[i].Resources) != sizeOf(&once.Spec.Containers[i].Resources) {
+				taken++
+			}
+		}
+		in.Pod = once
+		if twice := inject(in); MakePlan(in).Changes() {
+			t.Fatalf("seed %d: the second plan would change something (-once +twice):\n%s", seed, cmp.Diff(once, twice))
+		}
+	}
+	if taken < drawn/20 {
+		t.Errorf("only %d containers got another size: too few to mean anything", taken)
+	}
+}
+
+// TestOtherSizesSettle: a pod that got sizes and then, called again, others, is not changed a third time.
+func TestOtherSizesSettle(t *testing.T) {
+	for seed := range uint64(5 * drawn) {
+		c := newChance(seed)
+		in := c.input()
+		in.Pod = inject(in)
+		in.Sizes = c.sizes()
+		once := inject(in)
+		in.Pod = once
+		if twice := inject(in); MakePlan(in).Changes() {
+			t.Fatalf("seed %d: the third plan would change something (-twice +thrice):\n%s", seed, cmp.Diff(once, twice))
+		}
 	}
 }
 

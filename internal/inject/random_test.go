@@ -222,6 +222,36 @@ func (c chance) live() map[string]Live {
 	return map[string]Live{"app": {Set: of(), Cap: of(), Limit: of()}, "nobody": {Set: of()}}
 }
 
+// forged is a record that claims sizes, of which some are those that the pod has.
+func (c chance) forged(pod *corev1.Pod) *record {
+	size := func(have Size) *sizeRecord {
+		was := func(have memory.Bytes) string {
+			return pick(c, "", text(have), text(have), "1", "16Mi", "300Mi", "8Ei")
+		}
+		return &sizeRecord{
+			Limit: pick(c, "", text(have.Limit), text(have.Limit), "7Mi"), WasLimit: was(have.Limit),
+			Request: pick(c, "", text(have.Request), text(have.Request), "7Mi"), WasRequest: was(have.Request),
+		}
+	}
+	r := &record{Version: recordVersion}
+	if c.one(3) {
+		r.Pod = size(Size(constraints.WholeSize(pod)))
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if c.one(3) {
+				continue
+			}
+			rec := &containerRecord{Size: size(sizeOf(&list[i].Resources)), Processes: pick(c, int32(-1), 0, 0, 8, 1000)}
+			if c.one(3) {
+				rec.Limit, rec.DryRun, rec.ResizePolicy = pick(c, "", "1", "512Mi (x)", "8Ei"), c.one(2), pick(c, "", "NotRequired")
+			}
+			r.add(list[i].Name, rec)
+		}
+	}
+	return r
+}
+
 // facts are what the namespace and the nodes allow the pod; often nothing is said.
 func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 	if c.one(3) {

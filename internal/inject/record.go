@@ -98,6 +98,9 @@ func readRecord(text string) *record {
 	if json.Unmarshal([]byte(text), &r) != nil || r.Version != recordVersion {
 		return nil
 	}
+	if r.Pod.added() {
+		r.Pod = nil
+	}
 	return &r
 }
 

@@ -6,6 +6,7 @@ package inject
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +54,7 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 		return nil, whole
 	}
 	out := make([]sizing, len(managed))
-	fixed := guaranteed(in.Pod, in.before)
+	fixed := in.guaranteed(managed)
 	for i, t := range managed {
 		if want := in.Sizes[t.container.Name]; want != (Size{}) && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
 			out[i] = in.sizing(t, want, fixed)
@@ -67,13 +68,9 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Template {
 	have := whole.next
 	out := constraints.Template{Size: constraints.Size(have)}
-	if whole.rec == nil {
-		return out
-	}
-	if !whole.rec.stands(have) {
+	if whole.rec != nil && !whole.rec.stands(have) {
 		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
 			whole.rec.text())
-		whole.rec = nil
 		return out
 	}
 	for i, t := range managed {
@@ -82,7 +79,9 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 			return out
 		}
 	}
-	out.Size = constraints.Size(whole.rec.takeBack(have))
+	if whole.rec != nil {
+		out.Size = constraints.Size(whole.rec.takeBack(have))
+	}
 	return out
 }
 
@@ -98,6 +97,7 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 			return s
 		}
 		s.base = before.Size.takeBack(have)
+		s.next = s.base
 	}
 	want, s.why = bounded(t, want, s.base)
 	if whole := constraints.WholeSize(in.Pod); whole != (constraints.Size{}) && s.base.Limit == 0 {
@@ -134,7 +134,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		}
 		facts = &constraints.Facts{}
 	}
-	fitted, found := facts.Fit(in.Pod, template, asks)
+	fitted, found := facts.Fit(in.takenBack(managed, sizings), template, asks)
 	taken := true
 	for j := range fitted {
 		if len(fitted[j].Why) > 0 {
@@ -158,6 +158,24 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 	if template.Stays == "" {
 		whole.next, whole.rec = Size(found.Size), recordOf(Size(template.Size), Size(found.Size))
 	}
+}
+
+// takenBack is the pod with what its template asks for in containers that may get another size.
+func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
+	pod := in.Pod
+	for i := range sizings {
+		s := &sizings[i]
+		if !s.wanted || s.base == sizeOf(&managed[i].container.Resources) {
+			continue
+		}
+		if pod == in.Pod {
+			pod = in.Pod.DeepCopy()
+		}
+		c := container(pod, managed[i].container.Name)
+		c.Resources.Limits = with(c.Resources.Limits, s.base.Limit)
+		c.Resources.Requests = with(c.Resources.Requests, s.base.Request)
+	}
+	return pod
 }
 
 // take takes what was found; false where the profile does not allow that.
@@ -253,6 +271,11 @@ func (r *sizeRecord) takeBack(have Size) Size {
 	return have
 }
 
+// added: it claims a request or limit where there was none, which memfit never gives a pod as a whole.
+func (r *sizeRecord) added() bool {
+	return r != nil && (r.Limit != "" && parse(r.WasLimit) == 0 || r.Request != "" && parse(r.WasRequest) == 0)
+}
+
 func (r *sizeRecord) text() string {
 	switch {
 	case r.Limit == "":
@@ -302,18 +325,23 @@ func parse(s string) memory.Bytes {
 
 // guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests
 // equal to its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the
-// limit by the API server.
-func guaranteed(pod *corev1.Pod, before *record) bool {
+// limit by the API server. What the record says of containers that are not managed is forgotten with this plan, so what
+// they have counts.
+func (in *Input) guaranteed(managed []target) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {
 			c := &containers[i]
-			if !fixedCPU(&c.Resources) || !fixedMemory(&c.Resources, before.of(c.Name)) {
+			var rec *containerRecord
+			if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
+				rec = in.before.of(c.Name)
+			}
+			if !fixedCPU(&c.Resources) || !fixedMemory(&c.Resources, rec) {
 				return false
 			}
 		}
 		return true
 	}
-	return len(pod.Spec.Containers) > 0 && every(pod.Spec.Containers) && every(pod.Spec.InitContainers)
+	return len(in.Pod.Spec.Containers) > 0 && every(in.Pod.Spec.Containers) && every(in.Pod.Spec.InitContainers)
 }
 
 // fixedCPU reports whether there is a CPU limit and no other request.
