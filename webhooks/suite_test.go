@@ -86,7 +86,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	Expect(err).NotTo(HaveOccurred())
 	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
-	faulty := interceptor.NewClient(mustWatch(straight{mgr.GetClient(), reader}), lookups.funcs())
+	faulty := interceptor.NewClient(mustWatch(informerBacked{mgr.GetClient(), reader}), lookups.funcs())
 	resolver := policy.New(faulty, mgr.GetAPIReader())
 	watcher = &policy.Watcher{
 		Resolver: resolver, Cache: mgr.GetCache(), OnChange: func([]policy.Change) { changes.Add(1) },
@@ -115,19 +115,19 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	return stopped
 }
 
-// straight reads as the manager's webhook does.
-type straight struct {
+// informerBacked reads as the manager's webhook does.
+type informerBacked struct {
 	client.Client
 	reader client.Reader
 }
 
-func (s straight) Get(
+func (s informerBacked) Get(
 	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
 ) error {
 	return s.reader.Get(ctx, key, into, options...)
 }
 
-func (s straight) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+func (s informerBacked) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	return s.reader.List(ctx, into, options...)
 }
 

@@ -42,11 +42,11 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
 		}
 	}
-	straight, err := policy.NewInformerReader(ctx, mgr.GetCache())
+	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
-	resolver := policy.New(straight, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	resolver := policy.New(reader, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
@@ -64,16 +64,16 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
 	if o.webhooks {
-		if err := serve(ctx, mgr, server, resolver, straight, o); err != nil {
+		if err := serve(ctx, mgr, server, resolver, reader, o); err != nil {
 			return err
 		}
 	}
-	return control(mgr, resolver, straight, events, feed, profiles, o)
+	return control(mgr, resolver, reader, events, feed, profiles, o)
 }
 
 // control adds what runs on the leader.
 func control(
-	mgr ctrl.Manager, resolver *policy.Resolver, straight *policy.InformerReader, events *inbox.Inbox,
+	mgr ctrl.Manager, resolver *policy.Resolver, reader *policy.InformerReader, events *inbox.Inbox,
 	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
@@ -95,7 +95,7 @@ func control(
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	workloads := &workloadctl.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pods: straight, Resolver: resolver, Inbox: events,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pods: reader, Resolver: resolver, Inbox: events,
 		PodSource: feed,
 		Recorder:  mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
 		CheckpointEvery: o.checkpointInterval,

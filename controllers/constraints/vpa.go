@@ -81,8 +81,8 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	}
 	var all []constraints.VPA
 	for i := range list.Items {
-		if vertical, ok := constraints.ReadVertical(list.Items[i].Object); ok {
-			all = append(all, vertical)
+		if vpa, ok := constraints.ReadVPA(list.Items[i].Object); ok {
+			all = append(all, vpa)
 		}
 	}
 	return all, nil
@@ -133,8 +133,8 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 		if !ok {
 			return nil
 		}
-		vertical, _ := constraints.ReadVertical(u.Object)
-		return []string{targetKey(vertical.Target.Kind, vertical.Target.Name)}
+		vpa, _ := constraints.ReadVPA(u.Object)
+		return []string{targetKey(vpa.Target.Kind, vpa.Target.Name)}
 	}
 	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
 		return fmt.Errorf("indexing VerticalPodAutoscalers by target: %w", err)
@@ -171,13 +171,13 @@ func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 }
 
 func sameVPA(a, b *unstructured.Unstructured) bool {
-	before, okA := constraints.ReadVertical(a.Object)
-	after, okB := constraints.ReadVertical(b.Object)
+	before, okA := constraints.ReadVPA(a.Object)
+	after, okB := constraints.ReadVPA(b.Object)
 	return okA == okB && reflect.DeepEqual(before, after)
 }
 
 func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
-	v, ok := constraints.ReadVertical(u.Object)
+	v, ok := constraints.ReadVPA(u.Object)
 	if !ok {
 		return nil
 	}

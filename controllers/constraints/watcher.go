@@ -32,7 +32,7 @@ import (
 // starts it, on the leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
-	// ServesVertical asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVertical].
+	// ServesVPA asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVPA].
 	ServesVPAs func(context.Context) (bool, error)
 	// Clock tells when to ask again.
 	Clock clock.WithTicker
@@ -51,21 +51,21 @@ func targetKey(kind, name string) string { return kind + "/" + name }
 func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
-	var horizontal autoscalingv2.HorizontalPodAutoscalerList
+	var hpas autoscalingv2.HorizontalPodAutoscalerList
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList
 	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
-	vertical, err := n.vpas.list(ctx, n.Cache, near, about)
+	vpas, err := n.vpas.list(ctx, n.Cache, near, about)
 	err = errors.Join(
-		err, n.Cache.List(ctx, &horizontal, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
+		err, n.Cache.List(ctx, &hpas, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
 	)
 	if err != nil {
 		return constraints.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
 	}
-	o := constraints.Objects{Vertical: vertical, LimitRanges: ranges.Items, Quotas: quotas.Items}
+	o := constraints.Objects{VPAs: vpas, LimitRanges: ranges.Items, Quotas: quotas.Items}
 	o.NodeSize, o.LargestNode = n.nodes.All()
-	for i := range horizontal.Items {
-		o.Horizontal = append(o.Horizontal, constraints.ReadHorizontal(&horizontal.Items[i]))
+	for i := range hpas.Items {
+		o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))
 	}
 	return constraints.About(w, containers, pod, o), nil
 }
@@ -145,7 +145,7 @@ func onNews[T client.Object](
 }
 
 func sameHPA(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {
-	return reflect.DeepEqual(constraints.ReadHorizontal(a), constraints.ReadHorizontal(b))
+	return reflect.DeepEqual(constraints.ReadHPA(a), constraints.ReadHPA(b))
 }
 
 func sameLimits(a, b *corev1.LimitRange) bool {
@@ -159,7 +159,7 @@ func sameBounds(a, b *corev1.ResourceQuota) bool {
 }
 
 func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef {
-	return targets(h.Namespace, constraints.ReadHorizontal(h).Target)
+	return targets(h.Namespace, constraints.ReadHPA(h).Target)
 }
 
 // targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one

@@ -220,7 +220,7 @@ func (r rule) yields() []string {
 		if k.Env != r.env {
 			continue
 		}
-		for _, sign := range k.Yields {
+		for _, sign := range k.SkipIf {
 			if sign.UnlessDivided && r.divided {
 				continue
 			}

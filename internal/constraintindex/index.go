@@ -47,9 +47,9 @@ type Bounds struct {
 	*constraints.Namespace
 	// Version is another one whenever a LimitRange of the namespace has changed.
 	Version uint64
-	// Left is what quotas leave any pod; Depends: it depends on the pod.
-	Left    constraints.Quota
-	Depends bool
+	// Remaining is what quotas leave any pod; Depends: it depends on the pod.
+	Remaining constraints.Quota
+	Depends   bool
 }
 
 // Objects are those whose informers an index follows.
@@ -182,7 +182,7 @@ func (x *Index) read(namespace string, s *space, version uint64) {
 		return
 	}
 	left, ok := says.Leaves()
-	s.says.Store(&Bounds{Namespace: says, Version: version, Left: left, Depends: !ok})
+	s.says.Store(&Bounds{Namespace: says, Version: version, Remaining: left, Depends: !ok})
 }
 
 func values[T any](objects map[string]*T) []T {

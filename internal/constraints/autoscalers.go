@@ -47,8 +47,8 @@ type containerPolicy struct {
 	memory    bool
 }
 
-// ReadVertical reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It is false for one that names no workload.
-func ReadVertical(content map[string]any) (VPA, bool) {
+// ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It is false for one that names no workload.
+func ReadVPA(content map[string]any) (VPA, bool) {
 	v := VPA{
 		Namespace: text(content, "metadata", "namespace"), Name: text(content, "metadata", "name"),
 		Target: Target{
@@ -86,8 +86,8 @@ func (v *VPA) controls(container string) bool {
 	return controlled
 }
 
-// Horizontal is what memfit reads of a HorizontalPodAutoscaler.
-type Horizontal struct {
+// HPA is what memfit reads of a HorizontalPodAutoscaler.
+type HPA struct {
 	Namespace, Name string
 	Target          Target
 	// ScaledObject is the KEDA object that owns it; "" when nobody does.
@@ -97,11 +97,11 @@ type Horizontal struct {
 	containers []string
 }
 
-// ReadHorizontal reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names
+// ReadHPA reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names
 // of custom and external metrics say nothing reliable, and their targets do not depend on requests.
-func ReadHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) Horizontal {
+func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	ref := h.Spec.ScaleTargetRef
-	out := Horizontal{
+	out := HPA{
 		Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
 	}
 	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" &&
@@ -121,7 +121,7 @@ func ReadHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) Horizontal {
 }
 
 // follows says whether it scales on the memory of one of the containers.
-func (h *Horizontal) follows(containers []string) bool {
+func (h *HPA) follows(containers []string) bool {
 	return len(containers) > 0 && (h.pods || slices.ContainsFunc(
 		h.containers, func(c string) bool { return slices.Contains(containers, c) },
 	))

@@ -19,17 +19,17 @@ type finding struct{ who, remedy string }
 // HorizontalPodAutoscaler that scales on memory measures use against requests, so that every change of requests changes
 // the number of replicas, and with it use.
 func Conflict(
-	w memory.WorkloadRef, containers []string, vertical []VPA, horizontal []Horizontal,
+	w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA,
 ) (conflict, remedy string) {
 	var writers, followers []finding
-	for i := range vertical {
-		if v := &vertical[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" &&
+	for i := range vpas {
+		if v := &vpas[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" &&
 			slices.ContainsFunc(containers, v.controls) {
 			writers = append(writers, v.finding())
 		}
 	}
-	for i := range horizontal {
-		if h := &horizontal[i]; h.Namespace == w.Namespace && h.Target.is(w) && h.follows(containers) {
+	for i := range hpas {
+		if h := &hpas[i]; h.Namespace == w.Namespace && h.Target.is(w) && h.follows(containers) {
 			followers = append(followers, h.finding())
 		}
 	}
@@ -57,7 +57,7 @@ func (v *VPA) finding() finding {
 	}
 }
 
-func (h *Horizontal) finding() finding {
+func (h *HPA) finding() finding {
 	if h.ScaledObject != "" {
 		return finding{
 			who: fmt.Sprintf(

@@ -97,11 +97,11 @@ func TestVerticalPodAutoscalers(t *testing.T) {
 			if err := yaml.Unmarshal([]byte("metadata: {namespace: shop, name: v}\nspec:\n"+tc.spec), &content); err != nil {
 				t.Fatal(err)
 			}
-			var vertical []VPA
-			if v, ok := ReadVertical(content); ok {
-				vertical = append(vertical, v)
+			var vpas []VPA
+			if v, ok := ReadVPA(content); ok {
+				vpas = append(vpas, v)
 			}
-			got, remedy := Conflict(web, []string{"app"}, vertical, nil)
+			got, remedy := Conflict(web, []string{"app"}, vpas, nil)
 			if got != tc.want {
 				t.Errorf("conflict is %q, want %q", got, tc.want)
 			}
@@ -177,10 +177,10 @@ func TestHorizontalPodAutoscalers(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(h)
 			}
-			if got, _ := Conflict(web, []string{"app"}, nil, []Horizontal{ReadHorizontal(h)}); got != tc.want {
+			if got, _ := Conflict(web, []string{"app"}, nil, []HPA{ReadHPA(h)}); got != tc.want {
 				t.Errorf("conflict is %q, want %q", got, tc.want)
 			}
-			if got, _ := Conflict(web, nil, nil, []Horizontal{ReadHorizontal(h)}); got != "" {
+			if got, _ := Conflict(web, nil, nil, []HPA{ReadHPA(h)}); got != "" {
 				t.Errorf("memfit sizes no container, and yet: %q", got)
 			}
 		})
@@ -191,11 +191,11 @@ func TestHorizontalPodAutoscalers(t *testing.T) {
 // remedy is said twice.
 func TestConflictNamesAll(t *testing.T) {
 	target := Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-	h := Horizontal{Namespace: "shop", Name: "h", Target: target, pods: true}
+	h := HPA{Namespace: "shop", Name: "h", Target: target, pods: true}
 	a, b := VPA{
 		Namespace: "shop", Name: "a", Target: target, UpdateMode: "Auto",
 	}, VPA{Namespace: "shop", Name: "b", Target: target, UpdateMode: "Auto"}
-	got, remedy := Conflict(web, []string{"app"}, []VPA{b, a}, []Horizontal{h})
+	got, remedy := Conflict(web, []string{"app"}, []VPA{b, a}, []HPA{h})
 	const want = "VerticalPodAutoscaler shop/a (updateMode Auto, controls memory) and VerticalPodAutoscaler shop/b " +
 		"(updateMode Auto, controls memory) and " +
 		"HorizontalPodAutoscaler shop/h (scales on memory)"
@@ -207,9 +207,9 @@ func TestConflictNamesAll(t *testing.T) {
 	}
 }
 
-// FuzzReadVertical: whatever somebody stores under VPA's name, reading it ends well, and one without a target never
+// FuzzReadVPA: whatever somebody stores under VPA's name, reading it ends well, and one without a target never
 // counts.
-func FuzzReadVertical(f *testing.F) {
+func FuzzReadVPA(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"spec":null}`, `{"spec":{"targetRef":[]}}`,
 		`{"metadata":7,"spec":{"targetRef":{"kind":"Deployment","name":"web"}}}`,
@@ -226,7 +226,7 @@ func FuzzReadVertical(f *testing.F) {
 		var ok bool
 		budget.Check(
 			t, budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}, len(data),
-			func() { v, ok = ReadVertical(content) },
+			func() { v, ok = ReadVPA(content) },
 		)
 		if ok != (v.Target.Kind != "" && v.Target.Name != "") {
 			t.Fatalf("read %+v: %t", v, ok)

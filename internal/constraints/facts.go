@@ -14,8 +14,8 @@ type Size struct{ Request, Limit memory.Bytes }
 
 // Objects are what constrains a workload: what its namespace holds, in any order, and the nodes.
 type Objects struct {
-	Vertical    []VPA
-	Horizontal  []Horizontal
+	VPAs        []VPA
+	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota
 	// NodeSize is the allocatable memory of nodes by name, LargestNode the most of them. They are handed on as they are.
@@ -46,7 +46,7 @@ func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects
 	f := Facts{
 		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),
 	}
-	if f.Conflict, f.Remedy = Conflict(w, containers, o.Vertical, o.Horizontal); f.Conflict == "" {
+	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
 		f.Conflict, f.Remedy = appliedBy(pod)
 	}
 	f.Range = rangeOf(f.limits)

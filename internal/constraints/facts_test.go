@@ -27,7 +27,7 @@ func TestFactsOfAnEmptyNamespace(t *testing.T) {
 // TestFactsBringEverythingTogether: every object counts.
 func TestFactsBringEverythingTogether(t *testing.T) {
 	f := About(web, []string{"app"}, pod(), Objects{
-		Vertical:    []VPA{{Namespace: "shop", Name: "v", Target: Target{Kind: "Deployment", Name: "web"}}},
+		VPAs:        []VPA{{Namespace: "shop", Name: "v", Target: Target{Kind: "Deployment", Name: "web"}}},
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypeContainer, "64Mi", "512Mi", ""))},
 		Quotas: []corev1.ResourceQuota{
 			quota("team", map[corev1.ResourceName][2]string{"limits.memory": {"4Gi", "3Gi"}}),

@@ -118,15 +118,15 @@ func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
 	case own.Size == (Size{}):
-	case a.Base.Limit == 0 && (a.Part == (Size{}) || own.Left != ""):
+	case a.Base.Limit == 0 && (a.Part == (Size{}) || own.Stays != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
-			cmp.Or(own.Left, "nobody knows what the container needs"))
+			cmp.Or(own.Stays, "nobody knows what the container needs"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(
 			i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
-			cmp.Or(own.Left, "it is at its bound"),
+			cmp.Or(own.Stays, "it is at its bound"),
 		)
 	}
 	for j := range t.facts.limits {

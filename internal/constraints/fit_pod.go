@@ -34,7 +34,7 @@ func (t *trial) boundTogether() {
 		t.giveBack(func() memory.Bytes {
 			return together(t.pod, t.sizes).Request.Minus(cmp.Or(t.whole.Request, t.whole.Limit))
 		}, t.lowerRequest, fmt.Sprintf("the whole pod keeps %s for all requests (spec.resources.%s.memory): %s", own, list,
-			cmp.Or(t.whole.Left, "it is at its bound")))
+			cmp.Or(t.whole.Stays, "it is at its bound")))
 	}
 }
 

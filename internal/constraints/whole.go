@@ -17,8 +17,8 @@ type Whole struct {
 	Size
 	// Why says what it was instead; "": it is what it was.
 	Why string
-	// Left says why it stays although its containers have other sizes; "": it need not stay.
-	Left string
+	// Stays says why it stays although its containers have other sizes; "": it need not stay.
+	Stays string
 	// Held says why its limit is not lowered to what its containers need; "": it is that, or nobody lowers it.
 	Held string
 }
@@ -55,18 +55,18 @@ func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 // TooSmall says that the pod as a whole keeps a size that does not hold these sizes of its containers, which the API
 // server refuses; "": it holds them.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
-	if w.Left == "" {
+	if w.Stays == "" {
 		return ""
 	}
 	sizes := make(map[string]Size, len(asks))
 	for _, a := range asks {
 		if sizes[a.Container] = a.Want; w.Limit > 0 && a.Want.Limit > w.Limit {
 			return fmt.Sprintf("container %s would get a limit of %s, and the pod keeps its %s: %s", a.Container, a.Want.Limit,
-				w.Limit, w.Left)
+				w.Limit, w.Stays)
 		}
 	}
 	if sum, most := together(pod, sizes).Request, cmp.Or(w.Request, w.Limit); most > 0 && sum > most {
-		return fmt.Sprintf("its containers would request %s, and the pod keeps its %s: %s", sum, most, w.Left)
+		return fmt.Sprintf("its containers would request %s, and the pod keeps its %s: %s", sum, most, w.Stays)
 	}
 	return ""
 }
@@ -80,7 +80,7 @@ func wholeFrom(base Size, c changes, most memory.Bytes) Whole {
 		return stays
 	}
 	if base.Limit > 0 && c.missing != "" {
-		stays.Left = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
+		stays.Stays = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
 		return stays
 	}
 	w := Whole{Size: Size{Limit: c.limit(base.Limit, most)}}
@@ -222,7 +222,7 @@ func (t *trial) follow() {
 	if t.base.Size == (Size{}) {
 		return
 	}
-	t.whole = Whole{Size: t.base.Size, Left: t.base.Stays}
+	t.whole = Whole{Size: t.base.Size, Stays: t.base.Stays}
 	if t.base.Stays == "" {
 		asks := make([]Ask, len(t.asks))
 		for i, a := range t.asks {

@@ -74,8 +74,8 @@ func TestWholeOf(t *testing.T) {
 			if (got.Why != "") != (tc.want != tc.base) {
 				t.Errorf("why is %q", got.Why)
 			}
-			if !strings.Contains(got.Left, tc.left) || (tc.left == "") != (got.Left == "") {
-				t.Errorf("left is %q, want %q in it", got.Left, tc.left)
+			if !strings.Contains(got.Stays, tc.left) || (tc.left == "") != (got.Stays == "") {
+				t.Errorf("left is %q, want %q in it", got.Stays, tc.left)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
 		}
 		check := func(what string, whole Whole, sizes map[string]Size, grown memory.Bytes) {
-			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Left == "" {
+			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Stays == "" {
 				t.Fatalf("seed %d, %s: %+v with %v is refused: %s", seed, what, whole, sizes, why)
 			}
 			if (base.Limit == 0) != (whole.Limit == 0) || (base.Request == 0) != (whole.Request == 0) {
@@ -148,7 +148,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 				t.Fatalf("seed %d: a container got a limit of its own: %+v", seed, got)
 			}
 		}
-		within.Left = "" // here containers are brought to what stays
+		within.Stays = "" // here containers are brought to what stays
 		check("within bounds", within, found, grown)
 		if len(f.limits) > 0 && within.Limit > max(base.Limit, 600*memory.MiB) {
 			t.Fatalf("seed %d: %+v of %+v is above the LimitRange", seed, within, base)
@@ -288,10 +288,10 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 			p = resizedTo(p, asks, true)
 			whole := RunningWhole(p, asks)
 			p = resizedTo(p, asks, false)
-			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Left == "" {
+			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Stays == "" {
 				t.Fatalf("seed %d: %+v is refused: %s", seed, whole, why)
 			}
-			if whole.Left != "" {
+			if whole.Stays != "" {
 				break
 			}
 			if whole.Limit < before.Limit {

@@ -17,7 +17,7 @@ import (
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
-		names = append(names, row.Heeds...)
+		names = append(names, row.ReadsEnv...)
 		for _, k := range row.Knobs {
 			names = append(names, k.Env)
 		}
@@ -34,7 +34,7 @@ func Variables() []string {
 func allSigns(row *runtimes.Runtime) []runtimes.Sign {
 	signs := slices.Clone(row.HeapFixed)
 	for _, k := range row.Knobs {
-		signs = append(signs, k.Yields...)
+		signs = append(signs, k.SkipIf...)
 	}
 	return signs
 }
@@ -56,7 +56,7 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	for _, name := range Variables() {
 		value, set := f.Env[name]
 		switch grammar, ofRuntime := grammars[name]; {
-		case !set || !ofRuntime && !slices.Contains(row.Heeds, name):
+		case !set || !ofRuntime && !slices.Contains(row.ReadsEnv, name):
 		case grammar != nil:
 			r.words(row, name, grammar.Words(value))
 		default:

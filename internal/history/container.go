@@ -25,8 +25,9 @@ const (
 	// before. What lies further back is in the timeline.
 	PointsKept = 72
 	RecentSpan = 2 * time.Hour
-	// slots is the number of instances followed one by one. Peaks of all replicas count; low points are taken from these.
-	slots = 6
+	// maxTrackers is the number of instances followed one by one. Peaks of all replicas count; low points are taken from
+	// these.
+	maxTrackers = 6
 	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set.
 	warmUp = 10 * time.Minute
 )
@@ -52,7 +53,7 @@ type Container struct {
 	lows  [lowHours]size16
 	peaks histogram
 
-	slot      [slots]instanceTracker
+	trackers  [maxTrackers]instanceTracker
 	seen      [32]uint8 // instances of this hour, a linear counter
 	replicas  uint16    // instances of the hour before
 	instances uint8     // number given to the newest instance
@@ -106,8 +107,8 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 		return
 	}
 	c.advance(hour, day)
-	sl, fresh := c.slotFor(s, at)
-	if sl != nil && !fresh && int64(sl.last) == at {
+	t, fresh := c.trackerFor(s, at)
+	if t != nil && !fresh && int64(t.last) == at {
 		return
 	}
 	v := encode(demand)
@@ -116,17 +117,17 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.markDay(v, day)
 	c.markPeaks(s, day)
 	c.noRSS = c.noRSS || !s.HasRSS
-	if sl == nil || at < int64(sl.last) {
+	if t == nil || at < int64(t.last) {
 		return
 	}
-	sl.last = stamp(at)
+	t.last = stamp(at)
 	c.markRegime(v, limit)
-	if hour == c.hour && (sl.full || sl.warm()) && (sl.low == 0 || v < sl.low) {
-		sl.low = v
+	if hour == c.hour && (t.full || t.warm()) && (t.low == 0 || v < t.low) {
+		t.low = v
 	}
 	c.turn(at)
-	sl.open.add(v, sl.number)
-	c.recent.add(v, at, sl.number, c.spacing())
+	t.open.add(v, t.number)
+	c.recent.add(v, at, t.number, c.spacing())
 }
 
 // Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
@@ -169,14 +170,14 @@ func (c *Container) closeHour() {
 	c.replicas = c.countSeen()
 	c.seen = [32]uint8{}
 	var low size16
-	for i := range c.slot {
-		sl := &c.slot[i]
-		if sl.full {
-			low = max(low, sl.low)
+	for i := range c.trackers {
+		t := &c.trackers[i]
+		if t.full {
+			low = max(low, t.low)
 		}
-		sl.low = 0
-		last := int32(sl.last / 3600) //nolint:gosec // hours of 32 bits of seconds
-		sl.full = sl.id != 0 && last == c.hour && (sl.full || sl.warm())
+		t.low = 0
+		last := int32(t.last / 3600) //nolint:gosec // hours of 32 bits of seconds
+		t.full = t.id != 0 && last == c.hour && (t.full || t.warm())
 	}
 	c.lows[c.hour%lowHours] = low
 	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
@@ -184,23 +185,23 @@ func (c *Container) closeHour() {
 	}
 }
 
-// slotFor finds or takes the slot of a sample's instance; nil when all are busy with others. fresh is true for a new
-// instance.
-func (c *Container) slotFor(s memory.Sample, at int64) (sl *instanceTracker, fresh bool) {
+// trackerFor finds or takes the tracker of a sample's instance; nil when all are busy with others. fresh is true for a
+// new instance.
+func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
 	c.seen[id>>8%32] |= 1 << (id % 8)
 	var free *instanceTracker
-	for i := range c.slot {
-		sl := &c.slot[i]
+	for i := range c.trackers {
+		t := &c.trackers[i]
 		switch {
-		case sl.id == id:
-			if started := s.Started.Unix(); !s.Started.IsZero() && started > int64(sl.last) && started <= math.MaxUint32 {
-				c.occupy(sl, id, started)
-				return sl, true
+		case t.id == id:
+			if started := s.Started.Unix(); !s.Started.IsZero() && started > int64(t.last) && started <= math.MaxUint32 {
+				c.occupy(t, id, started)
+				return t, true
 			}
-			return sl, false
-		case free == nil && (sl.id == 0 || at-int64(sl.last) > 2*3600):
-			free = sl
+			return t, false
+		case free == nil && (t.id == 0 || at-int64(t.last) > 2*3600):
+			free = t
 		}
 	}
 	if free == nil {
@@ -251,21 +252,21 @@ func (c *Container) lowSince(since int32) size16 {
 // warms up again.
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
-	for i := range c.slot {
-		if sl := &c.slot[i]; sl.id == id && at.Unix() > int64(sl.started) && at.Unix() <= math.MaxUint32 {
-			c.occupy(sl, id, at.Unix())
+	for i := range c.trackers {
+		if t := &c.trackers[i]; t.id == id && at.Unix() > int64(t.started) && at.Unix() <= math.MaxUint32 {
+			c.occupy(t, id, at.Unix())
 		}
 	}
 }
 
-func (c *Container) occupy(sl *instanceTracker, id uint32, started int64) {
+func (c *Container) occupy(t *instanceTracker, id uint32, started int64) {
 	c.instances++
 	var open openInterval
-	if sl.id == id {
-		open = sl.open // the span is still that of the one before
+	if t.id == id {
+		open = t.open // the span is still that of the one before
 	}
 	at := stamp(started) //nolint:gosec // callers checked that it fits
-	*sl = instanceTracker{open: open, id: id, started: at, number: c.instances, last: at - 1}
+	*t = instanceTracker{open: open, id: id, started: at, number: c.instances, last: at - 1}
 }
 
 func (c *Container) count(at int64) {
@@ -314,8 +315,8 @@ func mark(peak *size16, on *uint16, v size16, day uint16) {
 // spacing is the least time between two recent points of one instance, so that the ring reaches back about RecentSpan.
 func (c *Container) spacing() int64 {
 	var busy int64
-	for i := range c.slot {
-		if c.slot[i].id != 0 && c.last-int64(c.slot[i].last) <= 3600 {
+	for i := range c.trackers {
+		if c.trackers[i].id != 0 && c.last-int64(c.trackers[i].last) <= 3600 {
 			busy++
 		}
 	}

@@ -134,7 +134,7 @@ func TestReplicasAreCounted(t *testing.T) {
 			}
 		}
 		got := c.Replicas()
-		if slack := n / 6; n <= slots && got != n || got < n-slack || got > n+slack {
+		if slack := n / 6; n <= maxTrackers && got != n || got < n-slack || got > n+slack {
 			t.Errorf("%d replicas counted as %d", n, got)
 		}
 	}

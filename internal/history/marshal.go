@@ -84,8 +84,8 @@ func (c *Container) code(w coder) {
 	num(w, &c.instances)
 	c.codeSeries(w)
 	c.peaks.code(w)
-	for i := range c.slot {
-		c.slot[i].code(w, c.last)
+	for i := range c.trackers {
+		c.trackers[i].code(w, c.last)
 	}
 	sparse(w, c.seen[:])
 	c.recent.code(w)
@@ -220,8 +220,8 @@ func (c *Container) valid() error {
 			return errors.New("history: histogram out of order")
 		}
 	}
-	for i := range c.slot {
-		if t := c.slot[i].open; t.count > 0 && (t.high == 0 || !(t.sum >= 0 && t.sum <= math.MaxFloat32)) {
+	for i := range c.trackers {
+		if t := c.trackers[i].open; t.count > 0 && (t.high == 0 || !(t.sum >= 0 && t.sum <= math.MaxFloat32)) {
 			return errors.New("history: a span without a highest point or a mean")
 		}
 	}

@@ -180,18 +180,18 @@ func (c *Container) Regimes() (now, before Regime) {
 	return see(current), see(c.before)
 }
 
-// countSeen is exact while every instance has a slot; beyond, linear counting over 256 bits.
+// countSeen is exact while every instance has a tracker; beyond, linear counting over 256 bits.
 func (c *Container) countSeen() uint16 {
 	used, active := 0, 0
 	for _, b := range c.seen {
 		used += bits.OnesCount8(b)
 	}
-	for i := range c.slot {
-		if c.slot[i].id != 0 && int32(c.slot[i].last/3600) == c.hour { //nolint:gosec // hours of 32 bits of seconds
+	for i := range c.trackers {
+		if c.trackers[i].id != 0 && int32(c.trackers[i].last/3600) == c.hour { //nolint:gosec // hours of 32 bits of seconds
 			active++
 		}
 	}
-	if used <= slots {
+	if used <= maxTrackers {
 		return uint16(max(active, used))
 	}
 	free := max(256-used, 1)

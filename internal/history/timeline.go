@@ -130,8 +130,8 @@ func (c *Container) turn(at int64) {
 func (c *Container) closeSpan() spanCell {
 	s, number := c.openSpan()
 	c.past.follows = number
-	for i := range c.slot {
-		c.slot[i].open = openInterval{}
+	for i := range c.trackers {
+		c.trackers[i].open = openInterval{}
 	}
 	return s
 }
@@ -140,8 +140,8 @@ func (c *Container) closeSpan() spanCell {
 // of the one that holds most.
 func (c *Container) openSpan() (s spanCell, number uint8) {
 	var fullest openInterval
-	for i := range c.slot {
-		switch t := c.slot[i].open; {
+	for i := range c.trackers {
+		switch t := c.trackers[i].open; {
 		case t.count == 0:
 		case t.number == c.past.follows:
 			return makeSpan(t.low.bytes(), t.mean(), t.high.bytes()), t.number
@@ -161,7 +161,7 @@ func (c *Container) openSpan() (s spanCell, number uint8) {
 // followed.
 func (c *Container) followFullest() {
 	var followed, fullest instanceTracker
-	for _, s := range c.slot {
+	for _, s := range c.trackers {
 		if s.full && s.number == c.past.follows {
 			followed = s
 		}

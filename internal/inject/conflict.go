@@ -23,7 +23,7 @@ func (c *containerPlan) settle(w *working, t target, in Input) {
 		switch _, has := w.find(k.Env); {
 		case v.Suggest != "" && has == 0:
 			c.advice = append(c.advice, tip{k.Name, v.Suggest})
-		case v.Value == "" && v.Left == "":
+		case v.Value == "" && v.SkipReason == "":
 		default:
 			c.settleOne(w, t, in, k, v)
 		}
@@ -68,7 +68,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	s.divided = c.facts.Processes > 0
 	checks := []func() string{
 		func() string { return w.userHas(s) },
-		func() string { return v.Left },
+		func() string { return v.SkipReason },
 		func() string { return w.elsewhere(s, t, in) },
 		func() string { return w.unsafe(s, c.facts.Version) },
 		func() string { return c.unmet(k) },
@@ -125,7 +125,7 @@ func (w *working) userHas(s setting) string {
 	if w.assigned(s.knob.Env) {
 		return fmt.Sprintf("the command line sets %s itself, which replaces what the pod says", s.knob.Env)
 	}
-	for _, sign := range s.knob.Yields {
+	for _, sign := range s.knob.SkipIf {
 		if sign.UnlessDivided && s.divided {
 			continue
 		}

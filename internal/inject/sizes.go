@@ -151,8 +151,8 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		found.Size = template.Size
 	}
 	for _, i := range of {
-		if s := &sizings[i]; s.part != (Size{}) && len(s.why) == 0 && found.Left != "" {
-			s.why, s.short = []string{found.Left}, found.Left // the pod was to hold it
+		if s := &sizings[i]; s.part != (Size{}) && len(s.why) == 0 && found.Stays != "" {
+			s.why, s.short = []string{found.Stays}, found.Stays // the pod was to hold it
 		}
 	}
 	if template.Stays == "" {

@@ -338,7 +338,7 @@ func (w *working) given(r *runtimes.Runtime) map[string]int64 {
 // texts are the user's values of the variables that the runtime's answers depend on.
 func (w *working) texts(r *runtimes.Runtime) map[string]string {
 	var out map[string]string
-	for _, name := range r.Heeds {
+	for _, name := range r.ReadsEnv {
 		v, count := w.find(name)
 		if count == 0 {
 			continue

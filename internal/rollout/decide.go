@@ -63,11 +63,11 @@ func (d *decider) lookIn(t time.Duration) {
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
-	wish, found := d.Desired[c.Name]
+	desired, found := d.Desired[c.Name]
 	if !found || c.Done {
 		return c.Spec, false
 	}
-	to := wish.Recommendation.Size
+	to := desired.Recommendation.Size
 	if fixed, under := d.underWayTo(c.Name); under {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
@@ -80,16 +80,16 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := have(c)
 	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
-		!recommend.Differs(now, limit, wish.Policy) {
+		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
-	to, _ = wish.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
+	to, _ = desired.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
 	overdue := c.RSS > now.Request && to.Request > now.Request // others were promised what it uses
 	_, needed := d.sharedNeed(pod, c)
-	return to, overdue || needed || recommend.Differs(now, to, wish.Policy)
+	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container.
@@ -99,9 +99,9 @@ func (d *decider) underWayTo(container string) (recommend.Size, bool) {
 		return recommend.Size{}, false
 	}
 	target, under := e.Targets[container]
-	wish := d.Desired[container]
-	return target, under && !outOfBounds(target, wish.Policy) &&
-		(e.Decrease || !recommend.Differs(target, wish.Recommendation.Size, wish.Policy))
+	desired := d.Desired[container]
+	return target, under && !outOfBounds(target, desired.Policy) &&
+		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
 // supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
@@ -111,8 +111,8 @@ func (d *decider) supersede() {
 		return
 	}
 	for name, target := range e.Targets {
-		wish := d.Desired[name].Recommendation
-		if wish.Size.Limit > target.Limit && wish.Urgent || wish.Size.Limit > e.Before[name].Limit ||
+		desired := d.Desired[name].Recommendation
+		if desired.Size.Limit > target.Limit && desired.Urgent || desired.Size.Limit > e.Before[name].Limit ||
 			d.Desired[name].Policy.DecreaseNever {
 			d.State.Rollout = nil
 			return
@@ -175,8 +175,8 @@ func (d *decider) pod(st Step) *Pod {
 
 // stopped says whether nothing of this workload may be changed, whatever is recommended.
 func (d *decider) stopped() bool {
-	for _, wish := range d.Desired {
-		if wish.Paused != "" || wish.Conflict != "" {
+	for _, desired := range d.Desired {
+		if desired.Paused != "" || desired.Conflict != "" {
 			return true
 		}
 	}
@@ -381,11 +381,11 @@ func (d *decider) outdated(st Step) bool {
 		if name == WholePod {
 			continue // it goes with its containers
 		}
-		wish := d.Desired[name]
+		desired := d.Desired[name]
 		if c, runs := pod.container(name); runs && d.tooLate(c, st, size) {
 			return true
 		}
-		if outOfBounds(size, wish.Policy) || wish.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
+		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
 			return true
 		}
 	}

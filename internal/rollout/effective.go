@@ -156,10 +156,10 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 
 // another is nearly the same size: a kubelet does nothing about numbers that it has.
 func (d *decider) another(container string, size recommend.Size) recommend.Size {
-	wish := d.Desired[container]
+	desired := d.Desired[container]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
-	if outOfBounds(recommend.Size{Limit: more}, wish.Policy) || wish.Range.Max > 0 && more > wish.Range.Max {
+	if outOfBounds(recommend.Size{Limit: more}, desired.Policy) || desired.Range.Max > 0 && more > desired.Range.Max {
 		more = size.Limit.Minus(anotherNumber)
 	}
 	size.Limit, size.Request = more, min(size.Request, more)

@@ -61,9 +61,9 @@ func checkState(t testing.TB, stored []byte) {
 	if twice, err := json.Marshal(&again); err != nil || !bytes.Equal(written, twice) {
 		t.Errorf("%s was written, and after reading it %s (%v)", written, twice, err)
 	}
-	for _, wish := range []recommend.Size{small, big} {
+	for _, desired := range []recommend.Size{small, big} {
 		c := newCluster(t, 3, recommend.Size{Request: 100 * mib, Limit: 128 * mib})
-		c.wants(wish, wish == big)
+		c.wants(desired, desired == big)
 		c.killed(0)
 		c.in.State, c.in.Policy.Evict = s, true
 		c.in.State, _ = Observe(c.in, c.kills)

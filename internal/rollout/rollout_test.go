@@ -138,11 +138,11 @@ func (c *cluster) lookAndDie(after int) {
 	}
 	in.State = observed
 	in.Desired = map[string]Desired{}
-	for name, wish := range c.in.Desired {
+	for name, desired := range c.in.Desired {
 		if r, stands := observed.Standing(name, in.Now); stands {
-			wish.Recommendation = r.Override(wish.Recommendation, recommend.Size{})
+			desired.Recommendation = r.Override(desired.Recommendation, recommend.Size{})
 		}
-		in.Desired[name] = wish
+		in.Desired[name] = desired
 	}
 	d := Decide(in)
 	c.last = d
@@ -725,16 +725,16 @@ func TestAPauseStopsEverythingAtOnce(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
 	c.lookAndDie(0) // written down, not done
-	wish := c.in.Desired["app"]
-	wish.Paused = "memfit.dev/pause on Namespace shop"
-	c.in.Desired["app"] = wish
+	desired := c.in.Desired["app"]
+	desired.Paused = "memfit.dev/pause on Namespace shop"
+	c.in.Desired["app"] = desired
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
-	wish.Paused = ""
-	c.in.Desired["app"] = wish
+	desired.Paused = ""
+	c.in.Desired["app"] = desired
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()

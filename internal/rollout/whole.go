@@ -43,9 +43,9 @@ func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 func (d *decider) parts(pod *Pod) map[string]recommend.Size {
 	parts := map[string]recommend.Size{}
 	for _, c := range pod.Containers {
-		if wish, found := d.Desired[c.Name]; found && c.Shared && !c.Done {
-			size := wish.Recommendation.Size
-			parts[c.Name], _ = wish.Policy.Bound(size, size)
+		if desired, found := d.Desired[c.Name]; found && c.Shared && !c.Done {
+			size := desired.Recommendation.Size
+			parts[c.Name], _ = desired.Policy.Bound(size, size)
 		}
 	}
 	return parts

@@ -26,7 +26,7 @@ var _ = row(&Runtime{
 	Heap:   denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
-		Yields: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
+		SkipIf: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
 		Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 		Derive: denoOldSpace, Caps: v8OldSpace, Room: v8Room,
 	}}, glibc(0, "", tryArenas)...),

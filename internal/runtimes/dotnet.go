@@ -31,16 +31,16 @@ var _ = row(&Runtime{
 	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits,
 	Knobs: append([]Knob{
 		{
-			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, Yields: hardLimits,
+			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, SkipIf: hardLimits,
 			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom,
 		},
 		{
-			Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, Yields: hardLimits,
+			Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, SkipIf: hardLimits,
 			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom,
 		},
 		{
 			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
-			Yields: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}},
+			SkipIf: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}},
 			Form:   `^0x[0-9]$`, Derive: dotnetConserve,
 		},
 	}, glibc(0, "", tryArenas)...),
@@ -109,17 +109,17 @@ func dotnetPercent(f Facts) Verdict {
 	case p == 0:
 		return notAsked()
 	case f.Version.Below(V(5)):
-		return left(dotnetPrefix)
+		return skip(dotnetPrefix)
 	case badPercent(p) != "":
-		return left(badPercent(p))
+		return skip(badPercent(p))
 	case p == 100:
-		return left("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
+		return skip("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
 	case f.Limit == 0:
-		return left(
+		return skip(
 			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
 		)
 	case tooSmallHeap(f) != "":
-		return left(tooSmallHeap(f))
+		return skip(tooSmallHeap(f))
 	}
 	return set(fmt.Sprintf("0x%X", f.share(p)/10), shareWhy(f, p)+", in hexadecimal as .NET reads it")
 }
@@ -129,11 +129,11 @@ func dotnetLimit(f Facts) Verdict {
 	case f.Ask.HeapLimit == 0:
 		return notAsked()
 	case f.Version.Below(V(5)):
-		return left(dotnetPrefix)
+		return skip(dotnetPrefix)
 	case badHeapLimit(f.Ask.HeapLimit) != "":
-		return left(badHeapLimit(f.Ask.HeapLimit))
+		return skip(badHeapLimit(f.Ask.HeapLimit))
 	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
-		return left(
+		return skip(
 			fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
 		)
 	}
@@ -150,9 +150,9 @@ func dotnetConserve(f Facts) Verdict {
 	case n == nil:
 		return notAsked()
 	case f.Version.Below(V(6)):
-		return left(".NET before 6 does not read it from the environment")
+		return skip(".NET before 6 does not read it from the environment")
 	case *n < 0 || *n > 9:
-		return left(fmt.Sprintf("conserveMemory %d is outside 0 to 9", *n))
+		return skip(fmt.Sprintf("conserveMemory %d is outside 0 to 9", *n))
 	default:
 		return set(fmt.Sprintf("0x%X", *n), "dotnet.conserveMemory of the profile")
 	}

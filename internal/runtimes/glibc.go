@@ -39,13 +39,13 @@ var otherAllocators = []Sign{
 func glibc(byDefault int32, why, try string) []Knob {
 	arenas := Knob{
 		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
-		Yields: append([]Sign{{Text: "glibc.malloc.arena_max", Why: "which wins over " + arenaMaxName}}, otherAllocators...),
+		SkipIf: append([]Sign{{Text: "glibc.malloc.arena_max", Why: "which wins over " + arenaMaxName}}, otherAllocators...),
 		Form:   `^[1-9][0-9]?$`,
 		Derive: func(f Facts) Verdict { return arenaMax(f, byDefault, why, try) },
 	}
 	trim := Knob{
 		Name: trimThresholdName, Env: trimThresholdName, Tier: TierA,
-		Yields: append(
+		SkipIf: append(
 			[]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...,
 		),
 		Form:   `^[1-9][0-9]+$`,
@@ -66,9 +66,9 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 	case asked == nil || *asked == 0:
 		return notAsked()
 	case f.NoGlibc != "":
-		return left(f.NoGlibc)
+		return skip(f.NoGlibc)
 	case *asked < 0 || *asked > arenaMaxBound:
-		return left(fmt.Sprintf("arenaMax %d is outside 1 to %d", *asked, arenaMaxBound))
+		return skip(fmt.Sprintf("arenaMax %d is outside 1 to %d", *asked, arenaMaxBound))
 	}
 	return set(strconv.Itoa(int(*asked)), "arenaMax of the profile")
 }
@@ -80,9 +80,9 @@ func trimThreshold(f Facts) Verdict {
 	case asked == 0:
 		return notAsked()
 	case f.NoGlibc != "":
-		return left(f.NoGlibc)
+		return skip(f.NoGlibc)
 	case asked < trimThresholdMin || asked > trimThresholdMax:
-		return left(fmt.Sprintf("trimThreshold %s is outside %s to %s", asked, trimThresholdMin, trimThresholdMax))
+		return skip(fmt.Sprintf("trimThreshold %s is outside %s to %s", asked, trimThresholdMin, trimThresholdMax))
 	}
 	return set(strconv.FormatInt(int64(asked), 10), "trimThreshold of the profile")
 }
@@ -123,7 +123,7 @@ func tooSmallHeap(f Facts) string {
 
 // noLimit is what a setting derived from the limit says when there is none.
 func noLimit(name string) Verdict {
-	return left(
+	return skip(
 		fmt.Sprintf(
 			"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name,
 		),

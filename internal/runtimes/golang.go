@@ -17,7 +17,7 @@ var _ = row(&Runtime{
 	Images: []Image{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
-	Heap: "GOMEMLIMIT", Heeds: []string{"GOGC"},
+	Heap: "GOMEMLIMIT", ReadsEnv: []string{"GOGC"},
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
 	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set
@@ -27,7 +27,7 @@ var _ = row(&Runtime{
 		goMemLimit,
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
-			Yields: []Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}},
+			SkipIf: []Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}},
 			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
@@ -71,7 +71,7 @@ func collectsOnlyAtLimit(f Facts) bool {
 // goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.
 var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
-	Yields: []Sign{
+	SkipIf: []Sign{
 		{Text: "AUTOMEMLIMIT", In: AsVariable,
 			Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"},
 	},
@@ -197,17 +197,17 @@ func tooSmallForGo(f Facts) string {
 func memLimit(f Facts) Verdict {
 	switch {
 	case f.Version.Below(V(1, 19)):
-		return left("Go before 1.19 does not read it")
+		return skip("Go before 1.19 does not read it")
 	case f.Ask.HeapLimit > 0:
 		return memLimitAsked(f)
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
-		return left(tooSmallForGo(f))
+		return skip(tooSmallForGo(f))
 	}
 	percent := percentOr(f.Ask, goPercent(f))
 	if bad := badPercent(percent); bad != "" {
-		return left(bad)
+		return skip(bad)
 	}
 	v := set(strconv.FormatInt(int64(f.Limit.Percent(percent)), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
 	if percent == 100 {
@@ -221,12 +221,12 @@ func memLimit(f Facts) Verdict {
 
 func memLimitAsked(f Facts) Verdict {
 	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
-		return left(
+		return skip(
 			fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
 		)
 	}
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
-		return left(bad)
+		return skip(bad)
 	}
 	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
 }
@@ -238,18 +238,18 @@ func autoMemLimit(f Facts) Verdict {
 	case !f.Ask.AutoMemLimit:
 		return notAsked()
 	case f.Ask.HeapLimit > 0:
-		return left(
+		return skip(
 			fmt.Sprintf(
 				"it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
 				f.Ask.HeapLimit,
 			),
 		)
 	case badPercent(percent) != "":
-		return left(badPercent(percent))
+		return skip(badPercent(percent))
 	case f.Limit > 0 && f.Limit < goLimitMin:
-		return left(tooSmallForGo(f))
+		return skip(tooSmallForGo(f))
 	case f.share(percent) == 0:
-		return left(fmt.Sprintf("%s is less than a thousandth of the limit: raise the limit", f.LimitText))
+		return skip(fmt.Sprintf("%s is less than a thousandth of the limit: raise the limit", f.LimitText))
 	}
 	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
 	if f.Cgroup > f.Limit {

@@ -42,7 +42,7 @@ var _ = row(&Runtime{
 			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,
 			// This order started on every HotSpot tried. Ignore… alone does not cover an experimental flag that is locked.
 			Guard:  []string{ignoreUnknown, unlockExperimental},
-			Yields: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
+			SkipIf: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
 			Form:   `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`,
 			Derive: trimInterval,
 		},
@@ -51,7 +51,7 @@ var _ = row(&Runtime{
 		{
 			Name: g1PeriodicName, Env: javaEnv, List: javaToolOptions, Tier: TierB,
 			Guard:  []string{ignoreUnknown},
-			Yields: append([]Sign{{Text: "G1PeriodicGCInterval"}}, rearmed...),
+			SkipIf: append([]Sign{{Text: "G1PeriodicGCInterval"}}, rearmed...),
 			Form:   `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
 			Derive: g1Periodic,
 		},
@@ -221,7 +221,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return Knob{
 		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
 		Guard: []string{ignoreUnknown},
-		Yields: append([]Sign{
+		SkipIf: append([]Sign{
 			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"},
 			{Text: "-XX:MaxRAM="},
 		}, rearmed...),
@@ -250,11 +250,11 @@ func trimInterval(f Facts) Verdict {
 	case every == 0:
 		return notAsked()
 	case notHotSpot(f) != "":
-		return left(notHotSpot(f))
+		return skip(notHotSpot(f))
 	case f.NoGlibc != "":
-		return left(f.NoGlibc)
+		return skip(f.NoGlibc)
 	case every < time.Second || every > time.Hour:
-		return left(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
+		return skip(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
 	}
 	return set(trimName+"="+milliseconds(every), why)
 }
@@ -262,28 +262,28 @@ func trimInterval(f Facts) Verdict {
 func maxRAM(f Facts) Verdict {
 	switch {
 	case f.Ask.HeapLimit > 0:
-		return left("heapLimit " + noXmx)
+		return skip("heapLimit " + noXmx)
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
 		return notAsked()
 	case notHotSpot(f) != "":
-		return left(notHotSpot(f))
+		return skip(notHotSpot(f))
 	case f.Variant == buildpack:
-		return left(
+		return skip(
 			"the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
 				"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT",
 		)
 	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
-		return left("this JDK does not know it: 8u191 and 10 were the first")
+		return skip("this JDK does not know it: 8u191 and 10 were the first")
 	case badPercent(f.Ask.HeapPercent) != "":
-		return left(badPercent(f.Ask.HeapPercent))
+		return skip(badPercent(f.Ask.HeapPercent))
 	case f.Limit == 0:
-		return left(
+		return skip(
 			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
 		)
 	case tooSmallHeap(f) != "":
-		return left(tooSmallHeap(f))
+		return skip(tooSmallHeap(f))
 	}
 	// JDK 8 is reported to need the decimal point.
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
@@ -323,13 +323,13 @@ func g1Periodic(f Facts) Verdict {
 	case every == 0:
 		return notAsked()
 	case notHotSpot(f) != "":
-		return left(notHotSpot(f))
+		return skip(notHotSpot(f))
 	case f.Variant == buildpack:
-		return left("only the trim setting goes into buildpack images: add it with BPE_APPEND_JAVA_TOOL_OPTIONS")
+		return skip("only the trim setting goes into buildpack images: add it with BPE_APPEND_JAVA_TOOL_OPTIONS")
 	case f.Version.Below(V(12)):
-		return left("this JDK does not know it: 12 was the first")
+		return skip("this JDK does not know it: 12 was the first")
 	case every < 10*time.Second || every > time.Hour:
-		return left(fmt.Sprintf("g1PeriodicGCInterval %s is outside 10s to 1h", every))
+		return skip(fmt.Sprintf("g1PeriodicGCInterval %s is outside 10s to 1h", every))
 	}
 	return set(g1PeriodicName+"="+milliseconds(every), "jvm.g1PeriodicGCInterval of the profile")
 }

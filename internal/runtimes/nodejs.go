@@ -30,13 +30,13 @@ var _ = row(&Runtime{
 	Knobs: append([]Knob{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
-			Yields: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
+			SkipIf: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
 			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 			Derive: nodeOldSpace, Caps: v8OldSpace, Room: v8Room,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,
-			Yields: []Sign{{Text: "max-semi-space-size"}},
+			SkipIf: []Sign{{Text: "max-semi-space-size"}},
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
@@ -119,7 +119,7 @@ func cluster(program string) Sign {
 
 func nodeOldSpace(f Facts) Verdict {
 	if f.Version.Below(V(8)) {
-		return left("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
+		return skip("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
 	}
 	v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 	if v.Value != "" {
@@ -134,9 +134,9 @@ func nodeSemiSpace(f Facts) Verdict {
 	case f.Ask.SemiSpace == 0:
 		return notAsked()
 	case mib < 1 || mib > 128:
-		return left(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
+		return skip(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
 	case !nodeKnowsSemiSpace(f.Version):
-		return left("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
+		return skip("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
 	}
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
 }

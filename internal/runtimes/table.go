@@ -68,8 +68,8 @@ type Runtime struct {
 	Fold func(string) string
 	// Reads are flags of the user whose number other settings depend on; see [Facts.Given].
 	Reads []string
-	// Heeds are variables of the user whose text other answers depend on; see [Facts.Texts].
-	Heeds []string
+	// ReadsEnv are variables of the user whose text other answers depend on; see [Facts.Texts].
+	ReadsEnv []string
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
 	// HeapFixed are the user's own words for a heap cap that is a number. Any other cap of theirs is a share of the limit.
@@ -108,8 +108,8 @@ type Knob struct {
 	Follows Follows
 	// Guard are words that go before the setting, once per variable, so that versions which do not know it start anyway.
 	Guard []string
-	// Yields are signs that the user has decided, or that the setting would do harm; the first one found is the reason.
-	Yields []Sign
+	// SkipIf are signs that the user has decided, or that the setting would do harm; the first one found is the reason.
+	SkipIf []Sign
 	// Needs names a knob that memfit must have set as well; empty: none.
 	Needs string
 	// Form is what the setting may look like for the runtime to read it, as a regular expression. Anything else stops a
@@ -179,8 +179,8 @@ type Facts struct {
 	Proven memory.Bytes
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
-	// Texts are the user's own values of the variables in [Runtime.Heeds]; [FromElsewhere] where the pod does not show the
-	// value.
+	// Texts are the user's own values of the variables in [Runtime.ReadsEnv]; [FromElsewhere] where the pod does not show
+	// the value.
 	Texts map[string]string
 	// Ask is what the profile asks for.
 	Ask Ask
@@ -227,8 +227,8 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is what a knob answers for some facts. At most one of Value, Left and Suggest is set; none means that nobody
-// asked.
+// Verdict is what a knob answers for some facts. At most one of Value, SkipReason and Suggest is set; none means that
+// nobody asked.
 type Verdict struct {
 	// Value is the setting as it stands in the variable: "483183820", "--max-old-space-size=381".
 	Value string
@@ -238,15 +238,15 @@ type Verdict struct {
 	Fixed bool
 	// Warning is what the person who creates the pod should know about the value.
 	Warning string
-	// Left says why the setting is left alone although it was asked for or is the default.
-	Left string
+	// SkipReason says why the setting is left alone although it was asked for or is the default.
+	SkipReason string
 	// Suggest is advice to try the setting by hand, with why memfit does not do it unasked.
 	Suggest string
 }
 
 func set(value, why string) Verdict { return Verdict{Value: value, Why: why} }
 func fixed(v Verdict) Verdict       { v.Fixed = v.Value != ""; return v }
-func left(why string) Verdict       { return Verdict{Left: why} }
+func skip(why string) Verdict       { return Verdict{SkipReason: why} }
 func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
 func notAsked() Verdict             { return Verdict{} }
 

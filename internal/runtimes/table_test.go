@@ -59,7 +59,7 @@ func checkKnobs(t *testing.T, r *Runtime, f Facts, seen map[string]bool) {
 	t.Helper()
 	for _, k := range r.Knobs {
 		v := k.Derive(f)
-		if set := btoi(v.Value != "") + btoi(v.Left != "") + btoi(v.Suggest != ""); set > 1 {
+		if set := btoi(v.Value != "") + btoi(v.SkipReason != "") + btoi(v.Suggest != ""); set > 1 {
 			t.Errorf("%s %s gives more than one answer: %+v", r.Name, k.Name, v)
 		}
 		if v.Value == "" {

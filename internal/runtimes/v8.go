@@ -40,13 +40,13 @@ func (e v8) oldSpace(f Facts) Verdict {
 		return noLimit("it")
 	}
 	if f.Limit < nodeLimitMin {
-		return left(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise "+
+		return skip(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise "+
 			"the limit",
 			f.LimitText, nodeLimitMin, e.name, nodeBare))
 	}
 	percent := percentOr(f.Ask, nodePercent)
 	if bad := badPercent(percent); bad != "" {
-		return left(bad)
+		return skip(bad)
 	}
 	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
 	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
@@ -59,11 +59,11 @@ func (e v8) oldSpace(f Facts) Verdict {
 // asked checks that what the profile asks for fits below the limit together with what V8 does not count.
 func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
-		return left(bad)
+		return skip(bad)
 	}
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return left(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit "+
+		return skip(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit "+
 			"of %s: lower it, or raise the limit",
 			old, why, young, nodeBare, e.name, f.LimitText))
 	}
@@ -72,7 +72,7 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 
 func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
-		return left(
+		return skip(
 			fmt.Sprintf(
 				"%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why,
 				nodeOldMin,

@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// judged is the shape of one instance.
-type judged struct {
+// classified is the shape of one instance.
+type classified struct {
 	series
 	kind   ShapeKind
 	sure   memory.Confidence
@@ -30,7 +30,7 @@ const (
 // kills.
 var shapeRules = []struct {
 	kind ShapeKind
-	fits func(judged, ShapeInput) (memory.Confidence, bool)
+	fits func(classified, ShapeInput) (memory.Confidence, bool)
 }{
 	{Climb, aboutToHit},            // however short the window: it reaches the limit soon
 	{Burst, burstsMoreThanItHolds}, // what it holds on to is little against what comes down again
@@ -46,11 +46,11 @@ var shapeRules = []struct {
 }
 
 // judgeSeries looks at one instance; ok is false when there is too little of it.
-func judgeSeries(s series, in ShapeInput) (judged, bool) {
+func judgeSeries(s series, in ShapeInput) (classified, bool) {
 	if len(s.cells) < fewest {
-		return judged{series: s, kind: Unknown, sure: memory.Low}, false
+		return classified{series: s, kind: Unknown, sure: memory.Low}, false
 	}
-	j := judged{series: s, kind: Unknown, sure: memory.Low, growth: grow(s)}
+	j := classified{series: s, kind: Unknown, sure: memory.Low, growth: grow(s)}
 	j.level = levels(s, j.growth)
 	for i, rule := range shapeRules {
 		if sure, ok := rule.fits(j, in); ok {
@@ -61,7 +61,7 @@ func judgeSeries(s series, in ShapeInput) (judged, bool) {
 	return j, true
 }
 
-func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
+func followsLimit(j classified, in ShapeInput) (memory.Confidence, bool) {
 	limit := j.limit
 	if limit == 0 {
 		limit = float64(in.Limit)
@@ -84,7 +84,7 @@ func followsLimit(j judged, in ShapeInput) (memory.Confidence, bool) {
 
 // aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has
 // passed once more. Filling a known cap ends at the cap, so there it must be beyond it.
-func aboutToHit(j judged, in ShapeInput) (memory.Confidence, bool) {
+func aboutToHit(j classified, in ShapeInput) (memory.Confidence, bool) {
 	g, limit := j.growth, float64(in.Limit)
 	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 ||
 		j.last >= limit {
@@ -101,7 +101,7 @@ func aboutToHit(j judged, in ShapeInput) (memory.Confidence, bool) {
 }
 
 // burstsMoreThanItHolds: four times and more it rose and came down again, and by far more in all than its floor gained.
-func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func burstsMoreThanItHolds(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	g, l := j.growth, j.level
 	total := 0.0
 	for _, up := range g.returned {
@@ -115,7 +115,7 @@ func burstsMoreThanItHolds(j judged, _ ShapeInput) (memory.Confidence, bool) {
 
 // trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in
 // the second half.
-func trendUnderSawtooth(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func trendUnderSawtooth(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
 	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope ||
@@ -126,7 +126,7 @@ func trendUnderSawtooth(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func stepsAndStays(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || !g.changed() || !g.inSteps() {
 		return "", false
@@ -140,7 +140,7 @@ func stepsAndStays(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
+func climbs(j classified, in ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
 		g.ending < keepsEnding || j.span < leastClimb {
@@ -162,7 +162,7 @@ func climbs(j judged, in ShapeInput) (memory.Confidence, bool) {
 	return sure, true
 }
 
-func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func levelsOff(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || g.all.endless() {
 		return "", false
@@ -179,15 +179,15 @@ func levelsOff(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func stillGrowing(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func stillGrowing(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Low, j.growth.significant() && j.growth.all.endless() && rises(j.lows()[j.growth.skip:], trendZ)
 }
 
-func standsStill(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func standsStill(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return j.seenEnough(), j.level.still()
 }
 
-func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func bursts(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	l := j.level
 	if l.duty > burstDuty || !l.peaked() {
 		return "", false
@@ -198,12 +198,12 @@ func bursts(j judged, _ ShapeInput) (memory.Confidence, bool) {
 	return j.seenEnough(), true
 }
 
-func upAndDown(j judged, _ ShapeInput) (memory.Confidence, bool) {
+func upAndDown(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && rises(j.lows()[j.growth.skip:], trendZ)
 	return j.seenEnough(), !onlyUp
 }
 
-func (j judged) seenEnough() memory.Confidence {
+func (j classified) seenEnough() memory.Confidence {
 	switch {
 	case j.span >= longEnough && j.points >= 200:
 		return memory.High

@@ -62,8 +62,8 @@ func allSeries(instances []Instance) []series {
 	return all
 }
 
-func judgeAll(lives []series, in ShapeInput) []judged {
-	var all []judged
+func judgeAll(lives []series, in ShapeInput) []classified {
+	var all []classified
 	for _, s := range lives {
 		if j, ok := judgeSeries(s, in); ok {
 			all = append(all, j)
@@ -109,8 +109,8 @@ func instancesOf(past []Span) []series {
 // crashedWhileGrowing are the lives that tell a story together, whatever each looks like by itself: at least half of
 // those that were more than a start, two or more, rose for hours; one at least reached the limit and ended there, and
 // the others did so or are on their way.
-func crashedWhileGrowing(lives []series, limit float64) []judged {
-	var climbed []judged
+func crashedWhileGrowing(lives []series, limit float64) []classified {
+	var climbed []classified
 	whole, died := 0, 0
 	for i, s := range lives {
 		if len(s.cells) < fewest/2 || s.span < leastClimb {
@@ -128,7 +128,7 @@ func crashedWhileGrowing(lives []series, limit float64) []judged {
 			died++
 		}
 		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
-		climbed = append(climbed, judged{series: s, kind: Climb, sure: memory.Medium, growth: g})
+		climbed = append(climbed, classified{series: s, kind: Climb, sure: memory.Medium, growth: g})
 	}
 	if died == 0 || len(climbed) < 2 || 2*len(climbed) < whole {
 		return nil
@@ -142,12 +142,12 @@ func replaced(lives []series) bool {
 }
 
 // elect finds the instance that speaks for all: of the shape most of them have, the one with the highest memory.
-func elect(recent, long []judged, outliers []string) (judged, []judged, bool) {
+func elect(recent, long []classified, outliers []string) (classified, []classified, bool) {
 	votes := recent
 	if len(long) > 0 {
 		votes = farther(recent, long)
 	}
-	if ill := slices.DeleteFunc(slices.Clone(recent), func(j judged) bool {
+	if ill := slices.DeleteFunc(slices.Clone(recent), func(j classified) bool {
 		return !slices.Contains(outliers, j.pod) || j.kind != Climb && j.kind != StepRetention
 	}); len(ill) > 0 {
 		votes = ill
@@ -164,31 +164,31 @@ func elect(recent, long []judged, outliers []string) (judged, []judged, bool) {
 			best = kind
 		}
 	}
-	votes = slices.DeleteFunc(slices.Clone(votes), func(j judged) bool { return j.kind != best })
+	votes = slices.DeleteFunc(slices.Clone(votes), func(j classified) bool { return j.kind != best })
 	if len(votes) == 0 {
-		return judged{}, nil, false
+		return classified{}, nil, false
 	}
-	return slices.MaxFunc(votes, func(a, b judged) int { return cmp.Compare(a.last, b.last) }), votes, true
+	return slices.MaxFunc(votes, func(a, b classified) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
 // farther weighs what the last minutes show against what the past before them shows. As long as the past tells of the
 // same life, and of more of it, it knows better: a rise within an hour may only repeat yesterday's. A life that has
 // only begun does not take back what the ones before it showed.
-func farther(recent, long []judged) []judged {
-	if slices.ContainsFunc(recent, func(j judged) bool { return j.urgent }) {
+func farther(recent, long []classified) []classified {
+	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {
 		return recent
 	}
 	if newest := long[len(long)-1:]; reachesFarther(newest[0], recent) {
 		return newest
 	}
-	if slices.ContainsFunc(long, func(j judged) bool { return j.kind == Climb }) {
+	if slices.ContainsFunc(long, func(j classified) bool { return j.kind == Climb }) {
 		return long
 	}
 	return recent
 }
 
 // reachesFarther is true when the past tells of the life that goes on, and of more of it than the last minutes do.
-func reachesFarther(past judged, recent []judged) bool {
+func reachesFarther(past classified, recent []classified) bool {
 	for _, j := range recent {
 		if past.newest.Before(j.newest) || past.span < 2*j.span {
 			return false
@@ -197,7 +197,7 @@ func reachesFarther(past judged, recent []judged) bool {
 	return true
 }
 
-func peak(all ...[]judged) memory.Bytes {
+func peak(all ...[]classified) memory.Bytes {
 	var top float64
 	for _, some := range all {
 		for _, j := range some {
@@ -208,7 +208,7 @@ func peak(all ...[]judged) memory.Bytes {
 }
 
 // steps are the jumps with their time, the last [stepsKept] of them.
-func (j judged) steps() []Step {
+func (j classified) steps() []Step {
 	var out []Step
 	for _, s := range j.growth.steps {
 		out = append(out, Step{At: j.began.Add(time.Duration(j.cells[s.at].hours * float64(time.Hour))), By: toBytes(s.by)})
@@ -223,7 +223,7 @@ const rateMargin = 1.2
 
 // soonest is the time to the limit of the instance that gets there first, by the rates of the whole window and of its
 // second half.
-func soonest(climbing []judged, limit memory.Bytes) [2]time.Duration {
+func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {
 		l := cmp.Or(float64(limit), j.limit)

@@ -80,7 +80,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 
 // followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:
 // nothing but the limit says how much they use.
-func followsAcrossLimits(all []judged, regimes []Regime) bool {
+func followsAcrossLimits(all []classified, regimes []Regime) bool {
 	type settled struct{ limit, share float64 }
 	var seen []settled
 	for _, r := range regimes {

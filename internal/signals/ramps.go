@@ -98,15 +98,15 @@ func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
 			return Ramps{}
 		}
-		if straight(lives) {
+		if proportional(lives) {
 			return found(lives)
 		}
 	}
 	return Ramps{}
 }
 
-// straight: all of them lie on one line from about zero.
-func straight(lives []ascent) bool {
+// proportional: all of them lie on one line from about zero.
+func proportional(lives []ascent) bool {
 	first, last := lives[0], lives[len(lives)-1]
 	spread := float64(last.limit) / float64(first.limit)
 	exponent, slow, jitter := exponentOf(lives), rampSlow, rampJitter

@@ -13,8 +13,8 @@ import (
 )
 
 // summary says the shape in a sentence with numbers, for the operator who is tired.
-func summary(s Shape, j judged, n int) string {
-	words := map[ShapeKind]func(Shape, judged) string{
+func summary(s Shape, j classified, n int) string {
+	words := map[ShapeKind]func(Shape, classified) string{
 		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb,
 		FollowsLimit: sayFollows, Unknown: sayUnknown,
 	}[s.Kind](s, j)
@@ -30,7 +30,7 @@ func summary(s Shape, j judged, n int) string {
 	return words
 }
 
-func sayFlat(s Shape, j judged) string {
+func sayFlat(s Shape, j classified) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
 			"grew from %s and levels off at %s: a warm-up or a cache that filled", toBytes(j.growth.from), toBytes(j.growth.to),
@@ -39,17 +39,17 @@ func sayFlat(s Shape, j judged) string {
 	return fmt.Sprintf("stays at %s, peak %s", s.Trough, s.Peak)
 }
 
-func saySawtooth(s Shape, _ judged) string {
+func saySawtooth(s Shape, _ classified) string {
 	return fmt.Sprintf("rises and falls between %s and %s; the live set is %s", s.Trough, s.Peak, s.Trough)
 }
 
-func sayBurst(s Shape, j judged) string {
+func sayBurst(s Shape, j classified) string {
 	return fmt.Sprintf(
 		"stays at %s with %s to %s, each coming down again", s.Trough, format.Count(len(j.growth.returned), "peak"), s.Peak,
 	)
 }
 
-func saySteps(s Shape, j judged) string {
+func saySteps(s Shape, j classified) string {
 	var by []string
 	for _, step := range s.Steps {
 		by = append(by, step.By.String())
@@ -58,7 +58,7 @@ func saySteps(s Shape, j judged) string {
 		format.Count(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
 }
 
-func sayClimb(s Shape, j judged) string {
+func sayClimb(s Shape, j classified) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
 	if s.TimeToLimit[1] > 0 {
 		words += fmt.Sprintf(
@@ -68,13 +68,13 @@ func sayClimb(s Shape, j judged) string {
 	return words
 }
 
-func sayFollows(s Shape, j judged) string {
+func sayFollows(s Shape, j classified) string {
 	return fmt.Sprintf(
 		"fills the cap its runtime derives from the limit and stays at %s: use, not demand", toBytes(j.growth.to),
 	)
 }
 
-func sayUnknown(_ Shape, j judged) string {
+func sayUnknown(_ Shape, j classified) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
 			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.InWords(j.span),

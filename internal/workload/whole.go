@@ -123,8 +123,8 @@ func (d *decider) sayWhole(managed []managedContainer) {
 	whole := constraints.WholeOf(d.s.Template, base, asks)
 	text := ""
 	switch {
-	case whole.Left != "":
-		text = "the whole pod (spec.resources) keeps its size: " + whole.Left
+	case whole.Stays != "":
+		text = "the whole pod (spec.resources) keeps its size: " + whole.Stays
 	case whole.Why != "":
 		text = "new pods as a whole (spec.resources) get " + whole.Why
 	case whole.Held != "":

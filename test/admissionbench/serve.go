@@ -73,16 +73,16 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 			return err
 		}
 	}
-	straight, err := policy.NewInformerReader(ctx, mgr.GetCache())
+	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
-	resolver := policy.New(straight, mgr.GetAPIReader())
+	resolver := policy.New(reader, mgr.GetAPIReader())
 	if err := mgr.Add(&policy.Watcher{Resolver: resolver, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
 	injector := &podwebhook.Injector{
-		Resolver: resolver, Reader: straight, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		Resolver: resolver, Reader: reader, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
 	s.Register(podwebhook.Path, fastpath.NewHandler(injector))
 	stopped := make(chan error, 1)

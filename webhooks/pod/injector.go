@@ -306,7 +306,7 @@ func (b bounds) depends() bool { return b.namespace != nil && b.namespace.Depend
 
 // holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
 func (b bounds) holds(need constraints.Size) bool {
-	return b.namespace == nil || b.namespace.Left.Holds(need)
+	return b.namespace == nil || b.namespace.Remaining.Holds(need)
 }
 
 // need is what a quota would count of a sized pod with its plan, whether or not there is one yet.

@@ -122,7 +122,7 @@ func (w *walker) locate() {
 // chunks walks on from w.at and tells whether it came to the end.
 func (w *walker) chunks() bool {
 	for left := stumbles; left > 0; left-- {
-		if w.straight() {
+		if w.walkOn() {
 			return true
 		}
 		if w.ctx.Err() != nil || w.window.Refresh() != nil {
@@ -136,8 +136,8 @@ func (w *walker) chunks() bool {
 // patience is how many chunks are walked before the context is asked, about 2 ms.
 const patience = 1 << 16
 
-// straight walks until the end, which is true, or until a header makes no sense, and leaves w.at before that.
-func (w *walker) straight() bool {
+// walkOn walks until the end, which is true, or until a header makes no sense, and leaves w.at before that.
+func (w *walker) walkOn() bool {
 	size, err := w.window.Word(w.at + 8)
 	for steps := 1; err == nil; steps++ {
 		if steps%patience == 0 && w.ctx.Err() != nil {

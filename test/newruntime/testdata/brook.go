@@ -18,7 +18,7 @@ var _ = row(&Runtime{
 	Heap:     brookHeapFlag, HeapFixed: []Sign{{Text: brookHeapFlag + "="}},
 	Knobs: append([]Knob{{
 		Name: brookHeapFlag, Env: "BROOK_OPTIONS", List: brookOptions, Tier: TierB, Follows: Literal,
-		Yields: []Sign{{Text: brookHeapFlag}},
+		SkipIf: []Sign{{Text: brookHeapFlag}},
 		Form:   `^--heap-bytes=[1-9][0-9]+$`,
 		Derive: brookHeap, Caps: brookCap, Room: 120,
 	}}, glibc(0, "", "")...),
@@ -64,15 +64,15 @@ func brookHeap(f Facts) Verdict {
 	heap := f.Limit.Percent(percent)
 	switch {
 	case f.Version.Below(V(2)):
-		return left("Brook before 2 does not read it")
+		return skip("Brook before 2 does not read it")
 	case f.Ask.HeapLimit > 0:
-		return left("heapLimit " + brookNoHeapLimit)
+		return skip("heapLimit " + brookNoHeapLimit)
 	case f.Limit == 0:
 		return noLimit("it")
 	case badPercent(percent) != "":
-		return left(badPercent(percent))
+		return skip(badPercent(percent))
 	case heap < heapLimitMin:
-		return left(fmt.Sprintf("%s is too small a heap for Brook: raise the limit", heap))
+		return skip(fmt.Sprintf("%s is too small a heap for Brook: raise the limit", heap))
 	}
 	return set(brookHeapFlag+"="+strconv.FormatInt(int64(heap), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
 }
