@@ -328,3 +328,28 @@ func TestBound(t *testing.T) {
 		t.Errorf("the profile of another namespace made it %s", got)
 	}
 }
+
+// TestARefusedResizeIsToldWhereNothingElseChanges: one pod of several was refused the size that the others have.
+func TestARefusedResizeIsToldWhereNothingElseChanges(t *testing.T) {
+	limit := resource.MustParse("512Mi")
+	size := v1alpha1.Size{Request: &limit, Limit: &limit}
+	applied := func(reason string) []string {
+		rec := v1alpha1.MemoryRecommendation{Spec: v1alpha1.MemoryRecommendationSpec{
+			Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+		}}
+		rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Current: size, Recommended: &size}}
+		rec.Status.Conditions = []metav1.Condition{
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
+			{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "Pod web-1: it said no."},
+		}
+		row := NewStatus("", []v1alpha1.MemoryRecommendation{rec}, nil).Workloads[0]
+		return row.Next
+	}
+	if got := applied(v1alpha1.ReasonRefused); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "Not applied (Refused): Pod web-1: it said no. For Git: ") {
+		t.Errorf("refused: %q", got)
+	}
+	if got := applied(v1alpha1.ReasonModeRecommend); len(got) != 0 {
+		t.Errorf("nothing was to be applied, and it says what to do: %q", got)
+	}
+}

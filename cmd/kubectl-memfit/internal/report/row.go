@@ -35,7 +35,7 @@ type Row struct {
 	// Drift and Applied are the conditions DriftDetected and Applied.
 	Drift   Finding `json:"drift"`
 	Applied Finding `json:"applied"`
-	// Waiting: a changed size is recommended, and running pods do not have it.
+	// Waiting: a changed size is recommended, or one was to be carried out, and running pods do not have it.
 	Waiting    bool               `json:"waiting"`
 	Coverage   *v1alpha1.Coverage `json:"coverage,omitempty"`
 	Containers []Container        `json:"containers"`
@@ -96,9 +96,16 @@ func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 		r.Containers = append(r.Containers, containerOf(c))
 		r.Waiting = r.Waiting || changes(c)
 	}
-	r.Waiting = r.Waiting && r.Applied.Status == metav1.ConditionFalse
+	r.Waiting = r.Applied.Status == metav1.ConditionFalse && (r.Waiting || failed[r.Applied.Reason])
 	r.Next = next(rec, &r)
 	return r
+}
+
+// failed are reasons why a pod does not have a size that memfit tried to give it. Somebody has to know of that also
+// where the other pods have the size, so that nothing else is recommended.
+var failed = map[string]bool{
+	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
+	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,
 }
 
 func containerOf(c *v1alpha1.ContainerRecommendation) Container {
