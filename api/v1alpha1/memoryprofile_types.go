@@ -646,7 +646,7 @@ type MemoryProfileStatus struct {
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// sizingMode is the mode in force: the profile's own, or what it inherits, for the print column.
+	// sizingMode is the effective mode: the profile's own, or what it inherits, for the print column.
 	// +optional
 	SizingMode SizingMode `json:"sizingMode,omitempty"`
 

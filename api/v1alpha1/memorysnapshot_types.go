@@ -442,9 +442,9 @@ type MemorySnapshotStatus struct {
 	Tier AgentTier `json:"tier"`
 }
 
-// MemorySnapshot is what the agent on a pod's node (config/agent) knows of the pod's memory: the limits really in
-// force, what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes
-// with it. The agent writes it whole in one request, so status is no subresource.
+// MemorySnapshot is what the agent on a pod's node (config/agent) knows of the pod's memory: its effective limits,
+// what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes with it.
+// The agent writes it whole in one request, so status is no subresource.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=memsnap,categories=memory

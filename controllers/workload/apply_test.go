@@ -39,7 +39,7 @@ func (f *fleet) limitOf(i int) string {
 	return pod.Spec.Containers[0].Resources.Limits.Memory().String()
 }
 
-// actuated puts in force what the specs ask for, as a kubelet would, and lets memfit see it.
+// actuated makes effective what the specs ask for, as a kubelet would, and lets memfit see it.
 func (f *fleet) actuated() {
 	GinkgoHelper()
 	for _, p := range f.pods {
@@ -50,7 +50,7 @@ func (f *fleet) actuated() {
 	f.seen(f.pods...)
 }
 
-// killed ends the container of the first pod as the kernel would, at the limit in force, and lets memfit see it.
+// killed ends the container of the first pod as the kernel would, at the effective limit, and lets memfit see it.
 func (f *fleet) killed() {
 	GinkgoHelper()
 	pod := expect.Exists(f.ctx, f.client, f.namespace, f.pods[0].Name, &corev1.Pod{})

@@ -22,7 +22,7 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// kubelet puts resizes in force as kubelets from 1.34 to 1.37.0 do: one that finds the container down changes the
+// kubelet makes resizes effective as kubelets from 1.34 to 1.37.0 do: one that finds the container down changes the
 // container and not the pod's cgroup. tells: it reports what the pod's cgroup has, as from 1.36 on.
 type kubelet struct {
 	*fleet
@@ -129,7 +129,7 @@ func fleetOf(w *world, n int, limit string) *fleet {
 	return f
 }
 
-var _ = Describe("A limit that is not in force", func() {
+var _ = Describe("A limit that is not effective", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()

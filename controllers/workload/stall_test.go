@@ -20,7 +20,7 @@ import (
 )
 
 // faulting lets time go by with a sample of each pod every 15 s: the first one as told, the others on 40 MiB and calm.
-// The limit in force bounds what is used; the rest of it is page cache.
+// The effective limit bounds what is used; the rest of it is page cache.
 type faulting struct {
 	*fleet
 	faults int64

@@ -57,7 +57,7 @@ func (f *wholeFleet) live() *corev1.Pod {
 	return expect.Exists(f.ctx, f.client, f.namespace, "web-0", &corev1.Pod{})
 }
 
-// syncs puts in force what the spec asks for. As in 1.36.3, the reported request of the pod stays what it was.
+// syncs makes effective what the spec asks for. As in 1.36.3, the reported request of the pod stays what it was.
 func (f *wholeFleet) syncs() {
 	GinkgoHelper()
 	pod := f.live()

@@ -26,7 +26,7 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// profiles of every kind of formula. All choose pods by a label of their own, so that they can be in force at the same
+// profiles of every kind of formula. All choose pods by a label of their own, so that they can be effective at the same
 // time.
 func profiles() map[string]v1alpha1.MemoryProfileSpec {
 	return map[string]v1alpha1.MemoryProfileSpec{
@@ -67,7 +67,7 @@ func named(name string, spec v1alpha1.MemoryProfileSpec) *profile.Named {
 	}
 }
 
-// TestAgainstTheWebhook creates pods on a real API server with the policies in force, and compares what they became
+// TestAgainstTheWebhook creates pods on a real API server with the policies effective, and compares what they became
 // with what memfit's webhook would have made of them: the same, or, where the policy is more careful, nothing.
 func TestAgainstTheWebhook(t *testing.T) {
 	ctx := t.Context()

@@ -37,7 +37,7 @@ func (t *Tree) Usage(dir string) (memory.Bytes, error) {
 	return t.size(dir, map[Version]string{V1: "memory.usage_in_bytes", V2: "memory.current"}[t.version])
 }
 
-// Limit reads only the limit in force.
+// Limit reads only the effective limit.
 func (t *Tree) Limit(dir string) (memory.Bytes, error) {
 	return t.size(dir, map[Version]string{V1: "memory.limit_in_bytes", V2: "memory.max"}[t.version])
 }

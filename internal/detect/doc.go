@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package detect tells what runs in a process: its language runtime with the exact version, its C library and
-// allocator, and the settings of memory that are in force. It only reads; nothing is executed, and the process is not
+// allocator, and the settings of memory that are effective. It only reads; nothing is executed, and the process is not
 // asked.
 //
 // [Gather] looks into the programs and libraries that a process has mapped, within bounds, and returns [Facts];

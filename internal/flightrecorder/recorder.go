@@ -25,7 +25,7 @@ type Sample struct {
 	// Reading of the container. Where only Usage was read, Partial is set.
 	Reading cgroup.Reading
 	Partial bool
-	// PodLimit in force; Unlimited where there is none. Of a Partial sample it is not looked at.
+	// PodLimit is the effective one of its pod; Unlimited where there is none. Of a Partial sample it is not looked at.
 	PodLimit memory.Bytes
 	// Processes of the container, where they were read; nil otherwise.
 	Processes []Process

@@ -58,7 +58,7 @@ type Container struct {
 	replicas  uint16    // instances of the hour before
 	instances uint8     // number given to the newest instance
 	noRSS     bool      // some samples had the working set only
-	regime    regime    // under the limit in force
+	regime    regime    // under the effective limit
 	before    regime    // under the limit before it
 	past      timeline
 	recent    ring
@@ -90,7 +90,7 @@ type regime struct {
 // New is an empty history.
 func New() *Container { return &Container{} }
 
-// Add takes one sample, with the limit in force when it was taken (0: none or unknown). Samples may come twice or late:
+// Add takes one sample, with the limit that was effective (0: none or unknown). Samples may come twice or late:
 // a duplicate changes nothing, a late one still counts for its hour and day. Samples older than the days kept are
 // dropped, and so are empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {

@@ -166,7 +166,7 @@ type Regime struct {
 	Since time.Time
 }
 
-// Regimes are what was seen under the limit in force and under the one before it.
+// Regimes are what was seen under the effective limit and under the one before it.
 func (c *Container) Regimes() (now, before Regime) {
 	see := func(r regime) Regime {
 		seen := Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()}

@@ -25,7 +25,7 @@ type Frozen struct {
 }
 
 // FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is
-// taken from the larger of the limit at admission and the one in force: nobody knows under which of them the process
+// taken from the larger of the limit at admission and the effective one: nobody knows under which of them the process
 // started.
 func FrozenIn(pod *corev1.Pod, n *profile.Named, live map[string]Live, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})

@@ -121,7 +121,7 @@ func (s setting) assignment() string {
 // skip is one knob that is left alone.
 type skip struct {
 	name, why string
-	// usersOwn: the user has decided, so a cap of unknown size may be in force.
+	// usersOwn: the user has decided, so a cap of unknown size may be effective.
 	usersOwn bool
 	// unseen: the user's setting comes from a source that memfit does not read.
 	unseen bool

@@ -105,7 +105,7 @@ func (p Plan) ShortOfQuota() bool {
 	return slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.quota })
 }
 
-// Mode is the tuning mode in force for the container; empty when the profile does not manage it.
+// Mode is the effective tuning mode for the container; empty when the profile does not manage it.
 func (p Plan) Mode(container string) v1alpha1.TuningMode {
 	if c := p.of(container); c != nil {
 		return c.mode

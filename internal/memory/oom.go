@@ -50,14 +50,14 @@ type OOMKill struct {
 	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
 	// Time only as far as the node's clock is right. Zero: not known.
 	Seen time.Time
-	// Limit is the limit in force when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
+	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
 	Limit Bytes
-	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be in force
+	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be effective
 	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
-	// Limit was in force.
+	// Limit was effective.
 	Asked Bytes
 	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup
-	// is known to have it. Otherwise a limit that a resize brought is in force only as far as can be told from outside.
+	// is known to have it. Otherwise a limit that a resize brought is effective only as far as can be told from outside.
 	Proven bool
 	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
 	Peak Bytes

@@ -14,7 +14,7 @@ import (
 // the kills.
 type Stall struct {
 	Container ContainerRef
-	// Limit is the limit in force.
+	// Limit is the effective limit.
 	Limit Bytes
 	// Since is the first sample that showed it, Known the one that made it certain.
 	Since, Known time.Time

@@ -125,7 +125,7 @@ func (r *Resolver) outOfReach(pod metav1.Object) string {
 	return ""
 }
 
-// Rebuild reads all profiles and makes them the ones in force. Their specs stay the cache's own, which nobody changes.
+// Rebuild reads all profiles and makes them the effective ones. Their specs stay the cache's own, which nobody changes.
 func (r *Resolver) Rebuild(ctx context.Context) error {
 	_, _, err := r.rebuild(ctx)
 	return err
@@ -156,7 +156,7 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	return changed, len(profiles), nil
 }
 
-// Profiles are the profiles in force, with what they inherit; nil before they have been read.
+// Profiles are the effective profiles, with what they inherit; nil before they have been read.
 func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.

@@ -29,7 +29,7 @@ var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 type Watcher struct {
 	Resolver *Resolver
 	Cache    cache.Cache
-	// OnChange is called after each change of the profiles in force. It must not block. Nil: nobody is told.
+	// OnChange is called after each change of the effective profiles. It must not block. Nil: nobody is told.
 	OnChange func([]Change)
 
 	ready atomic.Bool
@@ -106,7 +106,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 func (w *Watcher) rebuild(ctx context.Context) int {
 	changes, profiles, err := w.Resolver.rebuild(ctx)
 	if err != nil {
-		// The old snapshot stays in force; the next profile event tries again.
+		// The old snapshot stays effective; the next profile event tries again.
 		logf.FromContext(ctx).Error(err, "Could not read profiles")
 		return profiles
 	}

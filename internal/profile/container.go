@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Container is the policy in force for one container: the profile, overridden by its containers entry, defaults filled
+// Container is the effective policy for one container: the profile, overridden by its containers entry, defaults filled
 // in.
 type Container struct {
 	// Managed is false when the entry says mode: Ignored.

@@ -34,7 +34,7 @@ type Named struct {
 	Generation int64
 	// Created is metadata.creationTimestamp, which decides between two profiles with role Defaults.
 	Created time.Time
-	// Spec is what is in force: what the profile says and, once [NewIndex] or [Inherit] has seen it, what it inherits.
+	// Spec is what is effective: what the profile says and, once [NewIndex] or [Inherit] has seen it, what it inherits.
 	// Shared, never written.
 	Spec *v1alpha1.MemoryProfileSpec
 

@@ -140,7 +140,7 @@ func group(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath()
 }
 
-// contradictions are what the rules of the API would refuse if one profile said all that is in force for a container.
+// contradictions are what the rules of the API would refuse if one profile said all that is effective for a container.
 // What somebody says alone, such as a schedule that cannot be read, is among what [Invalid] says of that profile.
 func (n *Named) contradictions() []string {
 	own := refused(n.own)

@@ -29,7 +29,7 @@ const (
 	FromClash = "memfit, until the profile and what it inherits fit together"
 )
 
-// Values are the fields of sizing, tuning and drift that are in force for the container called name, in alphabetical
+// Values are the fields of sizing, tuning and drift that are effective for the container called name, in alphabetical
 // order. They are those of [Named.Container], which webhook and controllers ask; what is looked up here is only where
 // each of them stands. Of drift, which is one for all containers, only what somebody said is listed.
 func (n *Named) Values(name string) []Value {

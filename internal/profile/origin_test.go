@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// TestValuesSayWhereTheyAreFrom: each value is the one in force, with the nearest place that says it.
+// TestValuesSayWhereTheyAreFrom: each value is the effective one, with the nearest place that says it.
 func TestValuesSayWhereTheyAreFrom(t *testing.T) {
 	n := of(v1alpha1.MemoryProfileSpec{
 		Sizing: v1alpha1.SizingSpec{

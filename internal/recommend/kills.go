@@ -177,7 +177,7 @@ func (e *evaluation) ask(i int) ask {
 	return a
 }
 
-// grow is the need that kill i asks for: more than the limit that was in force. What was only asked for does not
+// grow is the need that kill i asks for: more than the limit that was effective. What was only asked for does not
 // count, neither as a limit it died at nor as a step that a later one doubles.
 func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A kill proves that more is needed only where the limit it is told with was in force. A resize that never reached
+// A kill proves that more is needed only where the limit it is told with was effective. A resize that never reached
 // the container or its pod looks the same from outside: the container dies at the old limit, status shows the new
 // one, and growing from that runs away. So growth must be borne out by something: use above the limit before, or a
 // pod that was created with the limit.
@@ -32,7 +32,7 @@ const (
 
 // reach is how far growth after kills is borne out.
 type reach struct {
-	// proven is the highest limit that was in force without doubt, or the highest use seen.
+	// proven is the highest limit that was effective without doubt, or the highest use seen.
 	proven memory.Bytes
 	// unproven are the limits above it that a container died at, as its status says, lowest first.
 	unproven []memory.Bytes
@@ -41,7 +41,7 @@ type reach struct {
 }
 
 // findReach walks the limits that the container died at, lowest first. The first is that of before memfit grew
-// anything. Any other was in force if more was seen than the one before it allows.
+// anything. Any other was effective if more was seen than the one before it allows.
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakRSS, e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}

@@ -50,7 +50,7 @@ func stuckAt(l memory.Bytes) func(memory.Bytes) memory.Bytes {
 	return func(memory.Bytes) memory.Bytes { return l }
 }
 
-// TestAResizeThatNeverArrivesDoesNotRunAway: a limit of 32Mi stays in force while status shows each new one; seen on a
+// TestAResizeThatNeverArrivesDoesNotRunAway: a limit of 32Mi stays effective while status shows each new one; seen on a
 // 1.36 kubelet, where it went to 26650Mi for a process of 305 MiB.
 func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 	const need = 300 * mib
@@ -111,7 +111,7 @@ func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	}
 }
 
-// TestANeedAtStartIsFound: the limit is in force and nothing is ever measured, because it dies within seconds of its
+// TestANeedAtStartIsFound: the limit is effective and nothing is ever measured, because it dies within seconds of its
 // start.
 func TestANeedAtStartIsFound(t *testing.T) {
 	limits, last := crashLoop(32*mib, 300*mib, 10, asIs, works)

@@ -732,7 +732,7 @@ func (d *decider) watching() string {
 	return d.others(text)
 }
 
-// others adds how many pods have what is recommended, and in force.
+// others adds how many pods have what is recommended, and effective.
 func (d *decider) others(text string) string {
 	if d.running <= 1 {
 		return text

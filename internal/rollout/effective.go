@@ -15,7 +15,7 @@ import (
 // A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
 // (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel
 // kills at the old one. So a raise is sent while the container runs, what was sent is done only when it is proven to be
-// in force, and what is not is sent again with another number: a kubelet takes the same numbers for nothing new.
+// effective, and what is not is sent again with another number: a kubelet takes the same numbers for nothing new.
 
 const (
 	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second
@@ -33,7 +33,7 @@ const (
 	anotherNumber = memory.MiB
 )
 
-// have is the size in force: what the spec asks for, with the limit that its pod really lets it have.
+// have is the effective size: what the spec asks for, with the limit that its pod really lets it have.
 func have(c Container) recommend.Size {
 	size := c.Spec
 	if c.Effective > 0 && (size.Limit == 0 || c.Effective < size.Limit) {
@@ -136,7 +136,7 @@ func (o *observation) whyNotEffective(st *Step, c Container) string {
 	)
 }
 
-// resend asks again for what is not in force, while the container runs, with another number.
+// resend asks again for what is not effective, while the container runs, with another number.
 func (d *decider) resend(st *Step, pod *Pod) bool {
 	c, held := pod.held(st.To)
 	if !held || c.Started.IsZero() || st.Tries+1 >= d.Policy.tries(c) || d.Now.Sub(st.sent()) < settle<<st.Tries {

@@ -57,7 +57,7 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	c.passes(time.Second)
 	c.look()
 	if got := c.effective(0); got != 256*mib {
-		t.Errorf("%s in force, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
+		t.Errorf("%s effective, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
 	}
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
@@ -74,7 +74,7 @@ func TestASizeThatWaitsIsTheNewest(t *testing.T) {
 	c.runs(0)
 	c.look()
 	if c.effective(0) != 512*mib || c.writes() != 1 {
-		t.Errorf("%s in force, want 512Mi: %v", c.effective(0), c.log)
+		t.Errorf("%s effective, want 512Mi: %v", c.effective(0), c.log)
 	}
 }
 
@@ -108,12 +108,12 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	c.passes(2 * time.Second)
 	c.look()
 	if got := c.effective(0); got != 100*mib || c.writes() != 1 {
-		t.Fatalf("%s in force, want 100Mi; %v", got, c.log)
+		t.Fatalf("%s effective, want 100Mi; %v", got, c.log)
 	}
 	c.passes(settle)
 	c.look()
 	if got := c.app(0).Spec.Limit; got != 257*mib || c.effective(0) != 257*mib {
-		t.Errorf("asks for %s, %s in force, want 257Mi", got, c.effective(0))
+		t.Errorf("asks for %s, %s effective, want 257Mi", got, c.effective(0))
 	}
 	c.passes(time.Second)
 	c.look()
@@ -229,7 +229,7 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 		c.passes(settle)
 	}
 	if !c.told("evicted web-1") || c.effective(0) != 256*mib {
-		t.Errorf("%s in force; %v", c.effective(0), c.log)
+		t.Errorf("%s effective; %v", c.effective(0), c.log)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 		c.passes(settle)
 	}
 	if !c.told("evicted web-2") || c.effective(0) != 583*mib {
-		t.Errorf("%s in force: %s: %s\n%s", c.effective(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
+		t.Errorf("%s effective: %s: %s\n%s", c.effective(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
 	}
 }
 

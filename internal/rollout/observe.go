@@ -108,7 +108,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	return true, false
 }
 
-// awaited is a resize that the API server took and the kubelet has not yet put in force, or has now.
+// awaited is a resize that the API server took and the kubelet has not yet made effective, or has now.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited := o.Now.Sub(st.sent()) // that the container was down before is not the kubelet's doing
 	r := pod.Resize
@@ -140,7 +140,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	return false, false
 }
 
-// giveUp takes the resize out of the pod's spec again: a spec that says more than is in force misleads the scheduler,
+// giveUp takes the resize out of the pod's spec again: a spec that says more than is effective misleads the scheduler,
 // and people.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Back = true

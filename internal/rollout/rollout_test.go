@@ -31,7 +31,7 @@ type cluster struct {
 	stored []byte // the state as it was written last
 	kills  []memory.OOMKill
 	log    []string
-	// node answers a resize; nil puts it in force.
+	// node answers a resize; nil makes it effective.
 	node func(p *Pod)
 	// evict answers an eviction; nil replaces the pod by one with what is recommended.
 	evict func(a Action) (reason string)
@@ -225,7 +225,7 @@ func (c *cluster) do(a Action, s *State) {
 
 func (c *cluster) passes(d time.Duration) { c.in.Now = c.in.Now.Add(d) }
 
-// limits are the limits in force, pod by pod.
+// limits are the effective limits, pod by pod.
 func (c *cluster) limits() string {
 	var all []string
 	for _, p := range c.in.Pods {
@@ -604,8 +604,8 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestALowerLimitThatTheKubeletRefuses: the kubelet's words name the use of the pod, often of a while ago. What is in
-// force, and what becomes of it, memfit says.
+// TestALowerLimitThatTheKubeletRefuses: the kubelet's words name the use of the pod, often of a while ago. What is
+// effective, and what becomes of it, memfit says.
 func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.node = func(p *Pod) {
@@ -625,7 +625,7 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 		}
 	}
 	if got := c.limits(); got != "256Mi" {
-		t.Errorf("in force is %s", got)
+		t.Errorf("effective is %s", got)
 	}
 }
 

@@ -73,16 +73,16 @@ type Step struct {
 	From map[string]recommend.Size `json:"from"`
 	To   map[string]recommend.Size `json:"to"`
 	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
-	// at At (the container was down, or this is not the first time), and Tries how often before: what is not in force is
+	// at At (the container was down, or this is not the first time), and Tries how often before: what is not effective is
 	// asked for again with another number.
 	Last  map[string]recommend.Size `json:"last,omitempty"`
 	Sent  time.Time                 `json:"sent,omitzero"`
 	Tries int                       `json:"tries,omitempty"`
-	// Confirmed is when the new size was seen in force.
+	// Confirmed is when the new size was seen effective.
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	// Restarts is the number of container restarts when it was.
 	Restarts int32 `json:"restarts,omitempty"`
-	// Served: the pod was ready when its change began. Unready is since when it has not been, with the new size in force;
+	// Served: the pod was ready when its change began. Unready is since when it has not been, with the new size effective;
 	// zero: it is ready.
 	Served  bool      `json:"served,omitempty"`
 	Unready time.Time `json:"unready,omitzero"`

@@ -25,7 +25,7 @@ type Pod struct {
 	QoS string
 	// NodeSize is the allocatable memory of its node; 0: not known.
 	NodeSize memory.Bytes
-	// Resize is what the kubelet says about a resize that is not in force yet.
+	// Resize is what the kubelet says about a resize that is not effective yet.
 	Resize Resize
 	// Writer is the field manager of the last resize that was not memfit's; empty: there was none.
 	Writer string
@@ -48,10 +48,10 @@ type Resize struct {
 // Container is one container of a pod, as far as its size goes.
 type Container struct {
 	Name string
-	// Spec is what the pod asks for, Actual what the kubelet has put in force.
+	// Spec is what the pod asks for, Actual what the kubelet has made effective.
 	Spec, Actual recommend.Size
-	// Effective is the limit that is proven to be in force for it and its pod where Actual shows more; 0: Actual is in
-	// force.
+	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is
+	// effective.
 	Effective memory.Bytes
 	Restarts  int32
 	// Started is when the running instance began; zero: none runs.
@@ -162,7 +162,7 @@ type FindingKind string
 
 // The findings.
 const (
-	// Resized: the kubelet put the new size in force. Replaced: an evicted pod's successor runs with it.
+	// Resized: the kubelet made the new size effective. Replaced: an evicted pod's successor runs with it.
 	Resized  FindingKind = v1alpha1.EventResized
 	Replaced FindingKind = v1alpha1.EventReplaced
 	// NotResized: the resize was given up and is rolled back.

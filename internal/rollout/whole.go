@@ -12,12 +12,12 @@ import (
 )
 
 // WholePod stands for the pod as a whole (spec.resources) among sizes by container: no container has this name. So what
-// is asked for, seen in force, rolled back and remembered of containers is so of the pod as well.
+// is asked for, seen effective, rolled back and remembered of containers is so of the pod as well.
 const WholePod = ""
 
 // Whole is the size of a pod as a whole.
 type Whole struct {
-	// Spec is what the pod asks for, Actual what the kubelet has put in force.
+	// Spec is what the pod asks for, Actual what the kubelet has made effective.
 	Spec, Actual recommend.Size
 	// Stays says why it cannot be changed while the pod runs; empty: it can.
 	Stays string

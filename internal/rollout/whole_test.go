@@ -104,7 +104,7 @@ func TestWhatThePodHasNotIsNotInForceAndIsTakenBack(t *testing.T) {
 	c.look()
 	c.expectReason(v1alpha1.ReasonApplying)
 	if c.told("Resized") {
-		t.Errorf("in force, although the pod has its old limit: %v", c.log)
+		t.Errorf("effective, although the pod has its old limit: %v", c.log)
 	}
 	c.passes(patience)
 	c.look()

@@ -52,7 +52,7 @@ const (
 	ahead = 5 * time.Minute
 )
 
-// UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really in force,
+// UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really effective,
 // which ends the guessing of [Ledger.proven], and kills of children that nobody else has told of yet. It returns those
 // that are new, oldest first, and those on file that were told an account for the first time. What agents say may come
 // again with every step.

@@ -90,14 +90,14 @@ func TestAgents(t *testing.T) {
 		"a node whose clock is an hour ahead": {
 			steps: []step{begun, sees(8, true, "256Mi", -time.Hour)}, found: no,
 		},
-		"a limit that was not in force after all": {
+		"a limit that was not effective after all": {
 			steps: []step{
 				begun, status(1, resizedTo("512Mi", running(0, 0))),
 				status(8.1, resizedTo("512Mi", ended(0, oom(0, 0, 8)))), sees(8.2, false, "256Mi", 10*time.Second),
 			},
 			want: []kill{{memory.OOMMainProcess, "256Mi", "512Mi", "node died"}}, found: 1, explained: 1,
 		},
-		"a limit that was in force, though nobody could prove it": {
+		"a limit that was effective, though nobody could prove it": {
 			steps: []step{
 				begun, status(8.1, pod(ended(0, end(0, "Error", 1, 0, 8)))),
 				status(8.2, resizedTo("512Mi", after(ended(0, end(0, "Error", 1, 0, 8)), nil))),

@@ -81,7 +81,7 @@ func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.
 	return limitOf(c.Resources.Limits)
 }
 
-// proven is the limit that is in force at o for the container and its pod, as far as can be known, and what o shows
+// proven is the limit that is effective at o for the container and its pod, as far as can be known, and what o shows
 // where that is more (0: it is not). c is what was known before; nil: nothing.
 func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, asked memory.Bytes) {
 	before, known := l.limitBefore(o, c)
@@ -93,7 +93,7 @@ func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, ask
 	case o.PodTold:
 		least := o.Limit.Minus(o.PodShort) // all that is missing may be missing here
 		if known {
-			least = max(least, min(before, o.Limit)) // but a limit that was in force and did not change still is
+			least = max(least, min(before, o.Limit)) // but a limit that was effective and did not change still is
 		}
 		return unproven(least, o.Limit)
 	case !known || before == 0 || o.Limit <= before: // no limit holds nobody, and a container gets a lower one by itself
@@ -112,7 +112,7 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 	return limit, asked
 }
 
-// limitBefore is the limit that was in force before o. A pod that was edited before anybody saw it was created with
+// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it was created with
 // what its workload's pods are created with.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
@@ -151,7 +151,7 @@ func endedByKubelet(o Observation) bool {
 // notSeen is the instance of a limit that no instance ran with yet: a number that no container reaches.
 const notSeen = math.MaxInt32
 
-// sawLimit remembers the limit in force, so that the death of the instance that lives can be told with the limit of
+// sawLimit remembers the effective limit, so that the death of the instance that lives can be told with the limit of
 // that time.
 func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
@@ -190,7 +190,7 @@ func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 
 // limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today
 // may already show the resize that was the answer to the kill, so that an instance nobody saw counts with the lower of
-// before and now. asked is what the spec asked for, where that was not in force.
+// before and now. asked is what the spec asked for, where that was not effective.
 func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
 	if c.limited && c.limitOf == index {
 		if now := leastLimit(c.limit, o.Limit); now < c.limit {
@@ -216,9 +216,9 @@ func leastLimit(a, b memory.Bytes) memory.Bytes {
 	return min(a, b)
 }
 
-// EffectiveLimit is the limit that is proven to be in force for a container and its pod, and the one that its status
+// EffectiveLimit is the limit that is proven to be effective for a container and its pod, and the one that its status
 // shows where that is more (0: it is not). known is false for a container that nothing happened to: what its status
-// shows is in force.
+// shows is effective.
 func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Bytes, known bool) {
 	cursor := l.cursor(c)
 	if cursor == nil || !cursor.limited {
@@ -227,7 +227,7 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 	return cursor.limit, cursor.asked, true
 }
 
-// proves: the limit that a container died at was in force beyond doubt. Its pod was created with it, or the kubelet
+// proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet
 // says that the pod's cgroup has it now.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)

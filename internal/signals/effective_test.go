@@ -114,7 +114,7 @@ func TestLimitEffective(t *testing.T) {
 				memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: container},
 			)
 			if known == tc.unknown || known && (limit != size(tc.limit) || asked != size(tc.asked)) {
-				t.Errorf("in force %s, asked for %s, known %t; want %s, %s, unknown %t",
+				t.Errorf("effective %s, asked for %s, known %t; want %s, %s, unknown %t",
 					limit, asked, known, tc.limit, tc.asked, tc.unknown)
 			}
 			kills := l.Kills(container)
@@ -188,7 +188,7 @@ func (n *node) shown() []Observation {
 }
 
 // Whatever is seen or missed, of a kubelet that reports the pod's cgroup or does not: no kill counts with a limit that
-// was not in force.
+// was not effective.
 func TestNoKillCountsWithALimitThatWasNotEffective(t *testing.T) {
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 9))

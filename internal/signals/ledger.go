@@ -75,7 +75,7 @@ type cursor struct {
 	next      int32      // the first instance whose end is not accounted for
 	id        instanceID // the instance accounted for last
 	finished  time.Time
-	// limit, and asked where that was not in force, are what instance limitOf was last seen with; limited is false before
+	// limit, and asked where that was not effective, are what instance limitOf was last seen with; limited is false before
 	// that.
 	limited bool
 	limit   memory.Bytes

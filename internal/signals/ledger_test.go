@@ -225,7 +225,7 @@ func TestLedgerStories(t *testing.T) {
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "320Mi", "High"}},
 		},
-		"a resize pending in the spec is not in force": {
+		"a resize pending in the spec is not effective": {
 			looks: []look{
 				{0, []podMaker{edited(makePod("web-1", "u1").container("app", "1Gi", effective(running(0, 0), "256Mi")))}, seen},
 				{20, []podMaker{
@@ -234,7 +234,7 @@ func TestLedgerStories(t *testing.T) {
 			},
 			want: []killLine{{"web-1", "MainProcess", "08:18", "256Mi", "High"}},
 		},
-		"a restart made to resize, then a kill: one, and nobody saw the new limit in force": {
+		"a restart made to resize, then a kill: one, and nobody saw the new limit effective": {
 			looks: []look{
 				{0, []podMaker{restartsOnResize(pod(effective(running(0, 0), "256Mi")))}, seen},
 				{20, []podMaker{
@@ -479,7 +479,7 @@ func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
 			t.Errorf("got %+v, want a kill at 256Mi with 512Mi asked for", got)
 		}
 	}
-	// A ledger written before this field existed still reads: nothing was asked for that was not in force.
+	// A ledger written before this field existed still reads: nothing was asked for that was not effective.
 	var old Ledger
 	stored := `{"v":1,"ns":"shop","kills":{"app":[{"p":"web-1","u":"u1","k":"MainProcess","t":1760000000,"l":268435456,"c":"High","e":"OOMKilled"}]}}`
 	if err := old.UnmarshalBinary([]byte(stored)); err != nil || old.Kills("app")[0].Asked != 0 ||

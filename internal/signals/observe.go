@@ -55,7 +55,7 @@ type Observation struct {
 	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
 	// its node has the feature, the pod does not say.
 	High memory.Bytes
-	// Asked is the limit that the spec asks for where a caller knows that it is not in force; Limit is then the one
+	// Asked is the limit that the spec asks for where a caller knows that it is not effective; Limit is then the one
 	// before. Observe leaves it 0.
 	Asked memory.Bytes
 	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that
@@ -64,10 +64,10 @@ type Observation struct {
 	PodTold  bool
 	// RestartsOnResize: its resizePolicy for memory says RestartContainer.
 	RestartsOnResize bool
-	// PodLimit is the pod-level memory limit in force; 0: none.
+	// PodLimit is the effective memory limit of the pod; 0: none.
 	PodLimit memory.Bytes
 	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above
-	// 1): its first instance may have run under another limit than the one in force now.
+	// 1): its first instance may have run under another limit than the effective one now.
 	Edited bool
 	// Stopping says why somebody is ending the pod ("deleted", "Evicted", ...); empty when nobody is. A SIGKILL is then no
 	// riddle.
@@ -144,7 +144,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 			o.Class = Sidecar
 		}
 	}
-	if cs.Resources != nil { // what the kubelet has put in force, which trails the spec while a resize is pending
+	if cs.Resources != nil { // what the kubelet has made effective, which trails the spec while a resize is pending
 		o.Limit = limitOf(cs.Resources.Limits)
 		o.High = highOf(cs.Resources.Requests, o.Limit)
 	}
@@ -213,7 +213,7 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	return "", time.Time{}
 }
 
-// podLimit prefers what the kubelet put in force over what the spec asks for. A pod that asks for no pod-level limit
+// podLimit prefers what the kubelet made effective over what the spec asks for. A pod that asks for no pod-level limit
 // has none: the kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits all the same.
 func podLimit(pod *corev1.Pod) memory.Bytes {
 	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {

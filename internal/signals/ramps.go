@@ -190,7 +190,7 @@ func ramps(kills []memory.OOMKill) []ascent {
 // so that nobody knows which of two limits it died at. They lie closer together than rates may, and the lower one says
 // as much. (On a node with one busy processor, 64Mi after 26 s, then 309Mi after 138 s with 384Mi sent shortly before:
 // passed over, it was no second life, and the leak was fed.) A raise after a kill is larger: where that may not have
-// been in force, the age says nothing.
+// been effective, the age says nothing.
 func rampOf(k memory.OOMKill) bool {
 	if k.Kind != memory.OOMMainProcess && k.Kind != memory.OOMAtStart {
 		return false

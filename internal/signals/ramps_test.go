@@ -134,7 +134,7 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	// Kills at limits that were only asked for are no second ramp.
 	kills[1].Asked = 512 * memory.MiB
 	if got := FindRamps(kills, Life{}, now); got.Instances > 0 {
-		t.Errorf("a limit that was not in force: %s", got)
+		t.Errorf("a limit that was not effective: %s", got)
 	}
 	if (Ramps{}).String() != "" {
 		t.Error("no ramps have a text")

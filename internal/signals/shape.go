@@ -36,7 +36,7 @@ type Point struct {
 	Time time.Time
 	// RSS is anonymous memory.
 	RSS memory.Bytes
-	// Limit is the limit in force; 0: none or unknown.
+	// Limit is the effective limit; 0: none or unknown.
 	Limit memory.Bytes
 	Load  float64
 }
@@ -78,7 +78,7 @@ type ShapeInput struct {
 	Regimes []Regime
 	// Replicas are all running pods, for finding one that stands out.
 	Replicas []Replica
-	// Limit is the limit in force now; 0: none.
+	// Limit is the effective limit now; 0: none.
 	Limit memory.Bytes
 	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or
 	// unknown.

@@ -89,7 +89,7 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 
 // StallBounds are what holds a container's memory, in bytes. 0: there is no such bound.
 type StallBounds struct {
-	// Limit is the limit in force.
+	// Limit is the effective limit.
 	Limit memory.Bytes
 	// High is memory.high, or where it would be if the node had it (see [Observation.High]).
 	High memory.Bytes

@@ -42,7 +42,7 @@ type instance struct {
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes
-	// limit is in force; high is where the kernel would begin to slow it down ([signals.Observation.High]). 0: nowhere.
+	// limit is effective; high is where the kernel would begin to slow it down ([signals.Observation.High]). 0: nowhere.
 	limit, high memory.Bytes
 	seen        memory.Instant
 	// alive is when it was last seen to run, by memfit's clock.

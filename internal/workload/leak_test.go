@@ -24,7 +24,7 @@ type busyNode struct {
 	slow float64 // the share of its speed that a process loses, at most
 	// gusts: that share is another one every minute of a life.
 	gusts bool
-	// every is how many seconds lie between two measurements, takes how many a raise takes to be in force, at most.
+	// every is how many seconds lie between two measurements, takes how many a raise takes to be effective, at most.
 	every, takes float64
 	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseReaches of a raise
 	// is told with the limit before it, as the ledger does.
@@ -110,7 +110,7 @@ func (n busyNode) run(
 	return died, asked, leaks
 }
 
-// resize is how long a raise takes to be in force.
+// resize is how long a raise takes to be effective.
 func (n busyNode) resize() time.Duration {
 	return time.Duration(n.Float64() * n.takes * float64(time.Second))
 }

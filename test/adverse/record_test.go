@@ -51,7 +51,7 @@ type record struct {
 	refused string
 
 	// measured are the times at which the kubelet measured each pod since the workload was well, worst is the pod of
-	// request and use. settling: a resize is asked for and not in force.
+	// request and use. settling: a resize is asked for and not effective.
 	measured map[types.UID]map[time.Time]bool
 	worst    types.UID
 	settling bool

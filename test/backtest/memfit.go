@@ -52,7 +52,7 @@ func (m *memfit) Observe(at time.Time, use, limit int64) {
 
 func (m *memfit) Killed(at time.Time, limit int64) {
 	kill := memory.OOMKill{
-		// in the simulator every limit is in force
+		// in the simulator every limit is effective
 		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Proven: true,
 		Peak:       m.peak,
 		Confidence: memory.High, Evidence: "simulated",

@@ -5,11 +5,11 @@ package main
 
 import "time"
 
-// Policy sizes one container. It sees what a cluster would show it: use up to the limit in force, and kills.
+// Policy sizes one container. It sees what a cluster would show it: use up to the effective limit, and kills.
 type Policy interface {
-	// Observe is one sample of use, below the limit in force.
+	// Observe is one sample of use, below the effective limit.
 	Observe(at time.Time, use, limit int64)
-	// Killed is an OOM kill at the limit in force. What the container wanted beyond it stays unknown.
+	// Killed is an OOM kill at the effective limit. What the container wanted beyond it stays unknown.
 	Killed(at time.Time, limit int64)
 	// Limit is the limit the policy wants now; 0: no opinion, the limit stays.
 	Limit(at time.Time, limit int64) int64
@@ -20,7 +20,7 @@ const (
 	firstHour     = 3600
 	askEvery      = 3600
 	smallestFirst = 64 << 20
-	// leastChange is the smallest change that is applied, in percent of the limit in force.
+	// leastChange is the smallest change that is applied, in percent of the effective limit.
 	leastChange = 10
 )
 
@@ -31,7 +31,7 @@ type Result struct {
 	Changes  int     // limits applied after the first
 	Slack    float64 // integral of limit - demand, in byte seconds
 	Demand   float64 // integral of demand, in byte seconds
-	Limits   []int64 // limit in force at every point; only when asked for
+	Limits   []int64 // the effective limit at every point; only when asked for
 	KilledAt []int   // indices of points; only when asked for
 }
 

@@ -53,7 +53,7 @@ func TestAKillIsAnsweredAtOnceAndNotCountedAsUse(t *testing.T) {
 		t.Fatalf("kills %d at %v, asked at %v; want one at 120 MiB, answered at 4200 s", r.Kills, p.kills, p.asked)
 	}
 	if len(p.seen) != 9 || p.seen[7] != 250<<20 {
-		t.Errorf("seen %v: want the nine samples below the limit in force", p.seen)
+		t.Errorf("seen %v: want the nine samples below the effective limit", p.seen)
 	}
 	// Seven times 20 MiB below 120, then 50 and 200 below 300: each for ten minutes.
 	if want := float64(7*20+50+200) * 600 * (1 << 20); r.Slack != want {

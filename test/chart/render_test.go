@@ -44,7 +44,7 @@ func load(t *testing.T) *chartv2.Chart {
 	return c
 }
 
-// render is `helm template memfit charts/memfit -n memfit-system -f VALUES`, with the schema in force.
+// render is `helm template memfit charts/memfit -n memfit-system -f VALUES`, checked by its schema.
 func render(c *chartv2.Chart, values string) ([]object, error) {
 	files, err := texts(c, values, common.ReleaseOptions{IsInstall: true, Revision: 1})
 	if err != nil {

@@ -331,7 +331,7 @@ const (
 	countersRead = 75 * time.Second
 )
 
-// lowered waits until the limit of the same process is lower, and in force.
+// lowered waits until the limit of the same process is lower, and effective.
 func lowered(ctx context.Context, namespace string, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -120,7 +120,7 @@ func eventuallyApplied(ctx context.Context, namespace, reason string) metav1.Con
 // reaction is when things were seen for the first time after a kill.
 type reaction struct{ killed, recommended, accepted, effective time.Time }
 
-// watchReaction looks at the pod and its recommendation every few milliseconds until the resize is in force.
+// watchReaction looks at the pod and its recommendation every few milliseconds until the resize is effective.
 func watchReaction(ctx context.Context, namespace string, pod types.NamespacedName, limit string) reaction {
 	GinkgoHelper()
 	var r reaction
@@ -165,7 +165,7 @@ var _ = Describe("sizing running pods", func() {
 			r.recommended.Sub(r.killed).Milliseconds(), r.accepted.Sub(r.killed).Milliseconds(),
 			r.effective.Sub(r.killed).Milliseconds())
 		AddReportEntry("reaction",
-			fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> in force %s (bars: 2s and 3s on an idle node)",
+			fmt.Sprintf("kill seen -> recommendation %s -> resize accepted %s -> effective %s (bars: 2s and 3s on an idle node)",
 				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond),
 				r.effective.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 

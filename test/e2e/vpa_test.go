@@ -400,7 +400,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("200m")
 			})
 
-			// both waits until one pod has VPA's CPU and memfit's memory, in force, and memfit is content.
+			// both waits until one pod has VPA's CPU and memfit's memory, effective, and memfit is content.
 			both := func(cpu string) (pod *corev1.Pod) {
 				GinkgoHelper()
 				Eventually(func(g Gomega) {

@@ -52,7 +52,7 @@ func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
 	whole := memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
 	g.Expect(whole).To(BeNumerically(">=", app), "the API server takes nothing else")
 	g.Expect(pod.Status.Resources).NotTo(BeNil())
-	g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(whole), "in force")
+	g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(whole), "effective")
 	return whole
 }
 
@@ -107,7 +107,7 @@ var _ = Describe("a pod with a size as a whole", func() {
 			g.Expect(pod.UID).To(Equal(first.UID))
 			limit = memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
 			g.Expect(limit).To(BeNumerically(">", 128*memory.MiB))
-			g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(limit), "in force")
+			g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(limit), "effective")
 			g.Expect(pod.Spec.Containers[0].Resources.Limits).NotTo(HaveKey(corev1.ResourceMemory))
 			g.Expect(restarts(pod)).To(BeZero())
 			rec, err := recommendation(ctx, *namespace)

@@ -68,7 +68,7 @@ func TestAPIServerTakesTheTrees(t *testing.T) {
 				continue // its CRDs are not installed here; the end-to-end suite applies them
 			}
 			if object.GetKind() == "Namespace" {
-				// A dry run of the rest needs it to be there, with its labels in force.
+				// A dry run of the rest needs it to be there, with its labels.
 				if err := client.IgnoreAlreadyExists(c.Create(t.Context(), object.DeepCopy())); err != nil {
 					t.Fatal(err)
 				}

@@ -25,7 +25,7 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupValidators registers the validators of both kinds of profile. known are the profiles in force.
+// SetupValidators registers the validators of both kinds of profile. known are the effective profiles.
 func SetupValidators(mgr ctrl.Manager, known Known) error {
 	server := mgr.GetWebhookServer()
 	server.Register(
@@ -68,7 +68,7 @@ func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 	return hook
 }
 
-// Known are the profiles in force, as they are known to this replica.
+// Known are the effective profiles, as they are known to this replica.
 type Known interface{ Profiles() *profile.Index }
 
 type profileValidator struct{ known Known }

@@ -4,5 +4,5 @@
 // Package hotspot reads the heap of a HotSpot JVM from outside. The JVM describes itself: libjvm.so exports the tables
 // gHotSpotVMStructs and gHotSpotVMTypes, made for debuggers, which say where each field of its structures is. From
 // them come the range of the heap, its regions or spaces with how far each is filled, the code cache, the class space,
-// and the flags that are in force. The JVM is not asked, and does not notice.
+// and the flags that are effective. The JVM is not asked, and does not notice.
 package hotspot

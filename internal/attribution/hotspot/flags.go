@@ -5,7 +5,7 @@ package hotspot
 
 import "fmt"
 
-// Flags whose values are told as details of the usage, under their own names. They are what is in force, whoever set
+// Flags whose values are told as details of the usage, under their own names. They are what is effective, whoever set
 // them: the command line, a variable, or the JVM itself by the size of the container.
 var Flags = []string{
 	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",

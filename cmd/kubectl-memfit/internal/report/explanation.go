@@ -31,7 +31,7 @@ type Explanation struct {
 type Policy struct {
 	Container string              `json:"container"`
 	Sizing    v1alpha1.SizingSpec `json:"sizing"`
-	// Values are the fields of sizing, tuning and drift that are in force, each with where it is from.
+	// Values are the fields of sizing, tuning and drift that are effective, each with where it is from.
 	Values []profile.Value `json:"values"`
 }
 

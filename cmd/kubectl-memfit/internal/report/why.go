@@ -128,7 +128,7 @@ func stalled(s *v1alpha1.StallSnapshot) string {
 	return when + " it " + s.Summary
 }
 
-// held says which limits were in force; empty: the agent did not write them.
+// held says which limits were effective; empty: the agent did not write them.
 func held(s *v1alpha1.StallSnapshot) string {
 	var limits []string
 	for _, l := range []struct {

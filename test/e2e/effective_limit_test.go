@@ -83,7 +83,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}
 	}
 
-	It("never grows from a limit that was not in force: a crash loop from before, in place", func(ctx SpecContext) {
+	It("never grows from a limit that was not effective: a crash loop from before, in place", func(ctx SpecContext) {
 		crashLoop(ctx, v1alpha1.SizingInPlace)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
