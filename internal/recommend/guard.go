@@ -12,14 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// GuardInput is what guards look at when a recommendation is to be applied to one container of one pod. It is put
-// together in one place, internal/rollout, from what each part knows. A zero field means "not known" or "no such
-// bound", and then its guard lets pass.
-type GuardInput struct {
+// Change is a recommendation for a container as it runs: what most guards look at. A zero field means "not known" or
+// "no such bound", here and in what else guards get, and then its guard lets pass.
+type Change struct {
 	Proposal
-	Surroundings
 	Running
-	Progress
 }
 
 // Proposal is the recommendation for a container, and what its owner allows.
@@ -101,24 +98,23 @@ type Progress struct {
 // recommendation pass.
 type Refusal struct{ Reason, Message string }
 
-// Guard says whether a recommendation may be applied to a running pod now. Order matters: the first refusal is the one
-// users see.
-func Guard(in GuardInput) Refusal {
-	c := change{in.Proposal, in.Running}
+// Guard says whether a recommendation may be applied to one container of a running pod now. Order matters: the first
+// refusal is the one users see.
+func Guard(c Change, s Surroundings, p Progress) Refusal {
 	return cmp.Or(
-		notPaused(in.Paused),                 // the owner's hand on the switch
-		noConflict(in.Conflict),              // two writers make an eviction loop
-		c.hasEvidence(),                      // a young container teaches nothing
-		c.worthIt(),                          // a small gain does not pay for a disruption
-		c.notJustReverted(in.Progress),       // what has just failed fails again
-		c.cooledDown(in.Progress),            // one change at a time; a kill does not wait
-		c.withinBudget(in.Progress),          // enough replicas stay up
-		c.keepsQoS(),                         // the API server refuses a resize that changes the class
-		c.withinRange(in.Range),              // so does admission with a LimitRange
-		c.withinQuota(in.Quota, in.Replicas), // or a ResourceQuota
-		c.roomToLower(in.WindowPeak),         // a lower limit must hold what is used now
-		c.heapFits(),                         // and the heap cap the process started with
-		c.fitsNode(),                         // a request beyond the node is never actuated
+		notPaused(s.Paused),                // the owner's hand on the switch
+		noConflict(s.Conflict),             // two writers make an eviction loop
+		c.hasEvidence(),                    // a young container teaches nothing
+		c.worthIt(),                        // a small gain does not pay for a disruption
+		c.notJustReverted(p),               // what has just failed fails again
+		c.cooledDown(p),                    // one change at a time; a kill does not wait
+		c.withinBudget(p),                  // enough replicas stay up
+		c.keepsQoS(),                       // the API server refuses a resize that changes the class
+		c.withinRange(s.Range),             // so does admission with a LimitRange
+		c.withinQuota(s.Quota, p.Replicas), // or a ResourceQuota
+		c.roomToLower(s.WindowPeak),        // a lower limit must hold what is used now
+		c.heapFits(),                       // and the heap cap the process started with
+		c.fitsNode(),                       // a request beyond the node is never actuated
 	)
 }
 
@@ -129,15 +125,9 @@ func refuse(reason, text string, args ...any) Refusal {
 
 func pass() Refusal { return Refusal{} }
 
-// change is a proposal for a container as it runs: what most guards look at.
-type change struct {
-	Proposal
-	Running
-}
-
 // lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
-func (c *change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
-func (c *change) urgent() bool {
+func (c *Change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
+func (c *Change) urgent() bool {
 	return c.Recommendation.Decision == Raise && c.Recommendation.Urgent
 }
 
@@ -160,7 +150,7 @@ func noConflict(with string) Refusal {
 
 // hasEvidence refuses a recommendation that holds, and one that lowers on less than a day of use: most demand has a
 // daily rhythm.
-func (c *change) hasEvidence() Refusal {
+func (c *Change) hasEvidence() Refusal {
 	r := c.Recommendation
 	if r.Decision == Hold {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
@@ -173,7 +163,7 @@ func (c *change) hasEvidence() Refusal {
 }
 
 // worthIt refuses when nothing would change.
-func (c *change) worthIt() Refusal {
+func (c *Change) worthIt() Refusal {
 	if r := c.Recommendation; r.Decision == Keep || r.Size == c.Current {
 		return refuse(v1alpha1.ReasonUpToDate,
 			"limit %s and request %s are right as they are", orNone(c.Current.Limit), orNone(c.Current.Request))
@@ -185,7 +175,7 @@ func (c *change) worthIt() Refusal {
 const revertHold = 7 * day
 
 // notJustReverted refuses to go back to a size that was rolled back within the last week.
-func (c *change) notJustReverted(p Progress) Refusal {
+func (c *Change) notJustReverted(p Progress) Refusal {
 	since := p.Now.Sub(p.RevertedAt)
 	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() &&
 		c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
@@ -198,7 +188,7 @@ func (c *change) notJustReverted(p Progress) Refusal {
 
 // cooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is
 // in use.
-func (c *change) cooledDown(p Progress) Refusal {
+func (c *Change) cooledDown(p Progress) Refusal {
 	cooldown := c.Policy.withDefaults().Cooldown
 	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does
 	// not.
@@ -217,7 +207,7 @@ func (c *change) cooledDown(p Progress) Refusal {
 
 // withinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one
 // would restart.
-func (c *change) withinBudget(p Progress) Refusal {
+func (c *Change) withinBudget(p Progress) Refusal {
 	most := max(p.MaxUnavailable, 1)
 	if busy := p.Changing + p.Unavailable; busy >= most && (p.Changing > 0 || !c.urgent()) {
 		return refuse(v1alpha1.ReasonBudget,
@@ -234,7 +224,7 @@ func (c *change) withinBudget(p Progress) Refusal {
 // keepsQoS refuses a resize that would move the pod to another QoS class, which the API server does not take. A
 // Burstable pod that would become Guaranteed is left to its refusal: whether every other resource of the pod is
 // guaranteed, CPU among them, memfit does not keep.
-func (c *change) keepsQoS() Refusal {
+func (c *Change) keepsQoS() Refusal {
 	size := c.Recommendation.Size
 	switch {
 	case c.QoS == "Guaranteed" && size.Request != size.Limit:
@@ -248,7 +238,7 @@ func (c *change) keepsQoS() Refusal {
 }
 
 // withinRange refuses a limit that the namespace's LimitRange does not allow.
-func (c *change) withinRange(r LimitRange) Refusal {
+func (c *Change) withinRange(r LimitRange) Refusal {
 	limit := c.Recommendation.Size.Limit
 	switch {
 	case r.Max > 0 && limit > r.Max:
@@ -264,7 +254,7 @@ func (c *change) withinRange(r LimitRange) Refusal {
 }
 
 // withinQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
-func (c *change) withinQuota(q Quota, replicas int32) Refusal {
+func (c *Change) withinQuota(q Quota, replicas int32) Refusal {
 	pods := memory.Bytes(max(replicas, 1))
 	more := func(to, from memory.Bytes) memory.Bytes { return to.Minus(from) * pods }
 	size := c.Recommendation.Size
@@ -290,7 +280,7 @@ func orNothing(left memory.Bytes) string {
 }
 
 // roomToLower refuses to lower a limit onto what is used now or was used within the last day.
-func (c *change) roomToLower(dayPeak memory.Bytes) Refusal {
+func (c *Change) roomToLower(dayPeak memory.Bytes) Refusal {
 	limit := c.Recommendation.Size.Limit
 	if !c.lowering() {
 		return pass()
@@ -312,7 +302,7 @@ func (c *change) roomToLower(dayPeak memory.Bytes) Refusal {
 }
 
 // heapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.
-func (c *change) heapFits() Refusal {
+func (c *Change) heapFits() Refusal {
 	limit := c.Recommendation.Size.Limit
 	if need := c.FrozenHeap.Plus(c.NativeOverhead); c.lowering() && c.FrozenHeap > 0 && need > limit && !c.Restarts {
 		kept := c.FrozenHeap.String()
@@ -326,7 +316,7 @@ func (c *change) heapFits() Refusal {
 }
 
 // fitsNode refuses a request that the node could not take if it were empty. Whether it has room now, its kubelet says.
-func (c *change) fitsNode() Refusal {
+func (c *Change) fitsNode() Refusal {
 	if c.NodeSize > 0 && c.Recommendation.Size.Request > c.NodeSize {
 		return refuse(v1alpha1.ReasonNodeTooSmall,
 			"request %s is more than the node's %s", c.Recommendation.Size.Request, c.NodeSize)

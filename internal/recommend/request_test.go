@@ -135,18 +135,18 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 
 // TestUseAboveTheRequestDoesNotWait for a cool-down, but nothing is restarted for it.
 func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
-	in := GuardInput{
-		Proposal: Proposal{
+	in := Change{
+		Proposal{
 			Recommendation: Recommendation{Decision: Raise, Size: Size{812 * mib, 1332 * mib}, UseAboveRequest: true},
 		},
-		Running:  Running{Current: Size{95 * mib, 1332 * mib}},
-		Progress: Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2},
+		Running{Current: Size{95 * mib, 1332 * mib}},
 	}
-	if got := Guard(in); got != (Refusal{}) {
+	changed := Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2}
+	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
 		t.Errorf("refused: %s %s", got.Reason, got.Message)
 	}
 	in.Restarts = true
-	if reason := Guard(in).Reason; reason != "CoolingDown" {
+	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "CoolingDown" {
 		t.Errorf("with a restart: %q, want CoolingDown", reason)
 	}
 }

@@ -33,7 +33,7 @@ func (e *evaluation) rollBack() memory.Bytes {
 func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
 
 // rollsBack: the size lowered to is no lower than before a raise that did not help.
-func (c *change) rollsBack() bool {
+func (c *Change) rollsBack() bool {
 	to := c.Recommendation.RollBackTo
 	return to > 0 && c.lowering() && c.Recommendation.Size.Limit >= to
 }

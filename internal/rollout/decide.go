@@ -285,19 +285,20 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 				continue
 			}
 		}
-		in := d.guarded(pod, c, to)
+		in, progress := d.changeOf(pod, c, to)
+		around := d.Desired[c.Name].Surroundings
 		in.Restarts = c.RestartsOnResize && !c.Literal
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
 			in.Recommendation.Decision = recommend.Raise
 		}
 		if pod.follows() && pod.limited() { // quotas count the pod as a whole
-			in.Quota = recommend.Quota{}
+			around.Quota = recommend.Quota{}
 		}
 		if d.harmless(c, to) {
-			in.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
+			progress.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
 		}
-		reason, message, no := d.guards(c, in)
+		reason, message, no := d.guards(c, in, around, progress)
 		if !no {
 			reason, message, no = d.affordable(pod, c, to)
 		}
@@ -425,14 +426,15 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		if !differs || c.Shared { // whether the next pod is given more as a whole is not known before it is there
 			continue
 		}
-		in := d.guarded(pod, c, to)
+		in, progress := d.changeOf(pod, c, to)
+		around := d.Desired[c.Name].Surroundings
 		if !pod.serves() {
-			in.SingleReplicaMayRestart, in.Unavailable = true, 0 // it is no loss
+			progress.SingleReplicaMayRestart, progress.Unavailable = true, 0 // it is no loss
 		}
 		// a new pod has a class of its own, and may go to the largest node
-		in.Restarts, in.QoS, in.NodeSize = true, "", in.LargestNode
-		in.Recommendation.Urgent = in.Recommendation.Urgent && (in.Replicas > 1 || !pod.serves())
-		if reason, message, no := d.guards(c, in); no {
+		in.Restarts, in.QoS, in.NodeSize = true, "", around.LargestNode
+		in.Recommendation.Urgent = in.Recommendation.Urgent && (progress.Replicas > 1 || !pod.serves())
+		if reason, message, no := d.guards(c, in, around, progress); no {
 			d.reason, d.message = "", ""
 			d.refused(reason, d.about(pod, c)+message)
 			return nil
@@ -449,14 +451,16 @@ func (d *decider) about(pod *Pod, c Container) string {
 	return "pod " + pod.Name + ", container " + c.Name + ": "
 }
 
-func (d *decider) guards(c Container, in recommend.GuardInput) (reason, message string, refused bool) {
+func (d *decider) guards(
+	c Container, in recommend.Change, around recommend.Surroundings, progress recommend.Progress,
+) (reason, message string, refused bool) {
 	if d.State.ConflictingWriter != nil {
 		return v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why, true
 	}
 	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
 		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
 	}
-	if r := recommend.Guard(in); r != (recommend.Refusal{}) {
+	if r := recommend.Guard(in, around, progress); r != (recommend.Refusal{}) {
 		return r.Reason, r.Message, true
 	}
 	if reason, message, no := d.waitsForQuery(lowers(in.Current.Limit, in.Recommendation.Size.Limit)); no {
@@ -487,39 +491,39 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 	return "", "", false
 }
 
-// guarded is what the guards look at for one container of one pod.
-func (d *decider) guarded(pod *Pod, c Container, to recommend.Size) recommend.GuardInput {
+// changeOf is what would be done to one container of one pod, and what else is done to the workload.
+func (d *decider) changeOf(pod *Pod, c Container, to recommend.Size) (recommend.Change, recommend.Progress) {
 	want, now := d.Desired[c.Name], have(c)
 	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
-	in := recommend.GuardInput{
-		Proposal: proposed(want.Proposal, now, to, bound), Surroundings: want.Surroundings,
+	change := recommend.Change{
+		Proposal: proposed(want.Proposal, now, to, bound),
 		Running: recommend.Running{
 			Current: now, RSS: c.RSS, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
 			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
 		},
-		Progress: recommend.Progress{
-			Now: d.Now, LastChange: d.State.LastChange,
-			Changing: d.changing(), Unavailable: d.unavailable(),
-			Replicas:       int32(d.running), //nolint:gosec // a count of pods
-			MaxUnavailable: max(d.Policy.MaxUnavailable, 1), SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
-		},
 	}
 	if pod.limited() {
-		in.QoS = "" // its own size decides, in which what is equal stays equal
+		change.QoS = "" // its own size decides, in which what is equal stays equal
+	}
+	progress := recommend.Progress{
+		Now: d.Now, LastChange: d.State.LastChange,
+		Changing: d.changing(), Unavailable: d.unavailable(),
+		Replicas:       int32(d.running), //nolint:gosec // a count of pods
+		MaxUnavailable: max(d.Policy.MaxUnavailable, 1), SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
 	}
 	if bound {
-		in.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
+		progress.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
 	}
 	if _, under := d.underWayTo(c.Name); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
-		in.LastChange = time.Time{} // the change that is under way, one pod further
+		progress.LastChange = time.Time{} // the change that is under way, one pod further
 	}
 	if r, stands := d.State.Standing(c.Name, d.Now); stands && to.Limit < r.Restored.Limit {
-		in.RevertedAt, in.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
+		progress.RevertedAt, progress.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
 	} else if stands && to.Limit <= r.Restored.Limit {
-		in.LastChange = time.Time{} // giving back what was taken away waits for nothing
-		in.Recommendation.Urgent = true
+		progress.LastChange = time.Time{} // giving back what was taken away waits for nothing
+		change.Recommendation.Urgent = true
 	}
-	return in
+	return change, progress
 }
 
 // proposed is what is recommended for every pod, for one that has another size: it is raised or lowered, or held.

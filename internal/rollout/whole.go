@@ -97,14 +97,16 @@ func (d *decider) guardWhole(pod *Pod, sizes map[string]recommend.Size, to recom
 				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
 		}
 	}
-	var in recommend.GuardInput
-	in.Recommendation, in.Current = recommend.Recommendation{Decision: recommend.Raise, Size: to}, pod.Whole.Spec
-	in.NodeSize, in.Now = pod.NodeSize, d.Now
-	in.Replicas = int32(d.running) //nolint:gosec // a count of pods
-	for name := range sizes {
-		in.Quota = d.Desired[name].Quota // of the namespace, for whichever container
+	change := recommend.Change{
+		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Raise, Size: to}},
+		Running:  recommend.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
 	}
-	return recommend.Guard(in)
+	var around recommend.Surroundings
+	for name := range sizes {
+		around.Quota = d.Desired[name].Quota // of the namespace, for whichever container
+	}
+	replicas := int32(d.running) //nolint:gosec // a count of pods
+	return recommend.Guard(change, around, recommend.Progress{Now: d.Now, Replicas: replicas})
 }
 
 // within is what of a size a pod has room for whose size as a whole stays, and whether that is all of it.

@@ -14,7 +14,7 @@ import (
 // waitsForWindow refuses what may be done in maintenance windows only, while none is open. A raise in place that
 // restarts nothing is done at any time, and so is whatever a kill asks for, unless the owner wants raises to wait, too.
 // Giving back what a change took away waits for nothing.
-func (d *decider) waitsForWindow(c Container, in recommend.GuardInput) (reason, message string, refused bool) {
+func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, message string, refused bool) {
 	to, from := in.Recommendation.Size, in.Current
 	raises := in.Recommendation.Decision == recommend.Raise && !lowers(from.Limit, to.Limit)
 	switch {
@@ -41,7 +41,7 @@ func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
 // tooLate: a step that was written down while a window was open, or the owner's query had no series, and is not done,
 // would be done after that.
 func (d *decider) tooLate(c Container, st Step, to recommend.Size) bool {
-	in := d.guarded(d.pod(st), c, to)
+	in, _ := d.changeOf(d.pod(st), c, to)
 	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal
 	_, _, shut := d.waitsForWindow(c, in)
 	_, _, queried := d.waitsForQuery(lowers(in.Current.Limit, to.Limit))
