@@ -176,13 +176,13 @@ func (k *Kill) Summary() string {
 		b.WriteString("; it came before the agent first read this container, so nothing is known of the time before")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", InShort(k.LastRead), k.Usage)
+	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", format.Short(k.LastRead), k.Usage)
 	if limit, _ := k.Limit(); limit != cgroup.Unlimited && k.Usage < limit.Percent(fastKillPercent) {
 		b.WriteString(", so the last part of the way was too fast to be seen")
 		return b.String() // what was seen of growth does not explain it
 	}
 	if g := k.Growth; g.For > 0 {
-		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), InShort(g.For))
+		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), format.Short(g.For))
 	}
 	return b.String()
 }
@@ -198,12 +198,4 @@ func (k *Kill) victim() string {
 	}
 	p := k.Processes[0]
 	return fmt.Sprintf("%s (%s, %s resident when last seen)", who, p.Name, p.Resident)
-}
-
-// InShort is a duration as a sentence about a second needs it: 250ms, 12s.
-func InShort(d time.Duration) string {
-	if d < 10*time.Second {
-		return d.Round(10 * time.Millisecond).String()
-	}
-	return format.Duration(d.Round(time.Second))
 }

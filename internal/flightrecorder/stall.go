@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -132,7 +133,7 @@ func (s *Stall) Summary() string {
 		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
 	}
 	if g := s.Growth; g.For > 0 {
-		text += fmt.Sprintf("; before that it had grown by %s/s for %s", memory.Bytes(g.PerSecond), InShort(g.For))
+		text += fmt.Sprintf("; before that it had grown by %s/s for %s", memory.Bytes(g.PerSecond), format.Short(g.For))
 	}
 	return text
 }

@@ -29,6 +29,8 @@ func TestTexts(t *testing.T) {
 		"3h20m":                          Duration(3*time.Hour + 20*time.Minute),
 		"47h":                            Duration(47 * time.Hour),
 		"9d4h":                           Duration(9*day + 4*time.Hour),
+		"250ms":                          Short(251 * time.Millisecond),
+		"12s":                            Short(12400 * time.Millisecond),
 		"0 s":                            InWords(-time.Second),
 		"35 min":                         InWords(35*time.Minute + 40*time.Second),
 		"1 h 5 min":                      InWords(time.Hour + 5*time.Minute),

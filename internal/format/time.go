@@ -58,3 +58,11 @@ func hoursMore(rest time.Duration) string {
 	}
 	return ""
 }
+
+// Short is a duration as a sentence about a second needs it: 250ms, 12s.
+func Short(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return Duration(d.Round(time.Second))
+}

@@ -40,7 +40,7 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	if !k.Seen {
 		return out
 	}
-	out.Usage, out.LastReadBefore = amount(k.Usage), flightrecorder.InShort(k.LastRead)
+	out.Usage, out.LastReadBefore = amount(k.Usage), format.Short(k.LastRead)
 	out.GrewFor, out.GrowthPerSecond = grew(k.Growth)
 	out.Series = series(k.Series)
 	for _, p := range k.Processes {
@@ -56,7 +56,7 @@ func grew(g flightrecorder.Growth) (duration string, perSecond *resource.Quantit
 	if g.For <= 0 {
 		return "", nil
 	}
-	return flightrecorder.InShort(g.For), amount(rounded(g.PerSecond))
+	return format.Short(g.For), amount(rounded(g.PerSecond))
 }
 
 func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
