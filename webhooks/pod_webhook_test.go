@@ -209,7 +209,7 @@ var _ = Describe("A pod", func() {
 			)
 		})
 
-		It("when a value comes from somewhere else, and its neighbours keep their places", func() {
+		It("when a value comes from somewhere else, and its neighbors keep their places", func() {
 			fromField := corev1.EnvVar{
 				Name: "NODE_OPTIONS",
 				ValueFrom: &corev1.EnvVarSource{

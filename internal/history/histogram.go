@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken, two neighbours become one.
+	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken, two neighbors become one.
 	maxBuckets = 32
 	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at
 	// 50 MiB).
@@ -77,7 +77,7 @@ func (h *histogram) rebase(hour int32) {
 // edge is the upper edge of the bucket of c.
 func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
-// mergeCheapest joins the two neighbours that distort quantiles least: the lower one's weight moves up by the distance
+// mergeCheapest joins the two neighbors that distort quantiles least: the lower one's weight moves up by the distance
 // between them, and distances of codes are distances in ratio. Quantiles only grow by it.
 func (h *histogram) mergeCheapest() {
 	best, least := 0, math.Inf(1)

@@ -18,7 +18,7 @@ const (
 	withSwap        = 3
 )
 
-// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbours
+// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbors
 // are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
 	w := writer{buf: make([]byte, 0, 512), version: withTimeline}

@@ -13,7 +13,7 @@ import (
 const (
 	// SpansKept is the number of spans of the timeline: as many as internal/signals cuts a series into.
 	SpansKept = 96
-	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbours become one and
+	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbors become one and
 	// spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three times. Then the
 	// oldest gives way.
 	finestSpan = 6 * 60
@@ -68,7 +68,7 @@ func (s spanCell) usual() memory.Bytes {
 	return low + (s.high.bytes()-low)*memory.Bytes(s.mean&^another)/math.MaxInt8
 }
 
-// joined is two neighbouring spans as one.
+// joined is two neighboring spans as one.
 func joined(a, b spanCell) spanCell {
 	switch {
 	case a.high == 0:

@@ -247,7 +247,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 			},
 		},
 		"unreadable selector": {
-			spec: v1alpha1.MemoryProfileSpec{Selector: labelled("not a key!", "x")}, want: "spec.selector chooses no pod",
+			spec: v1alpha1.MemoryProfileSpec{Selector: labeled("not a key!", "x")}, want: "spec.selector chooses no pod",
 		},
 		"a reserve that no limit leaves": {
 			spec: v1alpha1.MemoryProfileSpec{

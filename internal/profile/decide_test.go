@@ -25,7 +25,7 @@ func named(namespace, name string, selector *metav1.LabelSelector) Named {
 	}
 }
 
-func labelled(pairs ...string) *metav1.LabelSelector {
+func labeled(pairs ...string) *metav1.LabelSelector {
 	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for i := 0; i < len(pairs); i += 2 {
 		s.MatchLabels[pairs[i]] = pairs[i+1]
@@ -43,21 +43,21 @@ func optOut(value string) map[string]string {
 
 func TestDecide(t *testing.T) {
 	index := NewIndex([]Named{
-		named("shop", "web", labelled("app", "web")),
+		named("shop", "web", labeled("app", "web")),
 		named("shop", "named-only", nil),
 		named("shop", "shared", nil),
 		named("shop", "tier-a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "edge"}},
 		}}),
-		named("shop", "tier-b", labelled("tier", "edge")),
+		named("shop", "tier-b", labeled("tier", "edge")),
 		named(
 			"shop", "broken",
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}}},
 		),
 		named("all", "everything", &metav1.LabelSelector{}),
 		named("", "shared", nil),
-		named("", "cluster-web", labelled("app", "web")),
-		named("", "cluster-batch", labelled("kind", "batch", "app", "job")),
+		named("", "cluster-web", labeled("app", "web")),
+		named("", "cluster-batch", labeled("kind", "batch", "app", "job")),
 	})
 
 	for name, tc := range map[string]struct {
@@ -187,13 +187,13 @@ func TestNilAndEmptyIndexGovernNothing(t *testing.T) {
 func manyProfiles() []Named {
 	out := make([]Named, 0, 10_000)
 	for i := range 5_000 {
-		out = append(out, named("shop", fmt.Sprintf("p%d", i), labelled("app", fmt.Sprintf("app%d", i), "team", "shop")))
+		out = append(out, named("shop", fmt.Sprintf("p%d", i), labeled("app", fmt.Sprintf("app%d", i), "team", "shop")))
 	}
 	for i := range 1_000 {
-		out = append(out, named("", fmt.Sprintf("c%d", i), labelled("app", fmt.Sprintf("capp%d", i), "team", "shop")))
+		out = append(out, named("", fmt.Sprintf("c%d", i), labeled("app", fmt.Sprintf("capp%d", i), "team", "shop")))
 	}
 	for i := range 4_000 {
-		out = append(out, named(fmt.Sprintf("ns%d", i), "web", labelled("app", "web")))
+		out = append(out, named(fmt.Sprintf("ns%d", i), "web", labeled("app", "web")))
 	}
 	return out
 }

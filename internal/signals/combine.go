@@ -216,7 +216,7 @@ func (j classified) steps() []Step {
 	return out[max(0, len(out)-stepsKept):]
 }
 
-// rateMargin widens the interval of a rate either way: ranks alone believe that neighbouring points know nothing of
+// rateMargin widens the interval of a rate either way: ranks alone believe that neighboring points know nothing of
 // each other. On the recordings of leaks, asked at 60 % when they will be where they end, the interval held in 6 of 11
 // without it and in 10 with it.
 const rateMargin = 1.2

@@ -69,7 +69,7 @@ func TestCounters(t *testing.T) {
 				see(0, running(0, 0)), read(1, 0, 2), see(10, after(running(1, 9), end(0, "Error", 1, 0, 8))), read(11, 1, 2)},
 			want: counts{memory.OOMChildProcess: 4},
 		},
-		"a child's kill, then a normal stop labelled OOMKilled: one kill, not two": {
+		"a child's kill, then a normal stop labeled OOMKilled: one kill, not two": {
 			steps: []func(*Ledger) []memory.OOMKill{
 				see(0, running(0, 0)), read(1, 0, 1), see(10, ended(0, end(0, "OOMKilled", 143, 0, 8)))},
 			want: counts{memory.OOMChildProcess: 1},

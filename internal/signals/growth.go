@@ -32,11 +32,11 @@ const (
 	// stepShareFew is the same in a window of few cells, where every rise looks like a jump; and no more than a quarter of
 	// its cells may jump.
 	stepShareFew = 0.8
-	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCentre how far into
+	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCenter how far into
 	// the window the middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever
 	// more slowly: watched for one and a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
 	keepsPace   = 0.75
-	keepsCentre = 0.42
+	keepsCenter = 0.42
 	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
 	keepsEnding = 0.45
 	// keepsSlope is the same for the two halves. For a cache watched for one and a half of its time constants it is 0.47.
@@ -81,7 +81,7 @@ type course struct {
 	gained float64 // bytes
 	late   float64 // of these, in the last third
 	pace   float64 // last third against the third before it; 1 is steady
-	centre float64 // where in the window the middle of the growth lies, 0 to 1
+	center float64 // where in the window the middle of the growth lies, 0 to 1
 	// slopes and halves compare the second half with the first: by the median slopes of the low points, and by the mean of
 	// that and of what the floor gained.
 	slopes, halves float64
@@ -135,7 +135,7 @@ func follow(f, x, lows []float64) course {
 	c := course{gained: f[n-1] - f[0]}
 	window := x[n-1] - x[0]
 	for i := 1; i < n && c.gained > 0; i++ {
-		c.centre += (x[i] - x[0]) / window * (f[i] - f[i-1]) / c.gained
+		c.center += (x[i] - x[0]) / window * (f[i] - f[i-1]) / c.gained
 	}
 	first, second := f[before(x[:n], x[0]+window/3)], f[before(x[:n], x[0]+2*window/3)]
 	c.late = f[n-1] - second
@@ -164,13 +164,13 @@ func ratio(after, before float64) float64 {
 // endless growth does not slow down.
 func (c course) endless() bool {
 	return c.late >= lateShare*c.gained && c.gained > 0 && c.halves >= keepsSlope &&
-		(c.pace >= keepsPace || c.centre >= keepsCentre)
+		(c.pace >= keepsPace || c.center >= keepsCenter)
 }
 
 // steady growth does not slow down by any measure. Early in a life that is asked for, because starting looks much like
 // climbing.
 func (c course) steady() bool {
-	return c.endless() && c.late >= 2*lateShare*c.gained && c.pace >= keepsPace && c.centre >= keepsCentre &&
+	return c.endless() && c.late >= 2*lateShare*c.gained && c.pace >= keepsPace && c.center >= keepsCenter &&
 		c.halves >= 0.8
 }
 

@@ -151,7 +151,7 @@ func TestLedgerStories(t *testing.T) {
 				{"web-1", "MainProcess", "08:10", "256Mi", "Medium"}, {"web-1", "MainProcess", "08:18", "256Mi", "High"},
 			},
 		},
-		"a sidecar that restarted before memfit came is not made younger by its quiet neighbour": {
+		"a sidecar that restarted before memfit came is not made younger by its quiet neighbor": {
 			looks: []look{
 				{100, []podMaker{pod(running(0, 0)).container("proxy", "64Mi", after(running(3, 90), oom(2, 70, 89)))}, nil},
 			},

@@ -33,7 +33,7 @@ func sortedCopy(v []float64) []float64 {
 func median(v []float64) float64 { return quantile(sortedCopy(v), 0.5) }
 
 // theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen
-// 1968). Up to 29 % of the points may be anything. More than 48 points are thinned by pairs: neighbours know much the
+// 1968). Up to 29 % of the points may be anything. More than 48 points are thinned by pairs: neighbors know much the
 // same, and pairs are what costs.
 func theilSen(x, y []float64) (slope, low, high float64) {
 	for len(x) > 48 {
@@ -107,7 +107,7 @@ func place(v []float64, k int) {
 	}
 }
 
-// paired is the means of neighbours.
+// paired is the means of neighbors.
 func paired(v []float64) []float64 {
 	out := make([]float64, 0, (len(v)+1)/2)
 	for i := 0; i+1 < len(v); i += 2 {

@@ -70,15 +70,15 @@ func places(at, size vg.Point) (all []vg.Rectangle) {
 		away := gap + vg.Length(ring)*gap
 		for _, angle := range []float64{0, 30, -30, 60, -60, 180, 150, -150, 120, -120, 90, -90} {
 			sin, cos := math.Sincos(angle * math.Pi / 180)
-			centre := vg.Point{X: at.X + vg.Length(cos)*(away+half.X), Y: at.Y + vg.Length(sin)*(away+half.Y)}
-			all = append(all, around(centre, half.X, half.Y))
+			center := vg.Point{X: at.X + vg.Length(cos)*(away+half.X), Y: at.Y + vg.Length(sin)*(away+half.Y)}
+			all = append(all, around(center, half.X, half.Y))
 		}
 	}
 	return all
 }
 
-func around(centre vg.Point, x, y vg.Length) vg.Rectangle {
-	return vg.Rectangle{Min: vg.Point{X: centre.X - x, Y: centre.Y - y}, Max: vg.Point{X: centre.X + x, Y: centre.Y + y}}
+func around(center vg.Point, x, y vg.Length) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: center.X - x, Y: center.Y - y}, Max: vg.Point{X: center.X + x, Y: center.Y + y}}
 }
 
 func inside(box, area vg.Rectangle) bool {

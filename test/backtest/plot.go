@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// The colours of the pictures, readable without telling red from green.
+// The colors of the pictures, readable without telling red from green.
 var (
 	grey   = color.RGBA{0x88, 0x88, 0x88, 0xff}
 	blue   = color.RGBA{0x1f, 0x5f, 0xbf, 0xff}

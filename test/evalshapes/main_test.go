@@ -64,7 +64,7 @@ func TestTheClassifierSeesNoFuture(t *testing.T) {
 	}
 }
 
-func TestRecordingsAreManyAndLabelled(t *testing.T) {
+func TestRecordingsAreManyAndLabeled(t *testing.T) {
 	recs, err := recordings("../recordings")
 	if err != nil {
 		t.Fatal(err)

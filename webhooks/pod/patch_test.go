@@ -61,7 +61,7 @@ func decode(t *testing.T, raw []byte) *corev1.Pod {
 }
 
 // TestPatchKeepsWhatWeDoNotKnow: fields of newer Kubernetes versions, here all called "new", are lost by no edit of
-// their neighbours.
+// their neighbors.
 func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
 	const raw = `{"metadata":{"name":"web","new":1},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
 		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x"},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}}],

@@ -147,7 +147,7 @@ func TestFreePagesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestMappedBlocks: a block of its own mapping, and two that became neighbours.
+// TestMappedBlocks: a block of its own mapping, and two that became neighbors.
 func TestMappedBlocks(t *testing.T) {
 	m := newMalloc(layouts[0], 0x30)
 	m.mainHeap(0x20000, m.mains, block{size: 0x290})

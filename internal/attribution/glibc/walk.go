@@ -66,7 +66,7 @@ type walker struct {
 	located []procmem.Run // in this walk
 }
 
-// span is a range of neighbouring free chunks, which malloc_trim sees as one.
+// span is a range of neighboring free chunks, which malloc_trim sees as one.
 type span struct {
 	start, end uint64
 }

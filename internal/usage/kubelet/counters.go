@@ -133,8 +133,8 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 // wanted tells whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
 // which is all the same here.
 func wanted(line []byte) bool {
-	name, _, labelled := bytes.Cut(line, []byte("{"))
-	if !labelled {
+	name, _, labeled := bytes.Cut(line, []byte("{"))
+	if !labeled {
 		return false
 	}
 	switch string(name) {

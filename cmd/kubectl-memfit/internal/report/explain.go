@@ -21,7 +21,7 @@ const (
 	labelWidth = 13
 )
 
-// page is a text with headings and labelled lines.
+// page is a text with headings and labeled lines.
 type page struct {
 	strings.Builder
 	colors listing.Colors
@@ -135,7 +135,7 @@ func (p *page) heading(text string) {
 	p.WriteString(p.colors.Paint(listing.Bold, listing.Line(text)) + "\n")
 }
 
-// item is a labelled text, list a labelled one of several lines; both leave out what is empty.
+// item is a labeled text, list a labeled one of several lines; both leave out what is empty.
 func (p *page) item(label, text string) { p.list(label, []string{text}) }
 
 func (p *page) list(label string, texts []string) {
