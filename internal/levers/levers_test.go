@@ -201,9 +201,9 @@ func TestPredictions(t *testing.T) {
 func TestHurriedCollector(t *testing.T) {
 	for text, want := range map[string]string{
 		"79MiB": "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: the collector runs 5 times " +
-			"as often as by itself; a higher one helps (128Mi: as often as by itself), or less that is alive",
+			"as often as by itself; a higher one helps (128Mi leaves as much as is alive), or less that is alive",
 		"67108864": "the last collection found 58Mi alive, which leaves next to nothing of GOMEMLIMIT=64Mi: the " +
-			"collector runs all the time; a higher one helps (128Mi: as often as by itself), or less that is alive",
+			"collector runs all the time; a higher one helps (128Mi leaves as much as is alive), or less that is alive",
 		"202MiB": "GOMEMLIMIT is effective already: it does not give back what is free now",
 		"off":    "GOMEMLIMIT is effective already: it does not give back what is free now",
 	} {

@@ -133,10 +133,11 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 		often = fmt.Sprintf("%d times as often as by itself", (live+left/2)/left)
 	}
 	eased := goEased(beside, live)
-	higher, at := fmt.Sprintf("a higher one helps (%s: as often as by itself)", eased), memory.Bytes(0)
+	higher, at := fmt.Sprintf("a higher one helps (%s leaves as much as is alive)", eased), memory.Bytes(0)
 	if p.Limit > 0 && limit > 0 {
 		at = memory.Bytes(float64(eased) * (float64(p.Limit) / float64(limit))).CeilTo(memory.MiB)
-		higher = fmt.Sprintf("a higher one helps (%s: as often as by itself; at its share, that is a limit of %s)", eased, at)
+		higher = fmt.Sprintf("a higher one helps (%s leaves as much as is alive; at its share, that is a limit of %s)",
+			eased, at)
 	}
 	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %s; "+
 		"%s, or less that is alive", live, leaves, limit, often, higher)
