@@ -58,7 +58,7 @@ const (
 func tellBare(ctx context.Context, s Story, say io.Writer) (*Run, error) {
 	b := &bare{
 		story: s, say: say, port: firstPort, arms: map[string]*process{},
-		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
+		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now(), Bare: true},
 	}
 	defer func() { b.run.Took = time.Since(b.run.Began) }()
 	work, err := os.MkdirTemp("", "articles-")
@@ -76,8 +76,8 @@ func tellBare(ctx context.Context, s Story, say io.Writer) (*Run, error) {
 	if err != nil {
 		return b.run, err
 	}
-	// a fleet takes a scheduler
-	s.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return a.Replicas > 1 })
+	// a fleet takes a scheduler, and another image a cluster
+	s.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return a.Replicas > 1 || a.Image != "" })
 	b.story, b.run.Story = s, s
 	for _, arm := range s.Arms {
 		if err := b.start(ctx, arm, command, settings[arm.Name]); err != nil {
@@ -150,12 +150,20 @@ func (b *bare) command(ctx context.Context) ([]string, error) {
 		}
 		return []string{out}, nil
 	}
-	command := slices.Clone(b.story.Command)
-	for i, word := range command {
-		word = strings.ReplaceAll(word, "/app/"+b.story.Program, source)
-		command[i] = strings.ReplaceAll(word, "/tmp", b.work)
+	here := func(command []string) []string {
+		command = slices.Clone(command)
+		for i, word := range command {
+			word = strings.ReplaceAll(word, "/app/"+b.story.Program, source)
+			command[i] = strings.ReplaceAll(word, "/built", b.work)
+		}
+		return command
 	}
-	return command, nil
+	if build := here(b.story.Build); len(build) > 0 {
+		if text, err := exec.CommandContext(ctx, build[0], build[1:]...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, text)
+		}
+	}
+	return here(b.story.Command), nil
 }
 
 // start starts an arm in a cgroup of its own. Of several replicas there is one.

@@ -88,13 +88,21 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       automountServiceAccountToken: false
+      {{- with $.Build}}
+      initContainers:
+      - name: build
+        image: {{$.Story.BuildImage}}
+        imagePullPolicy: IfNotPresent
+        command: {{.}}
+        volumeMounts: [{name: app, mountPath: /app}, {name: built, mountPath: /built}]
+      {{- end}}
       {{- with $.Node}}
       nodeSelector: {memfit.dev/lab-node: {{.}}}
       tolerations: [{key: memfit.dev/lab-node, value: {{.}}}]
       {{- end}}
       containers:
       - name: app
-        image: {{$.Story.Image}}
+        image: {{or .Image $.Story.Image}}
         imagePullPolicy: IfNotPresent
         {{- with $.Command}}
         command: {{.}}
@@ -113,8 +121,10 @@ spec:
             {{- with .CPU}}
             cpu: {{.}}
             {{- end}}
-        volumeMounts: [{name: app, mountPath: /app}]
+        volumeMounts: [{name: app, mountPath: /app}, {name: built, mountPath: /built}]
       volumes:
+      - name: built
+        emptyDir: {}
       - name: app
         configMap: {name: program, optional: true}
 ---
@@ -122,20 +132,22 @@ spec:
 `))
 
 func render(s Story, node string) (string, error) {
-	command := ""
-	if s.Command != nil {
-		text, err := json.Marshal(s.Command)
+	words := map[bool]string{}
+	for build, command := range map[bool][]string{false: s.Command, true: s.Build} {
+		if command == nil {
+			continue
+		}
+		text, err := json.Marshal(command)
 		if err != nil {
 			return "", err
 		}
-		command = string(text)
+		words[build] = string(text)
 	}
 	var out bytes.Buffer
 	err := manifests.Execute(&out, struct {
-		Story   Story
-		Command string
-		Node    string
-	}{s, command, node})
+		Story                Story
+		Command, Build, Node string
+	}{s, words[false], words[true], node})
 	return out.String(), err
 }
 
@@ -221,18 +233,25 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Ti
 	return readSnapshot([]byte(text))
 }
 
-// asked is the request that memfit recommends for a Deployment's only container.
-func (c *Cluster) asked(ctx context.Context, deployment string) (request float64, err error) {
+// asked is the request that memfit recommends for a Deployment's only container, and the limit; 0: none.
+func (c *Cluster) asked(ctx context.Context, deployment string) (request, limit float64, err error) {
 	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment, "-o", "jsonpath="+
-		"{.status.containers[0].recommended.request}")
+		"{.status.containers[0].recommended.request} {.status.containers[0].recommended.limit}")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		return 0, fmt.Errorf("memfit recommends no request for %s: %q", deployment, text)
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return 0, 0, fmt.Errorf("memfit recommends nothing for %s so far", deployment)
 	}
-	return q.AsApproximateFloat64(), nil
+	for i, to := range []*float64{&request, &limit}[:min(len(fields), 2)] {
+		q, err := resource.ParseQuantity(fields[i])
+		if err != nil {
+			return 0, 0, fmt.Errorf("what memfit recommends for %s: %q: %w", deployment, text, err)
+		}
+		*to = q.AsApproximateFloat64()
+	}
+	return request, limit, nil
 }
 
 var errNoLook = errors.New("memfit's agent has not looked into the container")

@@ -7,20 +7,28 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
-// goSmallest is the smallest limit in MiB at which the program is not killed without GOMEMLIMIT, found by running it
-// bare, in a cgroup; the article's is 18. All limits are the article's in this unit. The live set is eight times the
-// article's, because memfit does not size by single MiB.
-const goSmallest = 176
+// goLimit turns a limit of the article, in MiB, into one of here. The article's smallest is 18. Here it was 176 where
+// it was first looked for, by running the program bare, in a cgroup; all limits of the article keep to that. The live
+// set is eight times the article's, because memfit does not size by single MiB.
+func goLimit(of float64) int { return int(of / 18 * 176) }
+
+// The table's limits in MiB: those of the article, and a finer grid between 15 and 18, because the smallest safe one
+// is there.
+var (
+	goBare = []int{goLimit(13), goLimit(15), 150, 154, 158, 162, goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
+	goTold = []int{goLimit(goSpiral), goLimit(13), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
+	// goGiven are limits of arms that memfit tells the Go runtime of, above the spiral's own.
+	goGiven = []int{101, 107, 113, 119, 126}
+)
 
 const goCPU = "250m" // the article's
 
-func goLimit(of float64) int { return int(of / 18 * goSmallest) }
-
-func goName(of float64, told bool) string {
-	name := "limit-" + strconv.Itoa(goLimit(of))
+func goName(mi int, told bool) string {
+	name := "limit-" + strconv.Itoa(mi)
 	if told {
 		name += "-told"
 	}
@@ -28,10 +36,10 @@ func goName(of float64, told bool) string {
 }
 
 // goArm is a cell of the article's table: a limit, of which the Go runtime is told or not.
-func goArm(of float64, told bool) Arm {
-	mi := goLimit(of)
+func goArm(mi int, told bool) Arm {
 	a := Arm{
-		Name: goName(of, told), Says: fmt.Sprintf("limit %dMi", mi), LimitMi: mi, CPU: goCPU, MayDie: true,
+		Name: goName(mi, told), Says: fmt.Sprintf("limit %dMi", mi), LimitMi: mi, CPU: goCPU, MayDie: true,
+		Wide: !slices.Contains(goLean, mi),
 	}
 	if told {
 		a.Says += ", GOMEMLIMIT the same, GOGC=off"
@@ -40,6 +48,9 @@ func goArm(of float64, told bool) Arm {
 	return a
 }
 
+// goLean are the limits for a node with one processor.
+var goLean = []int{goLimit(13), goLimit(18)}
+
 const (
 	goNone   = "no-settings"
 	goMemfit = "memfit"
@@ -47,19 +58,34 @@ const (
 	goSpiral = 9              // of 18: the live set and little more
 )
 
+// goGivenName is the arm of a limit that memfit tells the runtime of.
+func goGivenName(mi int) string {
+	if mi == goLimit(goSpiral) {
+		return goTight
+	}
+	return "memfit-" + strconv.Itoa(mi)
+}
+
+func goGivenArm(name string, mi int) Arm {
+	return Arm{
+		Name: name, Says: fmt.Sprintf("limit %dMi, with memfit", mi), LimitMi: mi, CPU: goCPU, Profile: "go", MayDie: true,
+	}
+}
+
 func goStory() Story {
 	arms := []Arm{{Name: goNone, Says: "no limit, no settings", CPU: goCPU}}
-	for _, of := range []float64{13, 15, 17, 18, 23, 36, 72} {
-		arms = append(arms, goArm(of, false))
-		if of != 15 && of != 17 {
-			arms = append(arms, goArm(of, true))
-		}
+	for _, mi := range goBare {
+		arms = append(arms, goArm(mi, false))
 	}
-	arms = append(arms, goArm(goSpiral, true),
-		Arm{Name: goMemfit, Says: fmt.Sprintf("limit %dMi, with memfit", goLimit(23)), LimitMi: goLimit(23), CPU: goCPU,
-			Profile: "go"},
-		Arm{Name: goTight, Says: fmt.Sprintf("limit %dMi, with memfit", goLimit(goSpiral)), LimitMi: goLimit(goSpiral),
-			CPU: goCPU, Profile: "go", MayDie: true})
+	for _, mi := range goTold {
+		arms = append(arms, goArm(mi, true))
+	}
+	arms = append(arms, goGivenArm(goMemfit, goLimit(23)), goGivenArm(goTight, goLimit(goSpiral)))
+	for _, mi := range goGiven {
+		a := goGivenArm(goGivenName(mi), mi)
+		a.Wide = true
+		arms = append(arms, a)
+	}
 	return Story{
 		Name: "go", Title: "Kubernetes Memory Limits and Go", Program: "sales", Image: "memfit.test/sales:dev",
 		Met: "A Go service is killed at 17 MiB and lives at 18. The author gives it 1, 1.3, 2 and 4 times that, each with " +
@@ -68,8 +94,9 @@ func goStory() Story {
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms,
-		Steps:    []Step{{Name: "load", Path: "load?requests=2000&at=10", Inspect: true, Sized: true}},
-		Look:     Place{goTight, "load"},
+		Steps: []Step{{Name: "load", Path: "load?requests=2000&at=10", Less: "load?requests=1000&at=10", Inspect: true,
+			Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
+		Look: Place{goTight, "load"},
 		Needed: []Need{
 			{"which limit is in force", `of a limit of \d+Mi`},
 			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
@@ -77,27 +104,42 @@ func goStory() Story {
 			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
 			{"to how much", `Raise limit 88Mi to \d+Mi`},
 		},
+		Known: "Once he asks memfit, yes: one sentence has the limit, what is alive, that the collector runs so many " +
+			"times as often, and the limit that helps. Nothing would have made him ask: by `kubectl describe pod` the pod " +
+			"is healthy, because a spiral kills nobody. And the limit that memfit names goes with its GOMEMLIMIT; whoever " +
+			"leaves that out needs more, and memfit does not say how much before it has seen an hour.",
 		Expect: []Expectation{
 			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
-				goKilled(13, false), ""},
-			{"With GOMEMLIMIT it lives there (0: not killed)", "no kill at 13 of 18 MiB", 0, 0, goKilled(13, true), ""},
+				goKilled(goLimit(13), false), ""},
+			{"With GOMEMLIMIT it lives there (0: not killed)", "no kill at 13 of 18 MiB", 0, 0, goKilled(goLimit(13), true), ""},
 			{"Smallest limit, no GOMEMLIMIT: requests per CPU second, of those without settings", "28.4 of 29.6 a second", 0.96,
-				0.15, goSpeed(goName(18, false)), ""},
-			{"4 times that, no GOMEMLIMIT", "29.3 of 29.6", 0.99, 0.15, goSpeed(goName(72, false)), ""},
-			{"Twice that, with GOMEMLIMIT", "35.4 of 29.6", 1.19, 0.15, goSpeed(goName(36, true)), ""},
-			{"4 times that, with GOMEMLIMIT", "35.9 of 29.6", 1.21, 0.15, goSpeed(goName(72, true)), ""},
+				0.15, goSpeed(goName(goLimit(18), false)), ""},
+			{"4 times that, no GOMEMLIMIT", "29.3 of 29.6", 0.99, 0.15, goSpeed(goName(goLimit(72), false)), ""},
+			{"Twice that, with GOMEMLIMIT", "35.4 of 29.6", 1.19, 0.15, goSpeed(goName(goLimit(36), true)), ""},
+			{"4 times that, with GOMEMLIMIT", "35.9 of 29.6", 1.21, 0.15, goSpeed(goName(goLimit(72), true)), ""},
 			{"The spiral: half of the smallest limit, with memfit's GOMEMLIMIT (90 % of it)",
 				"9.4 of 29.6 (at 13 of 18 MiB)", 0.55, 0.15,
 				goSpeed(goTight), "the article counts time in a throttled container, here it is processor time, of which Go's " +
 					"collector takes half at most (gcCPULimiter): 0.5 of a speed at which it took a tenth. What a Go program needs " +
 					"beside its heap does not grow with it, so that this one has to spare at 13/18 what the article's had not"},
-			{"Smallest safe limit: the peak that was seen without settings, of the smallest limit that was not fatal",
-				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
+			{"The collector's share in the spiral, of its share without settings", "-", 3, 1.5, goShares(goTight),
+				"the article shows the time alone"},
+			{"Smallest safe limit without GOMEMLIMIT: the peak that memfit saw without settings, of the smallest limit from " +
+				"which on none was fatal", "found by trying: 18 MiB", 1, 0.15, goFound, ""},
 			{"The same, by what memfit asks for: the request, because a limit takes an hour of evidence",
 				"found by trying: 18 MiB", 1, 0.15, goAsked, ""},
+			{"Smallest safe limit with GOMEMLIMIT: the limit that memfit found in the spiral, of the smallest limit that " +
+				"memfit told the runtime of and that is neither fatal nor a spiral (the collector runs less than twice as " +
+				"often as without settings)", "found by trying: 18 MiB", 1, 0.15, goRaised, ""},
+			{"At that limit: how often the collector runs, of without settings", "-", 1, eitherWay, goOften(126),
+				"memfit names the limit that leaves as much as is alive, which is what Go aims at by itself; by itself more " +
+					"counts as alive, because what is allocated during a collection does"},
+			{"The limit that memfit found in the spiral, of the smallest one without GOMEMLIMIT", "-", 1, eitherWay,
+				goRaisedOfBare, "GOMEMLIMIT lets a program live with less than it takes by itself"},
 		},
 		Table: Table{Step: "load", Columns: []Column{
 			{"requests per CPU second", func(r *Reading) string { return fmt.Sprintf("%.0f", goRate(r)) }},
+			{"the collector's share", func(r *Reading) string { return fmt.Sprintf("%.0f %%", 100*goShare(r)) }},
 			{"collections", func(r *Reading) string { return fmt.Sprintf("%.0f", r.Values["gcCycles"]) }},
 			{"seconds", func(r *Reading) string { return fmt.Sprintf("%.1f", r.Values["seconds"]) }},
 			{"peak RSS", func(r *Reading) string { return mib(r.Values["peakRSS"]) }},
@@ -148,10 +190,10 @@ func (r *Run) died(arm string) (string, bool) {
 	return "no kill", false
 }
 
-func goKilled(of float64, told bool) func(*Run) (Measured, error) {
+func goKilled(mi int, told bool) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		how, dead := r.died(goName(of, told))
-		m := Measured{From: fmt.Sprintf("%s at %dMi", how, goLimit(of))}
+		how, dead := r.died(goName(mi, told))
+		m := Measured{From: fmt.Sprintf("%s at %dMi", how, mi)}
 		if dead {
 			m.Value = 1
 		}
@@ -159,14 +201,105 @@ func goKilled(of float64, told bool) func(*Run) (Measured, error) {
 	}
 }
 
-// goSurvived is the smallest limit of the table, in MiB, that was not fatal; 0: all were.
+// goShare is the collector's part of the processor time that the Go runtime counts as used.
+func goShare(r *Reading) float64 {
+	if r.Values["busySeconds"] == 0 {
+		return math.NaN()
+	}
+	return r.Values["gcCPUSeconds"] / r.Values["busySeconds"]
+}
+
+func goShares(arm string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		var shares [2]float64
+		for i, name := range []string{arm, goNone} {
+			if _, err := r.Value(name, "load", "gcCPUSeconds"); err != nil {
+				return Measured{}, err
+			}
+			x, err := r.At(name, "load")
+			if err != nil {
+				return Measured{}, err
+			}
+			shares[i] = goShare(x)
+		}
+		return Measured{shares[0] / shares[1], fmt.Sprintf("%.0f %% of %.0f %%", 100*shares[0], 100*shares[1])}, nil
+	}
+}
+
+// goOften compares how often the collector runs at a limit that memfit told the runtime of.
+func goOften(mi int) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		a, err := r.Value(goGivenName(mi), "load", "gcCycles")
+		if err != nil {
+			return Measured{}, err
+		}
+		b, err := r.Value(goNone, "load", "gcCycles")
+		return Measured{a / b, fmt.Sprintf("%.0f of %.0f collections, at %dMi", a, b, mi)}, err
+	}
+}
+
+// goSurvived is the smallest limit of the table, in MiB, from which on none was fatal; 0: the largest was.
 func goSurvived(r *Run) int {
-	for _, of := range []float64{13, 15, 17, 18, 23, 36} {
-		if _, dead := r.died(goName(of, false)); !dead {
-			return goLimit(of)
+	smallest := 0
+	for _, mi := range slices.Backward(goBare) {
+		if _, dead := r.died(goName(mi, false)); dead {
+			return smallest
+		}
+		if _, err := r.At(goName(mi, false), "load"); err == nil {
+			smallest = mi
 		}
 	}
-	return 0
+	return smallest
+}
+
+// goSafe is the smallest limit, in MiB, that memfit told the runtime of and from which on none was fatal or a spiral:
+// the collector at least twice as often as without settings, which is what memfit calls one.
+func goSafe(r *Run) (int, error) {
+	usual, err := r.Value(goNone, "load", "gcCycles")
+	if err != nil {
+		return 0, err
+	}
+	smallest := 0
+	for _, mi := range slices.Backward(append([]int{goLimit(goSpiral)}, goGiven...)) {
+		if _, dead := r.died(goGivenName(mi)); dead {
+			break
+		}
+		cycles, err := r.Value(goGivenName(mi), "load", "gcCycles")
+		if err != nil {
+			return 0, err
+		}
+		if cycles >= 2*usual {
+			break
+		}
+		smallest = mi
+	}
+	if smallest == 0 {
+		return 0, errors.New("none of the limits that memfit told the runtime of is safe")
+	}
+	return smallest, nil
+}
+
+// goRaised compares the limit that memfit found in the spiral with it.
+func goRaised(r *Run) (Measured, error) {
+	smallest, err := goSafe(r)
+	if err != nil {
+		return Measured{}, err
+	}
+	return goRaisedOf(r, smallest)
+}
+
+func goRaisedOfBare(r *Run) (Measured, error) { return goRaisedOf(r, goSurvived(r)) }
+
+func goRaisedOf(r *Run, smallest int) (Measured, error) {
+	x, err := r.At(goTight, "load")
+	if err != nil {
+		return Measured{}, err
+	}
+	if x.Limit == 0 || smallest == 0 {
+		return Measured{}, errors.New("no limit is safe, or memfit recommends none")
+	}
+	from := fmt.Sprintf("limit %s found, %dMi needed", mib(x.Limit), smallest)
+	return Measured{x.Limit / float64(smallest<<20), from}, nil
 }
 
 // goAsked compares what memfit recommends as a request with it.
@@ -195,19 +328,19 @@ func goFound(r *Run) (Measured, error) {
 }
 
 func goPicture() Picture {
-	sizes := []float64{goSpiral, 13, 18, 23, 36, 72}
+	sizes := goTold
 	p := Picture{Name: "go", Title: "Requests per CPU second, by limit", Unit: "requests"}
-	for _, of := range sizes {
-		p.Groups = append(p.Groups, fmt.Sprintf("%dMi", goLimit(of)))
+	for _, mi := range sizes {
+		p.Groups = append(p.Groups, fmt.Sprintf("%dMi", mi))
 	}
 	for _, told := range []bool{false, true} {
 		p.Series = append(p.Series, Series{
 			map[bool]string{false: "limit only", true: "limit and GOMEMLIMIT"}[told],
 			func(r *Run) []float64 {
 				var out []float64
-				for _, of := range sizes {
+				for _, mi := range sizes {
 					v := math.NaN()
-					if x, err := r.At(goName(of, told), "load"); err == nil && x.Dead == "" {
+					if x, err := r.At(goName(mi, told), "load"); err == nil && x.Dead == "" {
 						v = goRate(x)
 					}
 					out = append(out, v)

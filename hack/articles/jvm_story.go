@@ -5,27 +5,35 @@ package main
 
 func jvmStory() Story {
 	const usual, memfit = "default", "memfit"
+	const newer, newerMemfit = "default-25", "memfit-25"
 	const work, again, trim, arenas = "work", "again", "trim", "glibc arenas"
+	const jdk, jre = "memfit.test/jdk:17", "memfit.test/jre:25"
+	profile := func(version string) string {
+		return "  runtime: {type: JVM, version: \"" + version + "\"}\n  tuning: {trimInterval: 5s}\n" +
+			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 4Gi}}"
+	}
 	return Story{
 		Name: "jvm", Title: "JVM memory leak > native memory > glibc malloc", Program: "Native.java",
-		Image: "memfit.test/jdk:17",
-		// Not `java Native.java`: that compiles in the same process, which keeps what the compiler took.
-		Command: []string{
-			"sh", "-c", "javac -nowarn -d /tmp /app/Native.java 2>/dev/null; exec java -cp /tmp Native",
-		},
+		Image: jdk,
+		// Not `java Native.java`: that compiles in the same process, which keeps what the compiler took. All versions run
+		// what 17 compiled.
+		BuildImage: jdk, Build: []string{"javac", "-nowarn", "-d", "/built", "/app/Native.java"},
+		Command: []string{"java", "-cp", "/built", "Native"},
 		Met: "The memory of a JVM grows slowly and steadily; heap, metaspace and direct buffers do not. A table of " +
 			"its regions shows 259 malloc arenas with 2.1 GiB. `jcmd System.trim_native_heap` takes them to 1.3 GiB and " +
 			"leaves all else alone; from 17.0.9 -XX:TrimNativeHeapInterval does it by itself.",
-		Profiles: map[string]string{"jvm": "  runtime: {type: JVM, version: \"17\"}\n  tuning: {trimInterval: 5s}\n" +
-			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 4Gi}}"},
+		Profiles: map[string]string{"jvm": profile("17"), "jvm-25": profile("25")},
 		Arms: []Arm{
 			{Name: usual, Says: "limit 1536Mi, no settings", LimitMi: 1536},
 			{Name: memfit, Says: "limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Profile: "jvm"},
+			{Name: newer, Says: "Java 25, limit 1536Mi, no settings", LimitMi: 1536, Image: jre, Wide: true},
+			{Name: newerMemfit, Says: "Java 25, limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Image: jre,
+				Profile: "jvm-25", Wide: true},
 		},
 		Steps: []Step{
-			{Name: work, Path: "work?mib=600"},
-			{Name: again, Path: "work?mib=600", Settle: 15e9, Inspect: true},
-			{Name: trim, Path: "trim", Predicted: true, Inspect: true, Arms: []string{usual}},
+			{Name: work, Path: "work?mib=600", Less: "work?mib=200"},
+			{Name: again, Path: "work?mib=600", Less: "work?mib=200", Settle: 15e9, Inspect: true},
+			{Name: trim, Path: "trim", Predicted: true, Inspect: true, Arms: []string{usual, newer}},
 		},
 		Look: Place{usual, again},
 		Needed: []Need{
@@ -34,6 +42,9 @@ func jvmStory() Story {
 			{"how much a trim would give back", `TrimNativeHeapInterval would give back \d+Mi`},
 			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi .*memfit sets it`},
 		},
+		Known: "Yes, without making the table himself: the arenas, what in them is free, and how much a trim gives back " +
+			"stand below each other, with the setting that does it by itself. Not said is which library allocates: that " +
+			"takes a profiler.",
 		Expect: []Expectation{
 			{"Arenas after the trim, of before", "1363 of 2170 MiB", 0.63, 0.15,
 				partRatio(usual, beforeStep(trim), trim, arenas), ""},
@@ -41,10 +52,16 @@ func jvmStory() Story {
 				partRatio(usual, beforeStep(trim), trim, "Java heap"), ""},
 			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, trim, "trim"),
 				"no article predicts"},
+			{"Java 25: arenas after the trim, of before", "1363 of 2170 MiB (on 17)", 0.63, 0.15,
+				partRatio(newer, beforeStep(trim), trim, arenas), ""},
+			{"Java 25: memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(newer, trim, "trim"),
+				"no article predicts"},
 			{"With memfit's TrimNativeHeapInterval, of what the trim by hand left", "-", 1, 0.15,
 				ratio(point{memfit, again, "rss"}, point{usual, trim, "rss"}), "the article sets it without a number"},
+			{"Java 25: the same", "-", 1, 0.15, ratio(point{newerMemfit, again, "rss"}, point{newer, trim, "rss"}),
+				"the article sets it without a number"},
 		},
 		Pictures: []Picture{rssPicture("jvm", "RSS of a JVM whose native memory is freed, not given back",
-			[]string{work, again, trim}, usual, memfit)},
+			[]string{work, again, trim}, usual, memfit, newer, newerMemfit)},
 	}
 }

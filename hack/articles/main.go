@@ -31,6 +31,7 @@ func main() {
 	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
 	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
 	node := flag.String("node", "", "tell them on this node of the lab (cgroup2), and write articles-NODE.md")
+	began := flag.Int64("began", time.Now().Unix(), "when the command began that calls this one, in seconds of the epoch")
 	flag.Parse()
 	how := func(ctx context.Context, s Story) (*Run, error) {
 		return tell(ctx, "kubectl", *node, "programs", s, os.Stdout)
@@ -38,7 +39,7 @@ func main() {
 	if *here {
 		how = func(ctx context.Context, s Story) (*Run, error) { return tellBare(ctx, s, os.Stdout) }
 	}
-	ok, err := tellAll(ctx, *name, *docs, *html, *node, *times, *here, how)
+	ok, err := tellAll(ctx, *name, *docs, *html, *node, *times, *here, time.Unix(*began, 0), how)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -50,7 +51,7 @@ func main() {
 // tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all
 // came out, each time.
 func tellAll(
-	ctx context.Context, name, docs, html, node string, times int, bare bool,
+	ctx context.Context, name, docs, html, node string, times int, bare bool, began time.Time,
 	how func(context.Context, Story) (*Run, error),
 ) (bool, error) {
 	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
@@ -60,7 +61,9 @@ func tellAll(
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
 		return false, err
 	}
-	p, ok := page{Machine: machine(ctx), Node: node, Bare: bare, Times: times}, true
+	p, ok := page{
+		Machine: machine(ctx), Node: node, Bare: bare, Times: times, Setup: time.Since(began).Round(time.Second),
+	}, true
 	for _, s := range stories() {
 		if name != "" && !slices.Contains(strings.Split(name, ","), s.Name) {
 			continue
@@ -82,6 +85,8 @@ func tellAll(
 			break
 		}
 	}
+	p.Took = time.Since(began).Round(time.Second)
+	fmt.Printf("In all %s, of which %s before the first story; each run: %v\n", p.Took, p.Setup, p.Runs())
 	if len(p.Stories) == 0 {
 		return false, fmt.Errorf("there is no story %q", name)
 	}
@@ -101,7 +106,7 @@ func write(path string, how func(io.Writer) error) error {
 
 // summarize says on a terminal what came of a story.
 func summarize(w io.Writer, r *Report) {
-	fmt.Fprintf(w, "\n%s (%s): came out: %t, in %s\n", r.Title, r.Name, r.OK(), r.Took)
+	fmt.Fprintf(w, "\n%s (%s): came out: %t, in %v\n", r.Title, r.Name, r.OK(), r.Took)
 	if r.Err != "" {
 		fmt.Fprintf(w, "  it did not happen: %s\n", r.Err)
 	}
@@ -116,8 +121,8 @@ func summarize(w io.Writer, r *Report) {
 		case !o.OK:
 			state = "DIFFERS"
 		}
-		fmt.Fprintf(w, "  %-9s %s: %.2f, expected %.2f ± %.2f (%s; article: %s)\n", state, o.What, o.Value, o.Want, o.Within,
-			o.From, o.Article)
+		fmt.Fprintf(w, "  %-9s %s: %.2f, expected %.2f ± %.2f (%s; article: %s)\n", state, o.What, o.Value, o.Want,
+			o.Within, o.From, o.Article)
 	}
 	fmt.Fprintf(w, "  Would the author have known what to do? %s\n", r.Verdict)
 	for _, a := range r.Answers {

@@ -3,6 +3,9 @@
 
 package main
 
+// nodeNoTLS is why two arenas save less here.
+const nodeNoTLS = "the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here"
+
 // The arms of the article's table, and those with memfit.
 const (
 	nodeNone   = "default"
@@ -31,9 +34,9 @@ func nodeStory() Story {
 		},
 		Arms: []Arm{
 			{Name: nodeNone, Says: "limit 4Gi, so that V8 takes up to 2 GiB by itself; no settings", LimitMi: 4096},
-			{Name: nodeArenas, Says: "MALLOC_ARENA_MAX=2", LimitMi: 4096, Env: arenas},
-			{Name: nodeCap, Says: "--max-old-space-size=256", LimitMi: 4096, Env: heap},
-			{Name: nodeBoth, Says: "both", LimitMi: 4096,
+			{Name: nodeArenas, Says: "MALLOC_ARENA_MAX=2", LimitMi: 4096, Env: arenas, Wide: true},
+			{Name: nodeCap, Says: "--max-old-space-size=256", LimitMi: 4096, Env: heap, Wide: true},
+			{Name: nodeBoth, Says: "both", LimitMi: 4096, Wide: true,
 				Env: map[string]string{"NODE_OPTIONS": heap["NODE_OPTIONS"], "MALLOC_ARENA_MAX": "2"}},
 			{Name: nodeMemfit, Says: "with memfit, heapLimit: 256Mi", LimitMi: 4096, Profile: "nodejs-cap"},
 			{Name: nodeTwo, Says: "with memfit, heapLimit: 256Mi and arenaMax: 2", LimitMi: 4096, Profile: "nodejs-both"},
@@ -50,6 +53,10 @@ func nodeStory() Story {
 			{"how much of it a full collection would give back", `full collection may give back up to \d+Mi`},
 			{"what to set", `lower one \(heapLimit`},
 		},
+		Known: "What to try, yes: the sick replica is named beside the median of the others, its V8 heap has a line of " +
+			"its own, and so has the cap. How low the cap may be, no: the author's 256 MiB stay a guess, which memfit puts " +
+			"no number to. Nor how much comes back: nobody knows what is garbage before it is collected, and memfit says " +
+			"only between next to nothing and all of the heap.",
 		Expect: []Expectation{
 			{"Arenas alone, of the default", "576 of 576 MiB", 1, 0.2,
 				ratio(point{nodeArenas, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
@@ -57,14 +64,21 @@ func nodeStory() Story {
 				ratio(point{nodeCap, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
 			{"Both, of the default", "280 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeBoth, burst, "rss"}, point{nodeNone, burst, "rss"}),
-				"the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here: what the cap alone " +
-					"saves is left, 350 of 576"},
+				nodeNoTLS + ": what the cap alone saves is left, 350 of 576"},
 			{"After a forced collection, of before", "316 of 568 MiB", 0.56, 0.2,
 				ratio(point{nodeNone, collect, "rss"}, point{nodeNone, beforeStep(collect), "rss"}), ""},
 			{"With memfit and heapLimit: 256Mi, of the default", "350 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeMemfit, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
 			{"Peak with memfit, heapLimit: 256Mi and arenaMax: 2, of the same without memfit", "-", 1, 0.15,
 				ratio(point{nodeTwo, burst, "peak"}, point{nodeBoth, burst, "peak"}), "memfit sets what the author set"},
+			{"With memfit, both arena settings side by side: RSS after the burst with arenaMax: 2 beside the cap, of the " +
+				"cap alone",
+				"280 of 350 MiB", 0.8, eitherWay, ratio(point{nodeTwo, burst, "rss"}, point{nodeMemfit, burst, "rss"}),
+				nodeNoTLS},
+			{"The same, of the peaks", "-", 1, 0.15, ratio(point{nodeTwo, burst, "peak"}, point{nodeMemfit, burst, "peak"}),
+				nodeNoTLS},
+			{"The same, of glibc's arenas as memfit's agent finds them", "-", 0.8, eitherWay,
+				partsRatio(Place{nodeTwo, burst}, Place{nodeMemfit, burst}, "glibc arenas"), nodeNoTLS},
 			{"memfit's prediction of a full collection (1: between its bounds)", "-", 1, 0.03,
 				predicted(nodeNone, collect, "collect"), "no article predicts"},
 		},

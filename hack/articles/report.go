@@ -8,6 +8,7 @@ import (
 	"fmt"
 	htmltemplate "html/template"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,8 +21,11 @@ import (
 // Report is what is written of a story, as text and as HTML.
 type Report struct {
 	Name, Title, Met, Said string
+	Known                  string // what a person makes of what was asked
 	Looked                 string // where, in words
-	When, Took             string
+	When                   string
+	Took                   []time.Duration // of each run, the first one first
+	Bare                   bool
 	Err                    string // why the story did not happen
 	Table                  [][]string
 	Outcomes               []Outcome
@@ -47,9 +51,11 @@ type File struct {
 	SVG         htmltemplate.HTML
 }
 
-// OK says whether the story came out, in all its runs.
+// OK says whether the story came out, in all its runs. What its author needed to know and memfit did not say counts,
+// but without a cluster there is nobody to ask.
 func (r *Report) OK() bool {
-	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK })
+	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK }) &&
+		(r.Bare || !slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Line == "" || a.Unsaid > 0 }))
 }
 
 // after is this report with what came out of the earlier runs of the same story. The pictures, the table and what was
@@ -57,6 +63,12 @@ func (r *Report) OK() bool {
 func (r *Report) after(earlier *Report) *Report {
 	if earlier == nil {
 		return r
+	}
+	r.Took = append(slices.Clone(earlier.Took), r.Took...)
+	for i, was := range earlier.Answers {
+		if r.Answers[i].Unsaid += was.Unsaid; was.Line == "" {
+			r.Answers[i].Unsaid++
+		}
 	}
 	if earlier.Err != "" {
 		r.Err = strings.TrimSpace(earlier.Err + "\n" + r.Err)
@@ -85,7 +97,8 @@ func (o Outcome) values() string {
 func report(run *Run, failed error, pictures string) (*Report, error) {
 	s := run.Story
 	out := &Report{
-		Name: s.Name, Title: s.Title, Met: s.Met, Said: s.Said, Took: run.Took.Round(time.Second).String(),
+		Name: s.Name, Title: s.Title, Met: s.Met, Said: s.Said, Known: s.Known,
+		Took: []time.Duration{run.Took.Round(time.Second)}, Bare: run.Bare,
 		When: run.Began.UTC().Format(time.DateOnly), Looked: s.Look.Arm + ", after " + s.Look.Step,
 		Table: table(run), Outcomes: Judge(run), Commands: commands(run),
 	}
@@ -97,6 +110,14 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 		if x.Look != nil {
 			out.Parts = append(out.Parts, Parts{x.Arm, x.Step, x.Look})
 		}
+	}
+	if run.Map != "" {
+		name, title := s.Name+"-pages.svg", "The pages of "+out.Looked+", as kubectl memfit map draws them"
+		if err := os.WriteFile(filepath.Join(pictures, name), []byte(run.Map), 0o644); err != nil {
+			return out, err
+		}
+		svg := htmltemplate.HTML(run.Map) //nolint:gosec // memfit's own, which is a picture for pages
+		out.Pictures = append(out.Pictures, File{name, title, svg})
 	}
 	for _, p := range s.Pictures {
 		path := filepath.Join(pictures, p.Name+".svg")
@@ -123,7 +144,13 @@ func answers(run *Run) ([]Answer, string) {
 
 func answersFor(run *Run, pod string) ([]Answer, string) {
 	var said []string
+	by := make([][]string, len(places))
 	for _, c := range commands(run) {
+		for i, place := range places {
+			if strings.HasPrefix(c.Line, place) {
+				by[i] = sentences(c)
+			}
+		}
 		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
 			said = append(said, sentences(c)...)
 		}
@@ -133,6 +160,9 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 	for _, n := range run.Story.Needed {
 		a := Answer{Need: n}
 		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))
+		for _, sentences := range by {
+			a.By = append(a.By, slices.ContainsFunc(sentences, pattern.MatchString))
+		}
 		for _, sentence := range said {
 			if pattern.MatchString(sentence) {
 				a.Line, a.Same = sentence, len(out) > 0 && out[len(out)-1].Line == sentence
@@ -151,6 +181,24 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 		return out, fmt.Sprintf("Not quite: %d of %d things are said.", found, len(out))
 	}
 	return out, "Yes: all that was needed is said."
+}
+
+// places are where an author looks first, and what of it is told for each thing that is needed.
+var places = []string{"kubectl describe pod", "kubectl describe memoryrecommendation", "kubectl memfit why"}
+
+// Alone says how much each of [places] answers by itself.
+func (r *Report) Alone() string {
+	var all []string
+	for i, place := range places {
+		n := 0
+		for _, a := range r.Answers {
+			if i < len(a.By) && a.By[i] {
+				n++
+			}
+		}
+		all = append(all, fmt.Sprintf("`%s` %d", place, n))
+	}
+	return fmt.Sprintf("Of %d things, by itself says: %s.", len(r.Answers), strings.Join(all, ", "))
 }
 
 // wrapped is from which length on a line may be followed by the rest of its sentence: memfit's commands wrap at 108.
@@ -240,7 +288,33 @@ var functions = map[string]any{
 	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
 	"mib":  mib, "prose": prose,
 	"here": Outcome.values,
-	"why":  func(line string) bool { return strings.HasPrefix(line, "kubectl memfit why") },
+	"shown": func(line string) bool { // in the page; the HTML report has all
+		return strings.HasPrefix(line, "kubectl memfit map") ||
+			slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(line, place) })
+	},
+	"places": func() []string { return places },
+	"want": func(o Outcome) string {
+		if math.IsInf(o.Within, 1) {
+			return fmt.Sprintf("%.2f, told either way", o.Want)
+		}
+		return fmt.Sprintf("%.2f ± %.2f", o.Want, o.Within)
+	},
+	"agrees": func(o Outcome) string {
+		switch {
+		case !o.OK:
+			return "**no**"
+		case math.IsInf(o.Within, 1):
+			return "told"
+		}
+		return "yes"
+	},
+	"times": func(all []time.Duration) string {
+		var words []string
+		for _, d := range all {
+			words = append(words, d.String())
+		}
+		return strings.Join(words, ", ")
+	},
 	"yes": func(ok bool) string {
 		if ok {
 			return "yes"
@@ -257,10 +331,26 @@ var functions = map[string]any{
 // page is what both reports are made of.
 type page struct {
 	Machine string
-	Node    string // the node of the lab where they were told; "": its own
-	Bare    bool   // without a cluster
-	Times   int    // runs of each story
+	Node    string        // the node of the lab where they were told; "": its own
+	Bare    bool          // without a cluster
+	Times   int           // runs of each story
+	Took    time.Duration // all of the command; 0: not known
+	Setup   time.Duration // of that, before the first story: the cluster, memfit and the programs
 	Stories []*Report
+}
+
+// Runs is how long each run of all stories took, with what was done before the first.
+func (p page) Runs() []time.Duration {
+	var all []time.Duration
+	for _, r := range p.Stories {
+		for i, took := range r.Took {
+			if i == len(all) {
+				all = append(all, p.Setup)
+			}
+			all[i] += took
+		}
+	}
+	return all
 }
 
 func writeMarkdown(w io.Writer, text string, p page) error {

@@ -102,6 +102,7 @@ func TestReport(t *testing.T) {
 		"| a | as it is |", "OOMKilled, exit 137",
 		"| as in the article | 50 of 100 MiB | 0.50 ± 0.10 | 0.50 | 50 MiB of 100 MiB | yes |",
 		"| **no** |", "![RSS](articles/sample.svg)", "what to do: **not said**", "no article predicts",
+		"| what it is | - | - | said |", "| what to do | said | - | - |", "by itself says: `kubectl describe pod` 1,",
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("articles.md lacks %q:\n%s", want, md.String())
@@ -153,6 +154,86 @@ func TestRunsAreCounted(t *testing.T) {
 	}
 	if r := (&Report{}).after(&Report{Err: "no pods"}); r.OK() {
 		t.Error("a story of which one run did not happen came out")
+	}
+}
+
+// TestUnansweredFails: what the author needed and memfit did not say fails a story, in whichever run, where there is a
+// cluster that could be asked.
+func TestUnansweredFails(t *testing.T) {
+	told := func() *Report { return &Report{Answers: []Answer{{Line: "60Mi glibc arenas"}}} }
+	silent := &Report{Answers: []Answer{{}}}
+	if silent.OK() {
+		t.Error("a story whose author was not told comes out")
+	}
+	if !told().OK() || told().after(silent).OK() || !told().after(told()).OK() {
+		t.Error("a run in which its author was not told does not count, or one in which it was does")
+	}
+	if silent.Bare = true; !silent.OK() {
+		t.Error("without a cluster there is nobody to ask")
+	}
+}
+
+// TestLean: on a small node the arms that need a large one are left out with what is expected of them, and nothing
+// else.
+func TestLean(t *testing.T) {
+	s := sample().Story
+	s.Arms[1].Wide = true
+	r := sample()
+	r.Story = s.lean()
+	r.Readings = r.Readings[:1]
+	got := Judge(r)
+	if len(got) != 5 {
+		t.Fatalf("%d of 6 rows are judged, without the arm of one of them: %+v", len(got), got)
+	}
+	for _, o := range got {
+		if errors.Is(o.Err, errLeftOut) {
+			t.Errorf("%s: %v", o.What, o.Err)
+		}
+	}
+	r.Story.Lean = false
+	if len(Judge(r)) != 6 {
+		t.Error("a row is dropped from a story that is told in full")
+	}
+}
+
+// goRun is a run of Go's story in which some limits were fatal, and memfit's arms collected so often.
+func goRun(dead []int, cycles map[string]float64) *Run {
+	r := &Run{Story: goStory()}
+	for _, mi := range goBare {
+		x := Reading{Arm: goName(mi, false), Step: "load"}
+		if slices.Contains(dead, mi) {
+			x.Dead = "OOMKilled"
+		}
+		r.Readings = append(r.Readings, x)
+	}
+	for arm, n := range cycles {
+		x := Reading{Arm: arm, Step: "load", Values: map[string]float64{"gcCycles": n}}
+		if arm == goTight {
+			x.Limit = 126 * mebi
+		}
+		r.Readings = append(r.Readings, x)
+	}
+	return r
+}
+
+// TestGoSmallest: the smallest safe limit is the one from which on none was fatal or a spiral.
+func TestGoSmallest(t *testing.T) {
+	cycles := map[string]float64{
+		goNone: 20, goTight: 78, "memfit-101": 50, "memfit-107": 41, "memfit-113": 35, "memfit-119": 31, "memfit-126": 27,
+	}
+	r := goRun([]int{127, 146, 154}, cycles)
+	if mi := goSurvived(r); mi != 158 {
+		t.Errorf("%dMi is called safe without GOMEMLIMIT, where 154Mi was fatal and 158Mi was not", mi)
+	}
+	if mi, err := goSafe(r); err != nil || mi != 113 {
+		t.Errorf("%dMi is called safe, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)
+	}
+	if m, err := goRaised(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	cycles["memfit-126"] = 40
+	if mi, err := goSafe(goRun(nil, cycles)); err == nil {
+		t.Errorf("%dMi is called safe, where all are spirals", mi)
 	}
 }
 

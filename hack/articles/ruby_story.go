@@ -25,13 +25,16 @@ func rubyStory() Story {
 			{Name: again, Path: "work?rounds=180", Settle: 5e9, Inspect: true},
 			{Name: trim, Path: "trim", Predicted: true, Inspect: true},
 		},
-		Look: Place{usual, again},
+		Look: Place{usual, again}, Pages: true,
 		Needed: []Need{
 			{"that Ruby's own heap is small", `Mi Ruby heap|Ruby heap +\S+Mi`},
 			{"that most of the system's heaps is free", `(?i)glibc arenas.*(free|nothing)`},
 			{"how much a trim would give back", `malloc_trim would give back \d+Mi`},
 			{"what can be set without patching Ruby", `tuning.arenaMax: 2 in the profile`},
 		},
+		Known: "Yes: what he wrote a visualiser for is a map, and that most of the arenas is free is a number. memfit " +
+			"cannot trim a Ruby process, and says so by naming a call that only the program can make; what it can set, two " +
+			"arenas, is what he found everybody to recommend.",
 		Expect: []Expectation{
 			{"Ruby's own heap, of all", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},
 			{"Free memory, of the system's heaps", "most of it (a picture)", 0.75, 0.25, freeShare(usual, again, arenas), ""},

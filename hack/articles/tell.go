@@ -47,6 +47,9 @@ type teller struct {
 
 // tell applies a story, does its steps, and returns what was read. It leaves nothing behind.
 func tell(ctx context.Context, kubectl, node, programs string, s Story, say io.Writer) (*Run, error) {
+	if node != "" {
+		s = s.lean()
+	}
 	t := &teller{
 		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name, Node: node}, story: s, programs: programs,
 		say: say,
@@ -260,7 +263,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		return nil
 	}
 	r.Values = values
-	if step.Inspect {
+	if step.Inspect && (step.Inspected == nil || slices.Contains(step.Inspected, arm.Name)) {
 		var now map[string]float64
 		r.Look, now, err = t.inspected(ctx, pod)
 		if m := (*moving)(nil); errors.As(err, &m) {
@@ -272,7 +275,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 			values["rss"] = now["rss"]
 		}
 		if arm.Profile != "" && step.Sized {
-			if r.Asked, err = t.recommended(ctx, arm.Name, answered); err != nil {
+			if r.Asked, r.Limit, err = t.recommended(ctx, arm.Name, answered); err != nil {
 				return fmt.Errorf("%s: %w", arm.Name, err)
 			}
 		}
@@ -348,16 +351,17 @@ func (t *teller) looked(ctx context.Context, pod string) (found *Container, err 
 	return found, err
 }
 
-// recommended is the highest request that memfit recommends for an arm until some time after its answer.
-func (t *teller) recommended(ctx context.Context, arm string, answered time.Time) (highest float64, err error) {
+// recommended is the highest request that memfit recommends for an arm until some time after its answer, and the
+// highest limit.
+func (t *teller) recommended(ctx context.Context, arm string, answered time.Time) (highest, most float64, err error) {
 	ctx, cancel := within(ctx, sizedFor+lookMost, "a recommendation of memfit for "+arm)
 	defer cancel()
 	err = await(ctx, func() (bool, error) {
-		request, err := t.asked(ctx, arm)
-		highest = max(highest, request)
+		request, limit, err := t.asked(ctx, arm)
+		highest, most = max(highest, request), max(most, limit)
 		return highest > 0 && time.Since(answered) > sizedFor, err
 	})
-	return highest, err
+	return highest, most, err
 }
 
 // look keeps what a person would see now. A command that fails is kept with its error: that is what they would see.
@@ -372,14 +376,36 @@ func (t *teller) look(ctx context.Context, pod string) {
 		}
 		t.run.Said["kubectl "+join(args)] = out
 	}
-	for _, args := range [][]string{
+	asked := [][]string{
 		{"why", "pod/" + pod}, {"explain", "deployment/" + arm}, {"top", "--sort", "use"}, {"map", "pod/" + pod},
-	} {
+	}
+	if t.story.Pages {
+		t.drawn(ctx, pod)
+		asked[len(asked)-1] = append(asked[len(asked)-1], "--pages")
+	}
+	for _, args := range asked {
 		out, err := t.plugin(ctx, args...)
 		if err != nil {
 			out += err.Error()
 		}
 		t.run.Said["kubectl memfit "+join(args)] = out
+	}
+}
+
+// drawn has memfit's agent draw a map of the pages of a pod.
+func (t *teller) drawn(ctx context.Context, pod string) {
+	if t.run.Map != "" {
+		return
+	}
+	_, err := t.Cluster.run(ctx, "", "annotate", "pod", pod, "--overwrite", "memfit.dev/map=true")
+	if err == nil {
+		_, err = t.looked(ctx, pod)
+	}
+	if err == nil {
+		t.run.Map, err = t.plugin(ctx, "map", "pod/"+pod, "-o", "svg")
+	}
+	if err != nil {
+		t.tell("a map of %s: %v", pod, err)
 	}
 }
 

@@ -5,9 +5,9 @@
 
 ##@ Demo
 
-# The story to tell: go, node, jvm, ruby or udp; empty: all. NODE=cgroup2 tells those that one processor and
-# 3 GiB are enough for on that node.
-STORY ?= $(if $(LAB_NODE),ruby$(comma)udp)
+# The story to tell: go, node, jvm, ruby or udp; empty: all. NODE=cgroup2 tells them on that node, without the arms
+# that one processor and 3 GiB are not enough for.
+STORY ?=
 # BARE=1 runs the programs on this machine in memory cgroups (version 1, root), without a cluster: needs node, java and ruby.
 BARE  ?=
 
@@ -28,8 +28,9 @@ ifneq ($(BARE),)
 	@hack/steps.sh plugin
 	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -bare -story '$(STORY)' $(ARTICLES_FLAGS)
 else
-	@LAB_IMAGES=node,jdk,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
-	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -story '$(STORY)' \
+	@mkdir -p dist && date +%s > $(CURDIR)/dist/articles.began
+	@LAB_IMAGES=node,jdk,jre,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
+	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -story '$(STORY)' -began $$(cat $(CURDIR)/dist/articles.began) \
 		$(if $(LAB_NODE),-node $(LAB_NODE) -html ../../dist/articles-$(LAB_NODE)/index.html) $(ARTICLES_FLAGS)
 endif
 

@@ -22,7 +22,7 @@ import sun.misc.Unsafe;
  * JNI libraries do, and keep a part of it. The Java heap stays as it is; what grows is in glibc's arenas.
  *
  * <p>GET /work?mib=600: the threads allocate so much in all and free all but a part. GET /trim: malloc_trim, as jcmd
- * System.trim_native_heap does it. GET /stats: numbers. Sizes are bytes.
+ * System.trim_native_heap does it. GET /stats: numbers. Sizes are bytes. A first argument is the MiB of a work at the start.
  */
 public class Native {
   static final int THREADS = 16;
@@ -69,6 +69,9 @@ public class Native {
       exchange.close();
     });
     server.start();
+    if (args.length > 0) {
+      work(Long.parseLong(args[0]));
+    }
   }
 
   static long number(String query, long fallback) {

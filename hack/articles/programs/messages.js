@@ -5,6 +5,8 @@
 // fetches gzipped pages of messages. Each page passes through the socket, zlib and JSON.parse; parsed pages stay in a
 // small cache for a while, so they die old: V8 lets its old generation grow, and glibc keeps what zlib has freed. The
 // upstream runs in this process, on loopback, so that the load needs nothing else and is the same every time.
+// make demo has it burst by itself (BURST_PAGES), and keep its pages as they were parsed (PLAIN); variables
+// win over arguments.
 //
 //   GET /burst?pages=150   fetches so many pages
 //   GET /collect           has V8 collect all garbage, as the article does through the inspector
@@ -17,11 +19,17 @@ const vm = require('vm');
 const zlib = require('zlib');
 
 const MiB = 1024 * 1024;
-const env = (name, fallback) => Number(process.env[name] || fallback);
+const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split('='))); // NAME=NUMBER
+const env = (name, fallback) => Number(process.env[name] || given[name] || fallback);
 const SESSIONS_MIB = env('SESSIONS_MIB', 100); // live, in V8's heap: as in the article's healthy pod
 const BUFFERS_MIB = env('BUFFERS_MIB', 57); // live, outside of it: external and arrayBuffers there
 const CONCURRENCY = env('CONCURRENCY', 16);
 const CACHED_PAGES = env('CACHED_PAGES', 40); // parsed pages kept alive, until others take their place
+const BURST_PAGES = env('BURST_PAGES', 0); // pages of the bursts that it makes by itself; 0: none
+const REST_SECONDS = env('REST_SECONDS', 5); // between those
+const MESSAGES = env('MESSAGES', 3000); // of a page
+const REPEATS = env('REPEATS', 1); // of the text of a message
+const PLAIN = env('PLAIN', 0); // 1: a parsed page is kept as it is
 
 const rss = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1]) * 1024;
 const stats = () => {
@@ -33,11 +41,11 @@ const stats = () => {
 };
 
 // One page: 3000 short messages, 300 KiB of JSON, and 2 MiB once they are the service's own objects.
-const rows = Array.from({ length: 3000 }, (_, i) => ({
-  id: i, from: `user-${i % 37}`, at: 1763985600 + i, tags: ['inbox', `room-${i % 11}`], body: `message ${i}`,
+const rows = Array.from({ length: MESSAGES }, (_, i) => ({
+  id: i, from: `user-${i % 37}`, at: 1763985600 + i, tags: ['inbox', `room-${i % 11}`], body: Array(REPEATS).fill(`message ${i}`).join(' '),
 }));
 const page = zlib.gzipSync(JSON.stringify(rows));
-const message = (row) => ({ ...row, seenBy: new Map([[row.from, row.at]]), words: row.body.split(' '), reply: null });
+const message = (row) => (PLAIN ? row : { ...row, seenBy: new Map([[row.from, row.at]]), words: row.body.split(' '), reply: null });
 
 const sessions = [];
 while (process.memoryUsage().heapUsed < SESSIONS_MIB * MiB) {
@@ -48,7 +56,7 @@ const buffers = Array.from({ length: BUFFERS_MIB }, () => Buffer.alloc(MiB, 1));
 
 // What the sessions' own messages allocate, 4 MiB a second: V8 collects a process that allocates hardly anything (below
 // 1 MB/s) by itself, after some seconds.
-setInterval(() => { for (let i = 0; i < 20; i += 1) new Array(2600).fill(i); }, 100).unref();
+if (!BURST_PAGES) setInterval(() => { for (let i = 0; i < 20; i += 1) new Array(2600).fill(i); }, 100).unref();
 
 const upstream = http.createServer((_, res) => {
   res.setHeader('content-encoding', 'gzip');
@@ -75,7 +83,7 @@ async function fetch(pages, at, cached) {
   let next = 0;
   let peak = 0;
   await Promise.all(Array.from({ length: at }, async () => {
-    while (next < pages || (next < 3 * pages && rss() < 0.95 * peak)) {
+    while (next < pages || (!BURST_PAGES && next < 3 * pages && rss() < 0.95 * peak)) {
       next += 1;
       cache.push(await fetchPage());
       if (cache.length > cached) cache.shift();
@@ -107,5 +115,19 @@ http.createServer(async (req, res) => {
     return res.writeHead(500).end(String(err));
   }
 }).listen(env('PORT', 8080));
-upstream.listen(0, '127.0.0.1');
+
+const report = (event, more) => {
+  const { heapUsed, heapLimit } = stats();
+  const sizes = { rssMiB: rss() / MiB, heapUsedMiB: heapUsed / MiB, heapLimitMiB: heapLimit / MiB };
+  const rounded = Object.fromEntries(Object.entries(sizes).map(([name, mib]) => [name, Math.round(mib)]));
+  console.log(JSON.stringify({ event, ...rounded, ...more }));
+};
+upstream.listen(0, '127.0.0.1', async () => {
+  report('started', { sessions: sessions.length });
+  for (let number = 1; BURST_PAGES; number += 1) {
+    await fetch(BURST_PAGES, CONCURRENCY, CACHED_PAGES);
+    report('burst done', { number, pages: BURST_PAGES });
+    await new Promise((r) => setTimeout(r, REST_SECONDS * 1000));
+  }
+});
 process.on('SIGTERM', () => process.exit(0));

@@ -106,7 +106,7 @@ func load(n, at int) map[string]float64 {
 	group.Wait()
 	after := read()
 	after["seconds"] = time.Since(began).Seconds()
-	for _, counter := range []string{"cpuSeconds", "gcCPUSeconds", "gcCycles"} {
+	for _, counter := range []string{"cpuSeconds", "gcCPUSeconds", "busySeconds", "gcCycles"} {
 		after[counter] -= before[counter]
 	}
 	after["requests"] = float64(n)
@@ -118,6 +118,7 @@ func read() map[string]float64 {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
+		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
 	}
 	metrics.Read(samples)
 	var use syscall.Rusage
@@ -130,7 +131,8 @@ func read() map[string]float64 {
 		"heapAlloc": float64(samples[0].Value.Uint64()), "sys": float64(samples[1].Value.Uint64()),
 		"heapLive": float64(samples[2].Value.Uint64()), "gcCycles": float64(samples[3].Value.Uint64()),
 		"gcCPUSeconds": samples[4].Value.Float64(), "goMemLimit": limit, "procs": float64(runtime.GOMAXPROCS(0)),
-		"cpuSeconds": seconds(use.Utime) + seconds(use.Stime), "peakRSS": float64(use.Maxrss) * 1024, "rss": resident(),
+		"busySeconds": samples[5].Value.Float64() - samples[6].Value.Float64(), // by the runtime, as gcCPUSeconds is
+		"cpuSeconds":  seconds(use.Utime) + seconds(use.Stime), "peakRSS": float64(use.Maxrss) * 1024, "rss": resident(),
 	}
 }
 
