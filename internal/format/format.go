@@ -91,5 +91,5 @@ func Silent(nodes []memory.Silence) string {
 	if over := len(nodes) - len(shown); over > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", over))
 	}
-	return Count(int32(min(len(nodes), 1<<30)), "node") + ": " + strings.Join(texts, "; ")
+	return Count(len(nodes), "node") + ": " + strings.Join(texts, "; ")
 }

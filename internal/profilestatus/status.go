@@ -106,7 +106,7 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 		)
 	default:
 		status.Summary = fmt.Sprintf(
-			"Gives what they leave open to %s", format.Count(int32(min(in.Heirs, 1<<30)), "profile"), //nolint:gosec // bounded
+			"Gives what they leave open to %s", format.Count(in.Heirs, "profile"),
 		)
 	}
 	is := conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonInherited, status.Summary)
@@ -138,7 +138,8 @@ func profileSummary(in Input, cov v1alpha1.Coverage, kills int64) string {
 		return "Governs no pod"
 	}
 	text := fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far",
-		format.Count(cov.Governed, "pod"), format.Count(int32(min(len(in.Recommendations), 1<<30)), "workload"), cov.Injected, format.Count(int32(min(kills, 1<<30)), "OOM kill")) //nolint:gosec // bounded
+		format.Count(cov.Governed, "pod"), format.Count(len(in.Recommendations), "workload"), cov.Injected,
+		format.Count(kills, "OOM kill"))
 	ready := 0
 	for i := range in.Recommendations {
 		if meta.IsStatusConditionTrue(in.Recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {

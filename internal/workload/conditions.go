@@ -5,7 +5,6 @@ package workload
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -96,7 +95,8 @@ func ledgerFull(l *signals.Ledger) string {
 	}
 	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload "+
 		"are gone, and nothing is counted twice. "+
-		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload", format.Count(int32(min(pods, math.MaxInt32)), "pod")) //nolint:gosec // bounded
+		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload",
+		format.Count(pods, "pod"))
 }
 
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
@@ -229,8 +229,8 @@ func nextBegins(s *Snapshot, v *result) string {
 
 // conflictMessage says who else steers the memory, and how to let only one do it.
 func conflictMessage(f *constraints.Facts) string {
-	return fmt.Sprintf(`Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to leave it to the other, set sizing.mode: "Off" in the profile`,
-		f.Conflict, f.Remedy)
+	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to "+
+		`leave it to the other, set sizing.mode: "Off" in the profile`, f.Conflict, f.Remedy)
 }
 
 // InConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.

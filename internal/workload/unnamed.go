@@ -36,8 +36,8 @@ func unnamed(
 		}
 		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; memfit sizes no init container "+
 			"that its profile does not name: "+
-			"add {name: %s} to spec.containers of %s, or raise its limit yourself", name, format.Count(int32(min(total(name), 1<<30)), "time"), //nolint:gosec // bounded
-			format.Time(last.Time), limit, name, p)
+			"add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
+			format.Count(total(name), "time"), format.Time(last.Time), limit, name, p)
 	}
 	return texts
 }

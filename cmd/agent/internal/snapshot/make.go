@@ -75,7 +75,8 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 		Anonymous: amount(s.Anon), ContainerLimit: limit(s.ContainerLimit), PodLimit: limit(s.PodLimit),
 		High: format.Exact(s.High), Series: series(s.Series),
 		Started: metav1.NewTime(s.Started.Truncate(1e9)), Summary: s.Summary(),
-		MajorFaultsPerSecond: int32(min(s.FaultsPerSec, 1<<30)), StalledPercent: int32(s.StalledPercent), //nolint:gosec // bounded
+		MajorFaultsPerSecond: int32(min(s.FaultsPerSec, 1<<30)), //nolint:gosec // bounded
+		StalledPercent:       int32(s.StalledPercent),           //nolint:gosec // at most 100
 	}
 	if !s.Ended.IsZero() {
 		ended := metav1.NewTime(s.Ended.Truncate(1e9))
