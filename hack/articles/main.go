@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,6 +30,7 @@ func main() {
 	docs := flag.String("docs", "../../docs", "folder for articles.md and articles/*.svg")
 	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
 	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
+	at := flag.Int("at", 1, "tell so many stories at a time: less waiting, more that happens beside")
 	here := flag.Bool("bare", false, "run the programs on this machine, in memory cgroups, without a cluster")
 	node := flag.String("node", "", "tell them on this node of the lab (cgroup2), and write articles-NODE.md")
 	began := flag.Int64("began", time.Now().Unix(), "when the command began that calls this one, in seconds of the epoch")
@@ -39,7 +41,8 @@ func main() {
 	if *here {
 		how = func(ctx context.Context, s Story) (*Run, error) { return tellBare(ctx, s, os.Stdout) }
 	}
-	ok, err := tellAll(ctx, *name, *docs, *html, *node, *times, *here, time.Unix(*began, 0), how)
+	p := page{Machine: machine(ctx), Node: *node, Bare: *here, Times: *times, At: *at, began: time.Unix(*began, 0)}
+	ok, err := tellAll(ctx, p, *name, *docs, *html, how)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -48,52 +51,68 @@ func main() {
 	}
 }
 
-// tellAll tells the stories, or those of that name, so many times each, and writes the reports. It says whether all
-// came out, each time.
+// tellAll tells the stories, or those of that name, and writes the reports. It says whether all came out, each time.
 func tellAll(
-	ctx context.Context, name, docs, html, node string, times int, bare bool, began time.Time,
-	how func(context.Context, Story) (*Run, error),
+	ctx context.Context, p page, name, docs, html string, how func(context.Context, Story) (*Run, error),
 ) (bool, error) {
 	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
-	if node != "" { // the pictures are those of the lab's own node
-		pictures, markdown, text = filepath.Dir(html), filepath.Join(docs, "articles-"+node+".md"), nodeText
+	if p.Node != "" { // the pictures are those of the lab's own node
+		pictures, markdown, text = filepath.Dir(html), filepath.Join(docs, "articles-"+p.Node+".md"), nodeText
 	}
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(filepath.Dir(html), 0o755)); err != nil {
 		return false, err
 	}
-	p, ok := page{
-		Machine: machine(ctx), Node: node, Bare: bare, Times: times, Setup: time.Since(began).Round(time.Second),
-	}, true
-	for _, s := range stories() {
-		if name != "" && !slices.Contains(strings.Split(name, ","), s.Name) {
-			continue
-		}
-		var r *Report
-		for n := range times {
-			run, failed := how(ctx, s)
-			next, err := report(run, failed, pictures)
-			if err != nil {
-				return false, err
-			}
-			summarize(os.Stdout, next)
-			if r = next.after(r); ctx.Err() != nil || n == times-1 {
-				break
-			}
-		}
-		p.Stories, ok = append(p.Stories, r), ok && r.OK()
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	p.Took = time.Since(began).Round(time.Second)
-	fmt.Printf("In all %s, of which %s before the first story; each run: %v\n", p.Took, p.Setup, p.Runs())
-	if len(p.Stories) == 0 {
+	wanted := slices.DeleteFunc(stories(), func(s Story) bool {
+		return name != "" && !slices.Contains(strings.Split(name, ","), s.Name)
+	})
+	if len(wanted) == 0 {
 		return false, fmt.Errorf("there is no story %q", name)
 	}
-	return ok, errors.Join(
+	p.Setup = time.Since(p.began).Round(time.Second)
+	reports, errs := make([]*Report, len(wanted)), make([]error, len(wanted))
+	var group sync.WaitGroup
+	turns := make(chan struct{}, max(p.At, 1))
+	for i, s := range wanted {
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			reports[i], errs[i] = tellOne(ctx, s, p.Times, pictures, how)
+		})
+	}
+	group.Wait()
+	ok := true
+	for _, r := range reports {
+		if r == nil { // not begun before all was ended
+			ok = false
+			continue
+		}
+		p.Stories, ok = append(p.Stories, r), ok && r.OK()
+	}
+	p.Took = time.Since(p.began).Round(time.Second)
+	fmt.Printf("In all %s, of which %s before the first story; each run: %v\n", p.Took, p.Setup, p.Runs())
+	return ok, errors.Join(errors.Join(errs...),
 		write(markdown, func(w io.Writer) error { return writeMarkdown(w, text, p) }),
 		write(html, func(w io.Writer) error { return writeHTML(w, p) }),
 	)
+}
+
+// tellOne tells a story so many times in a row.
+func tellOne(
+	ctx context.Context, s Story, times int, pictures string, how func(context.Context, Story) (*Run, error),
+) (r *Report, err error) {
+	for range times {
+		if ctx.Err() != nil {
+			break
+		}
+		run, failed := how(ctx, s)
+		next, err := report(run, failed, pictures)
+		if err != nil {
+			return r, err
+		}
+		summarize(os.Stdout, next)
+		r = next.after(r)
+	}
+	return r, nil
 }
 
 func write(path string, how func(io.Writer) error) error {

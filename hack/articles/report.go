@@ -334,9 +334,11 @@ type page struct {
 	Node    string        // the node of the lab where they were told; "": its own
 	Bare    bool          // without a cluster
 	Times   int           // runs of each story
+	At      int           // stories at a time
 	Took    time.Duration // all of the command; 0: not known
 	Setup   time.Duration // of that, before the first story: the cluster, memfit and the programs
 	Stories []*Report
+	began   time.Time
 }
 
 // Runs is how long each run of all stories took, with what was done before the first.
