@@ -35,7 +35,7 @@ type Recipe struct {
 	Ref        string            // the name pods use
 	Debian     []string          // packages, with all that they depend on, on top of the base system
 	Node       string            // the version of the npm package that carries the Node.js binary
-	Java       string            // the version of the PyPI package that carries a Java runtime
+	Java       string            `json:",omitempty"` // the version of the PyPI package that carries Java; none: no new key
 	Program    string            // a folder of hack/lab: a static Go program
 	Links      map[string]string // symbolic links: path in the image to target
 	Entrypoint []string
