@@ -98,6 +98,9 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 		if !ok {
 			continue
 		}
+		if p.RSS > 0 { // a heap that grows is counted after the kernel was asked, and nobody gives back what is not there
+			gain.Least, gain.Most = min(gain.Least, p.RSS), min(gain.Most, p.RSS)
+		}
 		sum := all[lever.Action]
 		if sum == nil {
 			sum = &Prediction{Action: lever.Action, Unreachable: true}

@@ -97,6 +97,10 @@ func TestPredictions(t *testing.T) {
 			},
 			want: []string{"malloc_trim 100", "MALLOC_TRIM_THRESHOLD_=131072 6..104", "MALLOC_ARENA_MAX=2 0..30"},
 		},
+		"what is not resident, nobody gives back": {
+			of:   []Process{{RSS: 40 * memory.MiB, Usages: []attribution.Usage{arenas()}}},
+			want: []string{"malloc_trim 40", "MALLOC_TRIM_THRESHOLD_=131072 3..40", "MALLOC_ARENA_MAX=2 0..30"},
+		},
 		"two arenas are as many as the setting allows": {
 			of: []Process{{Usages: []attribution.Usage{
 				usage("glibc", 40, 5, 5, 1, count(glibc.Arenas, 2), mib(glibc.Retained, 6)),
