@@ -14,3 +14,11 @@ eval-attribution: ## Start real processes, say from outside where their memory i
 bench-agent: ## Measure what the agent costs beside 105 containers, and what a process notices of it; fails above the bounds of docs/agent.md (Linux and root; needs gcc; about 5 min).
 	@mkdir -p bin && CGO_ENABLED=0 $(GO_BUILD) -o bin/agent ./cmd/agent && go build -o bin/agentbench ./test/agentbench
 	@bin/agentbench -agent bin/agent $(BENCH_AGENT_FLAGS)
+
+# Flags of the test, for instance -nodes=50 -pods=30 -hours=3.
+BENCH_WRITES_FLAGS ?= -nodes=1000
+
+.PHONY: bench-agent-writes
+bench-agent-writes: ## Count what the agents of 1000 nodes write in an hour, through a real etcd and kube-apiserver (no kubelets; about 5 min).
+	@KUBEBUILDER_ASSETS="$$($(LAB) binaries --only etcd,kube-apiserver --print-dir)" \
+	go test -count=1 ./cmd/agent -run TestWritesOfNodes -v -timeout 60m -args $(BENCH_WRITES_FLAGS)
