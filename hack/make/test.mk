@@ -69,13 +69,14 @@ test-skew: ## Mix CRDs, manager, agent and plugin of an older commit with those 
 	KUBEBUILDER_ASSETS=$$assets OLDER='$(OLDER)' go test -count=1 -tags e2e ./test/skew -v -timeout 40m
 
 # With the agent beside memfit; its specs are not in test-e2e, which runs without one. They print what the plugin prints.
+# NODE=cgroup2 puts what they run on that node.
 AGENT_FLAGS ?=
 
 .PHONY: test-agent
 test-agent: plugin ## Run the agent's specs on a real node: kills, what fills and would help, maps, scan, Auto, daemons that end (E2E_SETUP= reuses the lab).
 	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out load-vpa,$(E2E_SETUP)) agent-lab)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
-	go test -count=1 -tags e2e,agent ./test/e2e -ginkgo.label-filter agent $(E2E_FLAGS) $(AGENT_FLAGS)
+	E2E_NODE=$(LAB_NODE) go test -count=1 -tags e2e,agent ./test/e2e -ginkgo.label-filter agent $(E2E_FLAGS) $(AGENT_FLAGS)
 
 # Real neighbours for the suite. From the proxy as they are, in images of their own.
 VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/labnode"
 )
 
 // Images of the lab's workloads.
@@ -64,6 +66,9 @@ func workload(namespace, image, limit string, command []string, change func(*app
 				},
 			},
 		},
+	}
+	if node := os.Getenv("E2E_NODE"); node != "" { // a node that the lab adds beside its own
+		labnode.Place(&d.Spec.Template.Spec, node)
 	}
 	if change != nil {
 		change(d)

@@ -5,6 +5,7 @@
 // (GOMEMLIMIT, GOGC, heap) and can be told to hold, leak or churn memory.
 //
 //	goprobe -hold 100Mi                  keep 100 MiB and serve
+//	goprobe -hold 90Mi -hold-over 1m     the same, in a minute
 //	goprobe -leak 10Mi                   keep 10 MiB more every second, until it is killed
 //	goprobe -churn 200Mi                 make 200 MiB of garbage every second
 //	goprobe -burst 30Mi -burst-every 2m  take 30 MiB for 3 s every two minutes, and give them back
@@ -42,6 +43,7 @@ import (
 func main() {
 	listen := flag.String("listen", ":8080", "address of the HTTP server")
 	hold := sizeFlag("hold", "memory to keep, for example 100Mi")
+	holdOver := flag.Duration("hold-over", 0, "how long it takes to get there, evenly; 0: at once")
 	leak := sizeFlag("leak", "memory to keep in addition every second")
 	churn := sizeFlag("churn", "garbage to make every second")
 	burst := sizeFlag("burst", "memory to take now and then, and to give back")
@@ -66,7 +68,11 @@ func main() {
 		slog.Error("Preparing files", "err", err)
 		os.Exit(1)
 	}
-	p.hold(int64(*hold))
+	if *holdOver > 0 {
+		go p.holdSlowly(int64(*hold), *holdOver)
+	} else {
+		p.hold(int64(*hold))
+	}
 	go p.everySecond(int64(*leak), int64(*churn))
 	if *burst > 0 {
 		go burstOf(int64(*burst), *burstEvery, *burstFor)
@@ -127,6 +133,20 @@ func (p *probe) hold(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = touched(n)
+}
+
+// holdSlowly keeps memory that it takes in steps. It is allocated at once, so that none is copied, and touched slowly.
+func (p *probe) holdSlowly(n int64, over time.Duration) {
+	const step = 64 << 10
+	kept := make([]byte, n)
+	p.mu.Lock()
+	p.kept = kept
+	p.mu.Unlock()
+	begin := time.Now()
+	for at := int64(0); at < n; at += step {
+		time.Sleep(time.Until(begin.Add(time.Duration(float64(over) * float64(at) / float64(n)))))
+		touch(kept[at:min(at+step, n)])
+	}
 }
 
 func (p *probe) everySecond(leak, churn int64) {

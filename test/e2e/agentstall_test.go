@@ -1,0 +1,134 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && agent
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// resident is what parts and the unexplained rest have together.
+func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
+	sum := m.Unexplained.DeepCopy()
+	for _, part := range m.Parts {
+		sum.Add(part.Resident)
+	}
+	return &sum
+}
+
+// part is what is resident in a part; 0: there is none of that name.
+func part(m *v1alpha1.MemoryParts, name string) memory.Bytes {
+	i := slices.IndexFunc(m.Parts, func(p v1alpha1.MemoryPart) bool { return p.Name == name })
+	if i < 0 {
+		return 0
+	}
+	return memory.FromQuantity(m.Parts[i].Resident)
+}
+
+var _ = Describe("a stall that the agent sees", Label("agent"), func() {
+	namespace := inNamespace()
+
+	// It takes what memory it holds within a minute, and then lives on just below its limit, where the kernel drops the
+	// pages of its mapped file as fast as it reads them back. Nobody raises the limit.
+	It("is told with the limit, the minute before, the growth and what filled the memory", func(ctx SpecContext) {
+		const limit, held = 128 * memory.MiB, 115 * memory.MiB
+		recommend := v1alpha1.MemoryProfileSpec{
+			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative},
+			Sizing:  v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend},
+		}
+		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(
+			k8s.Create(
+				ctx,
+				workload(*namespace, goImage, limit.String(), nil, readsFromDisk(
+					"web", "-hold", held.String(), "-hold-over", "1m", "-map-file", "26Mi", "-walk-random",
+				)),
+			),
+		).To(Succeed())
+		pod := runningPod(ctx, *namespace)
+
+		By("waiting for the agent's own account")
+		var seen *v1alpha1.StallSnapshot
+		Eventually(func(g Gomega) {
+			s := snapshotOf(ctx, pod)
+			g.Expect(s).NotTo(BeNil())
+			g.Expect(s.LastStall).NotTo(BeNil())
+			seen = s.LastStall
+		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+		GinkgoWriter.Println(seen.Summary)
+		Expect(seen.Ended).To(BeNil())
+		Expect(seen.ContainerLimit.String()).To(Equal(limit.String()))
+		Expect(seen.Summary).To(HavePrefix("stands still at its limit of 128Mi without being killed: "))
+		Expect(memory.FromQuantity(*seen.Usage)).To(BeNumerically(">=", limit.Percent(90)))
+		// 2 MiB a second by the program's own clock; the kernel and the file add to it and take from it.
+		Expect(memory.FromQuantity(*seen.GrowthPerSecond)).To(And(
+			BeNumerically(">", memory.MiB), BeNumerically("<", 4*memory.MiB),
+		))
+		grew, err := time.ParseDuration(seen.GrewFor)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(grew).To(BeNumerically(">", 10*time.Second))
+		Expect(len(seen.Series)).To(BeNumerically(">", 10))
+		Expect(memory.FromQuantity(seen.Series[0].Usage)).To(BeNumerically("<", limit.Percent(70)), "the minute before")
+		Expect(seen.Memory).NotTo(BeNil())
+		Expect(seen.Memory.Resident.Cmp(*resident(seen.Memory))).To(BeZero(), "parts add up")
+		Expect(part(seen.Memory, "Go heap")).To(BeNumerically("~", held, held.Percent(10)))
+
+		By("waiting for memfit, which counts by the kubelet's numbers and leaves out what starts")
+		const account = "; the kernel held it at 128Mi, the limit of its container; "
+		var rec *v1alpha1.MemoryRecommendation
+		Eventually(func(g Gomega) {
+			rec, err = recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.RecentStalls).To(HaveLen(1))
+			g.Expect(rec.Status.RecentStalls[0].Summary).To(ContainSubstring(account))
+		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+		stall := &rec.Status.RecentStalls[0]
+		GinkgoWriter.Println(stall.Summary)
+		Expect(rec.Status.OOMKills).To(BeZero(), "nothing was killed")
+		Expect(stall.Pod).To(Equal(pod.Name))
+		Expect(stall.Summary).To(MatchRegexp(`Mi were in use, after growth by .*/s for .*; filled by Go heap 1[01]\d`))
+		stalls := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
+		Expect(string(stalls.Status)).To(Equal("True"))
+		Expect(stalls.Message).To(ContainSubstring(account))
+		Eventually(func() []string { // one of the two, whoever was first
+			return slices.Concat(
+				notes(ctx, *namespace, v1alpha1.EventMemoryStalled), notes(ctx, *namespace, v1alpha1.EventStallExplained),
+			)
+		}).WithContext(ctx).Should(ContainElement(ContainSubstring(account)))
+
+		page := strings.Join(strings.Fields(plugin(ctx, "why", "pod/"+pod.Name, "-n", *namespace)), " ")
+		Expect(page).To(And(
+			ContainSubstring("Happened the agent has seen no OOM kill of it"),
+			ContainSubstring("Stalled since "+format.Time(seen.Started.Time)+" it stands still at its limit of 128Mi"),
+			ContainSubstring("Held by 128Mi of the container"), ContainSubstring("Before it "),
+			MatchRegexp("Filled by .* Go heap"),
+		))
+
+		By("keeping what it saw when the agent is killed")
+		killAgents(ctx)
+		Consistently(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.Stalls).To(BeEquivalentTo(1), "counted again")
+			g.Expect(rec.Status.RecentStalls[0].Summary).To(ContainSubstring(account))
+			var s v1alpha1.MemorySnapshot
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s)).To(Succeed())
+			g.Expect(s.Status.Containers[0].LastStall).NotTo(BeNil())
+		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
+		Expect(restarts(runningPod(ctx, *namespace))).To(BeZero())
+	}, SpecTimeout(5*later))
+})
