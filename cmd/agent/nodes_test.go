@@ -176,8 +176,8 @@ func (r requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestWritesOfNodes has the agents of many nodes write through a real API server, with the role and the admission policy
-// that they are installed with, while the clock of the nodes runs ahead.
+// TestWritesOfNodes has the agents of many nodes write through a real API server, with the role and the admission
+// policies that they are installed with, while the clock of the nodes runs ahead.
 func TestWritesOfNodes(t *testing.T) {
 	if *nodesFlag == 0 {
 		t.Skip("make bench-agent-writes")
@@ -238,8 +238,8 @@ func TestWritesOfNodes(t *testing.T) {
 	at := func(share float64) time.Duration {
 		return took[int(share*float64(len(took)-1))].Round(100 * time.Microsecond)
 	}
-	fmt.Printf("nodes=%d pods=%d hours=%g writes=%d writes_per_node_hour=%.1f writes_per_second=%.2f busiest_minute_per_second=%.1f "+
-		"requests=%d bytes_sent_per_write=%d\n",
+	fmt.Printf("nodes=%d pods=%d hours=%g writes=%d writes_per_node_hour=%.1f writes_per_second=%.2f "+
+		"busiest_minute_per_second=%.1f requests=%d bytes_sent_per_write=%d\n",
 		*nodesFlag, *nodesFlag**podsFlag, *hoursFlag, total, float64(total)/float64(*nodesFlag)/(*hoursFlag),
 		float64(total)/(*hoursFlag*3600), float64(busiest)/60, len(took), sent/int64(max(total, 1)))
 	for b, name := range []string{"flat", "wanders", "jumps", "killed"} {
@@ -446,8 +446,8 @@ func (n *simNode) live(since time.Duration) {
 	}
 }
 
-// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Their ten seconds are
-// over sooner: at once they would ask more of the API server than in ten seconds.
+// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Their ten seconds
+// are over sooner: at once they would ask more of the API server than in ten seconds.
 func step(ctx context.Context, t *testing.T, nodes []*simNode, since time.Duration, now time.Time) (handed int) {
 	t.Helper()
 	var mu sync.Mutex

@@ -160,7 +160,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 	namespace := inNamespace()
 	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
 
-	It("that does its worst: it is read in bounded time and nothing wrong is said of it or its neighbor", func(ctx SpecContext) {
+	It("that does its worst: nothing wrong is said of it or its neighbor, in bounded time", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		before := agentsRestarts(ctx)
 		neighbor := beside(ctx, *namespace)

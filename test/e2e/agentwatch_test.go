@@ -23,7 +23,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// watching has the agent run as config/overlays/agent-watch has it, with the image that it has now, until the spec ends.
+// watching has the agent run as config/overlays/agent-watch has it, with the image that it has now, until the spec
+// ends.
 func watching(ctx context.Context) {
 	GinkgoHelper()
 	d := &appsv1.DaemonSet{}
