@@ -145,16 +145,3 @@ func (b *ChangeBudget) Register(r prometheus.Registerer) {
 	gauge("memfit_change_budget_used_pods", "How many running pods were evicted or restarted within the last hour.",
 		func() float64 { _, pods := b.used(); return float64(pods) })
 }
-
-// step decides about one workload, within the change budget where there is one.
-func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
-	if r.ChangeBudget == nil || !s.Disturbs() {
-		return workload.Step(e.state, s, now)
-	}
-	r.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
-		s.Allowance = a
-		next, f = workload.Step(e.state, s, now)
-		return next.Spent()
-	})
-	return next, f
-}

@@ -189,3 +189,32 @@ func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snaps
 	e.state.Recall(&stored.Status)
 	return nil
 }
+
+// flush writes the history before it is forgotten.
+func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.checkpoint.ResourceVersion == "" {
+		return nil
+	}
+	e.savedAt = time.Time{}
+	return r.save(ctx, s.Owner, e, e.state, r.Clock.Now())
+}
+
+// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
+// loses nothing; a crash loses at most CheckpointEvery of samples and no kill.
+func (r *Reconciler) Flush(ctx context.Context) {
+	log := logf.FromContext(ctx)
+	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.suspect || e.checkpoint.ResourceVersion == "" {
+			return ctx.Err() == nil
+		}
+		e.savedAt = time.Time{}
+		if err := r.save(ctx, memory.Workload{Ref: ref, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
+			log.Error(err, "Could not write the latest history", "workload", ref.String())
+		}
+		return ctx.Err() == nil
+	})
+}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -25,11 +24,13 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
@@ -153,6 +154,35 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
+// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than
+// seconds. A workload whose reconcile takes longer is left alone for a while, and says so.
+func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
+	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	defer r.Watchdog.Begin(ref)()
+	began := r.Clock.Now()
+	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, reconcileTimeout))
+	defer cancel()
+	result, err := r.reconcile(within, ref)
+	switch {
+	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
+	case refused(err):
+		return r.notSaved(ctx, ref, err)
+	default:
+		r.overdue.done(ref)
+		return result, err
+	}
+	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
+	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
+	r.Metrics.gaveUp()
+	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
+		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
+			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
+			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
 // reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of
 // pods.
 func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
@@ -219,6 +249,19 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
 }
 
+// step decides about one workload, within the change budget where there is one.
+func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
+	if r.ChangeBudget == nil || !s.Disturbs() {
+		return workload.Step(e.state, s, now)
+	}
+	r.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
+		s.Allowance = a
+		next, f = workload.Step(e.state, s, now)
+		return next.Spent()
+	})
+	return next, f
+}
+
 // done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
@@ -233,14 +276,6 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	}
 }
 
-// unlessVanished forgets the workload when an error only says that it has gone meanwhile.
-func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, err error) error {
-	if r.vanished(ctx, s, err) {
-		return r.leave(ctx, s)
-	}
-	return err
-}
-
 // unknown: nothing is remembered of a workload, and nothing recorded that could be out of date.
 func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
@@ -248,73 +283,4 @@ func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	}
 	recommended, err := r.exists(ctx, ref)
 	return err == nil && !recommended
-}
-
-// namespaceGone: nothing can be created in a namespace that is being deleted, or is.
-func namespaceGone(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) &&
-		details != nil && details.Kind == "namespaces"
-}
-
-// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets
-// nothing.
-func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
-	ref := s.Owner.Ref
-	r.Inbox.Done(ref)
-	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
-	e, known := r.states.get(ref)
-	scaledToNothing := len(s.Pods) == 0 // the recommendation still stands
-	if !scaledToNothing {
-		r.warn(s)
-	}
-	if known {
-		r.states.drop(ref)
-		r.Metrics.forget(ref)
-	}
-	var failed error
-	if !scaledToNothing {
-		failed = r.withdraw(ctx, ref)
-	}
-	if !known {
-		return failed
-	}
-	err := r.flush(ctx, s, e)
-	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
-		return nil
-	}
-	return errors.Join(failed, err)
-}
-
-// flush writes the history before it is forgotten.
-func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.checkpoint.ResourceVersion == "" {
-		return nil
-	}
-	e.savedAt = time.Time{}
-	return r.save(ctx, s.Owner, e, e.state, r.Clock.Now())
-}
-
-// Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
-// loses nothing; a crash loses at most CheckpointEvery of samples and no kill.
-func (r *Reconciler) Flush(ctx context.Context) {
-	log := logf.FromContext(ctx)
-	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.suspect || e.checkpoint.ResourceVersion == "" {
-			return ctx.Err() == nil
-		}
-		e.savedAt = time.Time{}
-		if err := r.save(ctx, memory.Workload{Ref: ref, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
-			log.Error(err, "Could not write the latest history", "workload", ref.String())
-		}
-		return ctx.Err() == nil
-	})
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,4 +97,52 @@ func (r *Reconciler) adopt(ctx context.Context, s *workload.Snapshot, record cli
 		return fmt.Errorf("making %s the owner of %s: %w", s.Owner.Ref, record.GetName(), err)
 	}
 	return nil
+}
+
+// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets
+// nothing.
+func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
+	ref := s.Owner.Ref
+	r.Inbox.Done(ref)
+	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
+	e, known := r.states.get(ref)
+	scaledToNothing := len(s.Pods) == 0 // the recommendation still stands
+	if !scaledToNothing {
+		r.warn(s)
+	}
+	if known {
+		r.states.drop(ref)
+		r.Metrics.forget(ref)
+	}
+	var failed error
+	if !scaledToNothing {
+		failed = r.withdraw(ctx, ref)
+	}
+	if !known {
+		return failed
+	}
+	err := r.flush(ctx, s, e)
+	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
+		return nil
+	}
+	return errors.Join(failed, err)
+}
+
+// unlessVanished forgets the workload when an error only says that it has gone meanwhile.
+func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, err error) error {
+	if r.vanished(ctx, s, err) {
+		return r.leave(ctx, s)
+	}
+	return err
+}
+
+// namespaceGone: nothing can be created in a namespace that is being deleted, or is.
+func namespaceGone(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) &&
+		details != nil && details.Kind == "namespaces"
 }

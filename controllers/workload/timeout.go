@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,35 +102,6 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.all, w)
-}
-
-// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than
-// seconds. A workload whose reconcile takes longer is left alone for a while, and says so.
-func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
-	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	defer r.Watchdog.Begin(ref)()
-	began := r.Clock.Now()
-	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, reconcileTimeout))
-	defer cancel()
-	result, err := r.reconcile(within, ref)
-	switch {
-	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
-	case refused(err):
-		return r.notSaved(ctx, ref, err)
-	default:
-		r.overdue.done(ref)
-		return result, err
-	}
-	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
-	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
-	r.Metrics.gaveUp()
-	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
-		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
-			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
-	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
 // refused: the API server answered, and would not take a checkpoint. That somebody else has written it, or that it is
