@@ -199,31 +199,35 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
 	}
-	if s.Presence.State == records.Gone || s.Presence.State == records.Leaving {
+	switch {
+	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
 		return reconcile.Result{}, r.leave(ctx, s)
-	}
-	if s.Profile == nil {
+	case s.Profile == nil:
 		return reconcile.Result{}, r.release(ctx, s)
 	}
 	e, err := r.load(ctx, s)
-	if errors.Is(err, errNotYet) {
+	switch {
+	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", ref, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
-	r.Inbox.Govern(ref, placed(s), policy.KeyOf(s.Profile))
-	r.warn(s)
-	s.Events.Past = r.past(ref, e.state)
+	return r.carryOn(ctx, s, e, now)
+}
 
+// carryOn takes one step of a workload that is there and governed. What the checkpoint does not hold has not happened;
+// what it holds is published, told and done, and what of that fails is found by the next step.
+func (r *Reconciler) carryOn(
+	ctx context.Context, s *workload.Snapshot, e *entry, now time.Time,
+) (reconcile.Result, error) {
+	r.take(s, e)
 	next, f := r.step(e, s, now)
 	if err := r.save(ctx, s.Owner, e, next, now); err != nil {
 		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
 	}
-	r.done(ref, e, &f)
+	r.done(s.Owner.Ref, e, &f)
 	written, err := r.publish(ctx, s, e, &f, now)
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
@@ -241,12 +245,25 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
+	e.restUntil = now.Add(r.restAfter(e, &f, now))
+	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
+}
+
+// take makes the pods the workload's own before a step, and tells who asks for a profile in vain.
+func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
+	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
+	r.Inbox.Govern(s.Owner.Ref, placed(s), policy.KeyOf(s.Profile))
+	r.warn(s)
+	s.Events.Past = r.past(s.Owner.Ref, e.state)
+}
+
+// restAfter is how long samples alone are no reason for another step.
+func (r *Reconciler) restAfter(e *entry, f *workload.Effects, now time.Time) time.Duration {
 	rest := min(r.rest(), f.Rest)
 	if due := e.savedAt.Add(r.CheckpointEvery).Sub(now); due > 0 {
 		rest = min(rest, due) // a crash loses no more than was promised
 	}
-	e.restUntil = now.Add(rest)
-	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
+	return rest
 }
 
 // step decides about one workload, within the change budget where there is one.
