@@ -72,7 +72,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 		func() string { return w.elsewhere(s, t, in) },
 		func() string { return w.unsafe(s, c.facts.Version) },
 		func() string { return c.unmet(k) },
-		func() string { return k.Tight(v, c.facts) },
+		func() string { return k.BelowLiveHeap(v, c.facts) },
 	}
 	for i, check := range checks { // the first reason is the one the user reads
 		if why := check(); why != "" {

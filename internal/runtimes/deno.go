@@ -28,7 +28,7 @@ var _ = row(&Runtime{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		SkipIf: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
 		Form:   `^--max-old-space-size=[1-9][0-9]+$`,
-		Derive: denoOldSpace, Caps: v8OldSpace, Room: v8Room,
+		Derive: denoOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
 	}}, glibc(0, "", tryArenas)...),
 	FullHeap: FullHeap{
 		Exits: v8Exits, Words: v8LastWords,

@@ -32,11 +32,11 @@ var _ = row(&Runtime{
 	Knobs: append([]Knob{
 		{
 			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, SkipIf: hardLimits,
-			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, Caps: hexPercent, Room: dotnetRoom,
+			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, Caps: hexPercent, MinPercentOfLive: dotnetMinOfLive,
 		},
 		{
 			Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, SkipIf: hardLimits,
-			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, Caps: hexBytes, Room: dotnetRoom,
+			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, Caps: hexBytes, MinPercentOfLive: dotnetMinOfLive,
 		},
 		{
 			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
@@ -82,7 +82,7 @@ const (
 
 	dotnetPercentOwn int32 = 75 // its own default since .NET Core 3.0
 
-	dotnetRoom = 120 // see [Knob.Room]; as for V8, because it was not measured
+	dotnetMinOfLive = 120 // see [Knob.MinPercentOfLive]; as for V8, because it was not measured
 )
 
 // hardLimits are the user's own: limits per heap (SOH, LOH, POH) next to ours can be a combination that does not start.

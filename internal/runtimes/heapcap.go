@@ -22,14 +22,14 @@ func (r *Runtime) CapsHeap() bool {
 	return false
 }
 
-// Tight says why a value of the knob would leave the live heap too little, by what was seen in running replicas; empty:
-// it fits, or nothing was seen.
-func (k *Knob) Tight(v Verdict, f Facts) string {
+// BelowLiveHeap says why a value of the knob would leave the live heap too little, by what was seen in running
+// replicas; empty: it fits, or nothing was seen.
+func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
 		return ""
 	}
 	heap := k.Caps(v.Value, f.Cgroup)
-	need := f.Live.Percent(k.Room)
+	need := f.Live.Percent(k.MinPercentOfLive)
 	if heap == 0 || heap >= need || f.Proven > 0 && heap >= f.Proven {
 		return ""
 	}

@@ -81,7 +81,7 @@ func TestTight(t *testing.T) {
 			if v.Value == "" {
 				t.Fatalf("nothing to judge: %+v", v)
 			}
-			got := k.Tight(v, f)
+			got := k.BelowLiveHeap(v, f)
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -98,12 +98,12 @@ func TestTheLimitThatIsNamedIsEnough(t *testing.T) {
 				f := limited(limit, "22")
 				f.Ask, f.Live = Ask{HeapPercent: 60}, memory.Bytes(live)*memory.MiB
 				v := k.Derive(f)
-				if v.Value == "" || k.Tight(v, f) == "" {
+				if v.Value == "" || k.BelowLiveHeap(v, f) == "" {
 					continue
 				}
-				enough := k.limitFor(f, f.Live.Percent(k.Room))
+				enough := k.limitFor(f, f.Live.Percent(k.MinPercentOfLive))
 				f.Limit, f.Cgroup = enough, enough
-				if why := k.Tight(k.Derive(f), f); enough == 0 || why != "" {
+				if why := k.BelowLiveHeap(k.Derive(f), f); enough == 0 || why != "" {
 					t.Fatalf("%s, live heap %dMi at %dMi: %s is not enough: %s", r, live, limit, enough, why)
 				}
 			}

@@ -198,9 +198,9 @@ const (
 
 	trimDefault = 60 * time.Second
 
-	// hotspotRoom is how much heap a cap must leave (see [Knob.Room]): HotSpot's RSS stays 1.5 times its live set, and it
-	// worked at 75 % of it.
-	hotspotRoom = 100
+	// hotspotMinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): HotSpot's RSS stays 1.5 times its
+	// live set, and it worked at 75 % of it.
+	hotspotMinOfLive = 100
 )
 
 // rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after
@@ -226,7 +226,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 			{Text: "-XX:MaxRAM="},
 		}, rearmed...),
 		Form:   `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
-		Derive: derive, Caps: flagPercent(name), Room: hotspotRoom,
+		Derive: derive, Caps: flagPercent(name), MinPercentOfLive: hotspotMinOfLive,
 	}
 }
 

@@ -32,7 +32,7 @@ var _ = row(&Runtime{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
 			SkipIf: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
 			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
-			Derive: nodeOldSpace, Caps: v8OldSpace, Room: v8Room,
+			Derive: nodeOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,

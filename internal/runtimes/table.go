@@ -121,10 +121,10 @@ type Knob struct {
 	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which
 	// needs more; 0: the text does not say. Nil: the setting is no such cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Room is what such a cap must be at least, in percent of the live heap that was seen (see [Knob.Tight]): the lowest
-	// RSS that processes without a cap came down to between collections. That is an upper bound of what is alive: it also
-	// holds garbage that no collection met, and the process besides its heap.
-	Room int32
+	// MinPercentOfLive is what such a cap must be at least, in percent of the live heap that was seen (see
+	// [Knob.BelowLiveHeap]): the lowest RSS that processes without a cap came down to between collections. That is an
+	// upper bound of what is alive: it also holds garbage that no collection met, and the process besides its heap.
+	MinPercentOfLive int32
 }
 
 // Sign is something in a container whose presence means that a setting is left alone.

@@ -20,9 +20,9 @@ var v8LastWords = []string{
 	"Fatal JavaScript out of memory",
 }
 
-// v8Room is how much heap a cap must leave (see [Knob.Room]): Node.js aborted with caps of up to 111 % of the live heap
-// and not from 115 % on, measured with a live set that is replaced all the time (docs/runtimes.md).
-const v8Room = 120
+// v8MinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): Node.js aborted with caps of up to 111 %
+// of the live heap and not from 115 % on, measured with a live set that is replaced all the time (docs/runtimes.md).
+const v8MinOfLive = 120
 
 // v8 is a runtime with V8 in it, Node.js or Deno.
 type v8 struct {

@@ -20,7 +20,7 @@ var _ = row(&Runtime{
 		Name: brookHeapFlag, Env: "BROOK_OPTIONS", List: brookOptions, Tier: TierB, Follows: Literal,
 		SkipIf: []Sign{{Text: brookHeapFlag}},
 		Form:   `^--heap-bytes=[1-9][0-9]+$`,
-		Derive: brookHeap, Caps: brookCap, Room: 120,
+		Derive: brookHeap, Caps: brookCap, MinPercentOfLive: 120,
 	}}, glibc(0, "", "")...),
 	NoHeapLimit: brookNoHeapLimit,
 	Growth: func(f Facts, set bool) Growth {
