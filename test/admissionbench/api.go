@@ -31,6 +31,7 @@ var apiResources = []struct{ groupVersion, resource, kind string }{
 	{"memfit.dev/v1alpha1", "clustermemoryprofiles", "ClusterMemoryProfile"},
 	{"memfit.dev/v1alpha1", "memoryrecommendations", "MemoryRecommendation"},
 	{"memfit.dev/v1alpha1", "memorycheckpoints", "MemoryCheckpoint"},
+	{"memfit.dev/v1alpha1", "memorysnapshots", "MemorySnapshot"},
 }
 
 // serveAPI answers list and watch for a world that never changes, and writes a kubeconfig that leads there. It stands
