@@ -156,6 +156,43 @@ func TestSamplesOfOthersAreDropped(t *testing.T) {
 	}
 }
 
+// TestANodeSpeaksOnceForEachContainer: whatever the number of containers, and once more in its next reading.
+func TestANodeSpeaksOnceForEachContainer(t *testing.T) {
+	r := rosterWith("1", "2")
+	var containers []string
+	for i := range 3 * heardBits {
+		containers = append(containers, fmt.Sprintf("c-%d", i))
+	}
+	r.Govern(rosterWeb, map[types.UID]Placement{
+		"uid-1": {"node-1", containers}, "uid-2": {"node-1", containers[:1]},
+	}, policy.ProfileKey{})
+	var samples []memory.Sample
+	for range 2 {
+		for i := range containers {
+			samples = append(samples, memory.Sample{
+				Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: containers[i]},
+				RSS:       memory.Bytes(len(samples)),
+			})
+		}
+		samples = append(samples, memory.Sample{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-2", UID: "uid-2", Container: containers[0]},
+		})
+	}
+	for range 2 {
+		r.Sampled("node-1", samples, "kubelet")
+		mail, _ := r.Pending(rosterWeb)
+		if len(mail.Samples) != len(containers)+1 {
+			t.Fatalf("%d samples of %d containers were kept", len(mail.Samples), len(containers)+1)
+		}
+		for i := range containers {
+			if got := mail.Samples[i]; got.Container.Container != containers[i] || got.RSS != memory.Bytes(i) {
+				t.Errorf("sample %d is %+v, want the first of %s", i, got, containers[i])
+			}
+		}
+		r.Done(rosterWeb)
+	}
+}
+
 // BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a
 // while.
 func BenchmarkObserve(b *testing.B) {
@@ -216,6 +253,37 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s concerns %v, want %v", what, got, tc.want)
+		}
+	}
+}
+
+// BenchmarkSampled is what one node's reading of thirty pods of three workloads costs until the workloads have taken
+// it.
+func BenchmarkSampled(b *testing.B) {
+	r := NewInbox()
+	var samples []memory.Sample
+	var refs []memory.WorkloadRef
+	for w := range 3 {
+		ref := rosterWeb
+		ref.Name = fmt.Sprintf("web-%d", w)
+		refs = append(refs, ref)
+		placed := map[types.UID]Placement{}
+		for p := range 10 {
+			uid, name := types.UID(fmt.Sprintf("uid-%d-%d", w, p)), fmt.Sprintf("web-%d-%d", w, p)
+			r.AddPod(uid, types.NamespacedName{Namespace: "shop", Name: name}, ref)
+			placed[uid] = Placement{"node-1", []string{"app"}}
+			samples = append(samples, memory.Sample{
+				Container: memory.ContainerRef{Namespace: "shop", Pod: name, UID: uid, Container: "app"}, RSS: memory.MiB,
+			})
+		}
+		r.Govern(ref, placed, policy.ProfileKey{})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Sampled("node-1", samples, "kubelet")
+		for _, ref := range refs {
+			r.Pending(ref)
+			r.Done(ref)
 		}
 	}
 }
