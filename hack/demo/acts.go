@@ -46,8 +46,8 @@ func withoutMemfit(ctx context.Context, s *story, all *acts) error {
 	return err
 }
 
-// How many MiB of sessions the service holds: as bursts.js has it, and what is added when it lives, because how much V8
-// needs on top of them depends on how soon it comes to collect. The last is more than V8's own cap leaves room for.
+// How many MiB of sessions the service holds: as bursts.yaml has it, and what is added when it lives, because how much
+// V8 needs on top of them depends on how soon it comes to collect. The last is more than V8's own cap leaves room for.
 const (
 	firstSessions = 124
 	moreSessions  = 12
