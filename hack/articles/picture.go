@@ -42,7 +42,7 @@ func rssPicture(name, title string, steps []string, arms ...string) Picture {
 func (p *Picture) draw(r *Run, path string) error {
 	c := plot.New()
 	c.Title.Text, c.Y.Label.Text = p.Title, p.Unit
-	c.Legend.Top, c.Legend.Padding = true, vg.Points(3)
+	c.Legend.Top, c.Legend.Left, c.Legend.Padding = true, true, vg.Points(3) // a browser's letters may be wider
 	width := vg.Points(14)
 	for i, s := range p.Series {
 		values := plotter.Values(s.Values(r))
@@ -67,5 +67,6 @@ func (p *Picture) draw(r *Run, path string) error {
 	c.Y.Min = 0
 	c.Y.Max *= 1.25 // room for the legend
 	c.NominalX(p.Groups...)
+	c.X.Max += 0.3 // room for the last name
 	return c.Save(22*vg.Centimeter, 9*vg.Centimeter, path)
 }
