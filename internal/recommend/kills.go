@@ -162,18 +162,15 @@ func (e *evaluation) frozenWords() string {
 }
 
 // ask is what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets the
-// headroom twice. What keeps dying although it comes bit by bit shows what it wants, and gets it once.
+// headroom twice.
 func (e *evaluation) ask(i int) ask {
 	k := e.kills[i]
-	bare, again := e.grow(i)
+	bare := e.grow(i)
 	if e.reach.stopped(k.Limit) {
 		return ask{by: k, bare: k.Limit, limit: k.Limit}
 	}
-	room, words := 2*e.headroom(bare), "twice the headroom (%s)"
-	if again && e.gradual(k) {
-		room, words = e.headroom(bare), "the headroom (%s)"
-	}
-	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf(words, room)}
+	room := 2 * e.headroom(bare)
+	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
 	if young := e.burstRoom(); bare.Plus(young) > a.limit {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
@@ -181,21 +178,16 @@ func (e *evaluation) ask(i int) ask {
 }
 
 // grow is the need that kill i asks for: more than the limit that was effective. What was only asked for does not
-// count, neither as a limit it died at nor as a step that a later one doubles. again: it soon followed one at a lower
-// limit.
-func (e *evaluation) grow(i int) (need memory.Bytes, again bool) {
+// count, neither as a limit it died at nor as a step that a later one doubles.
+func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
 	died := e.diedAt(i)
 	if died == 0 {
-		return k.Peak, false // the node ran out, not the container: nothing says that it needs more than it used
+		return k.Peak // the node ran out, not the container: nothing says that it needs more than it used
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if k.Asked > 0 || before.Limit >= died || k.Time.Sub(before.Time) >= quickRepeat {
-			continue
-		}
-		again = true
-		if !livedLonger(k, before) && !e.gradual(k) {
+		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
 			percent = max(percent, e.model.RepeatPercent)
 		}
 	}
@@ -203,17 +195,12 @@ func (e *evaluation) grow(i int) (need memory.Bytes, again bool) {
 	if seen := e.highestDay(); seen > grown && !e.Traits.FollowsLimit {
 		grown = min(seen, died.Percent(e.model.RememberedPercent)) // it has been there before
 	}
-	return grown, again
+	return grown
 }
 
 // livedLonger: the higher limit bought k time, so that it does not die of what it needs at once.
 func livedLonger(k, before memory.OOMKill) bool {
 	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
-}
-
-// gradual: k was seen on its way to its limit.
-func (e *evaluation) gradual(k memory.OOMKill) bool {
-	return k.Uptime >= slowDeath && k.Peak > 0 && k.Peak >= k.Limit.Percent(e.model.GradualPercent)
 }
 
 // diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is

@@ -60,10 +60,6 @@ type Model struct {
 	// RepeatPercent is the growth after a kill that follows one at a lower limit within the hour, instead of the policy's
 	// factor: doubling finds a need of 64 times the limit within 7 kills.
 	RepeatPercent int32
-	// GradualPercent: what lived for slowDeath and was seen at so much of its limit takes memory bit by bit, as a climb at
-	// one rate does: a reading is 15 s old at most, so within 30 s it shows half of it. Doubling is for what dies before
-	// anything is seen of it. This one is seen, and followed; should it leak, every step is lost.
-	GradualPercent int32
 	// RememberedPercent bounds how far a kill may jump at once towards a peak seen before: what was seen long ago is a
 	// guess.
 	RememberedPercent int32
@@ -79,7 +75,7 @@ func DefaultModel() Model {
 		DayHalfLife: 8, GoneHalfLife: 1, KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
 		StepHalfLife: 5 * time.Hour, EatenPercent: 33,
-		RepeatPercent: 200, GradualPercent: 50, RememberedPercent: 400,
+		RepeatPercent: 200, RememberedPercent: 400,
 	}
 }
 
