@@ -101,8 +101,8 @@ func tellOne(
 	ctx context.Context, s Story, times int, pictures string, how func(context.Context, Story) (*Run, error),
 ) (r *Report, err error) {
 	for range times {
-		if ctx.Err() != nil {
-			break
+		if err := ctx.Err(); err != nil {
+			return r, err // fewer runs than were asked for
 		}
 		run, failed := how(ctx, s)
 		next, err := report(run, failed, pictures)
