@@ -47,8 +47,8 @@ func (r *Resolver) Without(namespaces ...string) *Resolver {
 	return r
 }
 
-// At names memfit's own namespace. The annotation memfit.dev/pause on it is the switch that stops every change in the
-// cluster at once. Call it before anything else.
+// At names memfit's own namespace, in which only profiles count that change nothing. The annotation memfit.dev/pause on
+// it is the switch that stops every change in the cluster at once. Call it before anything else.
 func (r *Resolver) At(home string) *Resolver {
 	r.home = home
 	return r
@@ -87,14 +87,22 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
-	return Resolution{
-		Owner:  owner,
-		Paused: paused,
-		Decision: r.index.Load().Decide(profile.Subject{
-			Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
-			WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
-		}),
-	}, nil
+	decision := r.index.Load().Decide(profile.Subject{
+		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
+		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
+	})
+	if n := decision.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
+		decision = profile.Decision{Problem: profile.OptedOut, Why: fmt.Sprintf(
+			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Off, "+
+				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
+		)}
+	}
+	return Resolution{Owner: owner, Paused: paused, Decision: decision}, nil
+}
+
+// ownPod: it is in memfit's own namespace, which the webhook configuration excludes.
+func (r *Resolver) ownPod(pod metav1.Object) bool {
+	return r.home != "" && pod.GetNamespace() == r.home
 }
 
 // pausedBy names the object whose annotation stops changes; empty: none does.
@@ -116,7 +124,7 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 
 // outOfReach says why memfit has nothing to say about a pod, whoever asks.
 func (r *Resolver) outOfReach(pod metav1.Object) string {
-	if r.excluded[pod.GetNamespace()] {
+	if r.excluded[pod.GetNamespace()] && !r.ownPod(pod) {
 		return "namespace " + pod.GetNamespace() + " is kept out of memfit's reach (--exclude-namespaces)"
 	}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {

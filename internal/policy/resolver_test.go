@@ -40,8 +40,12 @@ func TestRule(t *testing.T) {
 		build.ClusterProfile(
 			"everything", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{} },
 		),
+		build.Namespace("memfit-system"),
+		build.Profile("memfit-system", "memfit", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) {
+			s.Tuning.Mode, s.Sizing.Mode = v1alpha1.TuningOff, v1alpha1.SizingRecommend
+		}),
 	).Build()
-	resolver := policy.New(reader, nil).Without("kube-system")
+	resolver := policy.New(reader, nil).Without("kube-system", "memfit-system").At("memfit-system")
 	select {
 	case <-resolver.Built():
 		t.Fatal("profiles are known before they were read")
@@ -79,6 +83,13 @@ func TestRule(t *testing.T) {
 		"in an excluded namespace": {
 			pod: build.Pod("kube-system", "dns").Annotate(v1alpha1.ProfileAnnotation, "everything").Obj(), record: "pod-dns",
 			problem: profile.OptedOut,
+		},
+		"memfit's own, measured": {
+			pod:  build.Pod("memfit-system", "manager").Annotate(v1alpha1.ProfileAnnotation, "memfit").Obj(),
+			want: "MemoryProfile memfit-system/memfit", record: "pod-manager",
+		},
+		"memfit's own, by a profile that would change it": {
+			pod: build.Pod("memfit-system", "manager").Obj(), record: "pod-manager", problem: profile.OptedOut,
 		},
 		"a static pod": {
 			pod: build.Pod("shop", "proxy").OwnedBy(build.Namespace("node-1"), "v1", "Node").Obj(), record: "pod-proxy",

@@ -61,6 +61,14 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	return c
 }
 
+// OnlyMeasures says that the profile changes nothing that runs or will run. Its entries for containers cannot ask for
+// more than the profile itself.
+func (n *Named) OnlyMeasures() bool {
+	mode := sizing(n.Spec.Sizing, nil).Mode
+	return tuning(n.Spec.Tuning, nil).Mode == v1alpha1.TuningOff && n.Spec.Drift.Action != v1alpha1.DriftRestart &&
+		(mode == v1alpha1.SizingRecommend || mode == v1alpha1.SizingOff)
+}
+
 // sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the
 // application: the proxy gets no heap flags of it, and no GOMEMLIMIT of the application's share or size, unless the
 // profile names the container.

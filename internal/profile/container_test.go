@@ -307,3 +307,40 @@ func TestInvalidNamesTheField(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyMeasures(t *testing.T) {
+	off, recommend := v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
+	measures := v1alpha1.MemoryProfileSpec{Tuning: off, Sizing: recommend}
+	type spec = v1alpha1.MemoryProfileSpec
+	for name, tc := range map[string]struct {
+		change func(*spec)
+		want   bool
+	}{
+		"recommends":                    {func(*spec) {}, true},
+		"recommends by default":         {func(s *spec) { s.Sizing.Mode = "" }, true},
+		"does not size":                 {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingOff }, true},
+		"injects by default":            {func(s *spec) { s.Tuning.Mode = "" }, false},
+		"writes down what it would set": {func(s *spec) { s.Tuning.Mode = v1alpha1.TuningDryRun }, false},
+		"sizes new pods":                {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingOnCreate }, false},
+		"restarts what drifts":          {func(s *spec) { s.Drift.Action = v1alpha1.DriftRestart }, false},
+		"an entry asks for more, in vain": {func(s *spec) {
+			s.Containers = []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}}}
+		}, true},
+		"only an entry asks for nothing": {func(s *spec) {
+			s.Tuning.Mode = v1alpha1.TuningInject
+			s.Containers = []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := *measures.DeepCopy()
+			tc.change(&changed)
+			n := of(changed)
+			if got := n.OnlyMeasures(); got != tc.want {
+				t.Errorf("only measures: %t, want %t", got, tc.want)
+			}
+			if c := n.Container("app", nil); tc.want && c.Tuning.Mode != v1alpha1.TuningOff {
+				t.Errorf("it only measures, and container app is tuned: %s", c.Tuning.Mode)
+			}
+		})
+	}
+}

@@ -68,3 +68,32 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestMemfitItselfIsASample: the profile chooses the pods of the manager as they are installed, and only measures them,
+// without which memfit would not follow it.
+func TestMemfitItselfIsASample(t *testing.T) {
+	profiles := all[v1alpha1.MemoryProfile](t, build(t, "config/samples/self"), "MemoryProfile")
+	if len(profiles) != 1 {
+		t.Fatalf("%d profiles, want one", len(profiles))
+	}
+	p := &profiles[0]
+	if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
+		t.Errorf("it cannot be applied: %v", invalid)
+	}
+	named := profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: p.Namespace, Spec: &p.Spec,
+	}
+	if !named.OnlyMeasures() {
+		t.Error("it would change what it chooses")
+	}
+	index, chosen := profile.NewIndex([]profile.Named{named}), 0
+	for _, d := range all[appsv1.Deployment](t, build(t, "config/default"), "Deployment") {
+		decision := index.Decide(profile.Subject{Namespace: d.Namespace, PodLabels: d.Spec.Template.Labels})
+		if decision.Profile != nil {
+			chosen++
+		}
+	}
+	if chosen != 1 {
+		t.Errorf("it chooses %d Deployments of config/default, want the manager's", chosen)
+	}
+}
