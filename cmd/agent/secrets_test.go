@@ -168,6 +168,9 @@ func start(t *testing.T, secret, program, file, script string) (pid int, ok bool
 			t.Fatal(err)
 		}
 	}
+	if program == "java" { // a JVM writes its own arguments and the program's into its file of counters
+		args = append([]string{"-Dpassword=" + secret}, args...)
+	}
 	if program == "go" { // what runs is what it builds
 		built := filepath.Join(t.TempDir(), "target")
 		if out, err := exec.CommandContext(t.Context(), path, "build", "-o", built, args[0]).CombinedOutput(); err != nil {

@@ -69,6 +69,7 @@ func lookAt(which File, open Open, look func(*opened) (File, error)) (File, erro
 }
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
+// The command of the program stands in it, too: what was read is overwritten.
 func vmArgs(p Process, open Open) string {
 	i := slices.IndexFunc(p.Mappings, func(m procmem.Mapping) bool {
 		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
@@ -82,6 +83,7 @@ func vmArgs(p Process, open Open) string {
 	}
 	defer func() { _ = file.Close() }()
 	b := make([]byte, min(file.Size(), maxPerfData))
+	defer clear(b)
 	n, _ := file.ReadAt(b, 0)
 	data, err := ParsePerfData(b[:n])
 	if err != nil {

@@ -94,7 +94,7 @@ func TestPerfData(t *testing.T) {
 		entry{"sun.gc.policy.name", 0, []byte("GarbageFirst\x00"), 'B'},
 		entry{"java.threads.live", 9, nil, 'J'}, entry{"sun.cls.time", 7, nil, 'J'})
 	got, err := ParsePerfData(b)
-	if err != nil || got.VMArgs != "-Xmx64m -Da=b" || got.Collector != "GarbageFirst" ||
+	if err != nil || got.VMArgs != "-Xmx64m" || got.Collector != "GarbageFirst" ||
 		len(got.Counters) != 1 || got.Counters["java.threads.live"] != 9 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -114,6 +114,36 @@ func TestPerfData(t *testing.T) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 	}
+}
+
+// TestPasswordsOfAJVMAreNotKept: neither those among its own arguments, nor the program's, nor where they were read to.
+func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
+	const secret = "hunter2"
+	var buffer []byte
+	open := func(string) (procmem.File, error) {
+		return readInto{mapped{bytes.NewReader(perfFile(
+			entry{"java.rt.vmArgs", 0, []byte("-Xmx64m -Dpassword=" + secret + " -XX:MaxRAMPercentage=50\x00"), 'B'},
+			entry{"sun.rt.javaCommand", 0, []byte("app.jar --password=" + secret + "\x00"), 'B'},
+		))}, &buffer}, nil
+	}
+	facts := Gather(Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}, open)
+	if facts.VMArgs != "-Xmx64m -XX:MaxRAMPercentage=50" {
+		t.Errorf("kept %q", facts.VMArgs)
+	}
+	if len(buffer) == 0 || len(bytes.Trim(buffer, "\x00")) > 0 {
+		t.Errorf("%d bytes were read, and %q is left", len(buffer), bytes.Trim(buffer, "\x00"))
+	}
+}
+
+// readInto tells where a file was read to.
+type readInto struct {
+	mapped
+	buffer *[]byte
+}
+
+func (r readInto) ReadAt(b []byte, at int64) (int, error) {
+	*r.buffer = b
+	return r.mapped.ReadAt(b, at)
 }
 
 // entry is one entry of a file of counters.

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,9 +14,9 @@ import (
 // PerfData is what memfit reads of the file in which a HotSpot JVM counts ("hsperfdata"). Its amounts are refreshed at
 // collections only, so that they are no measure of the heap; what the JVM was started with does not change.
 type PerfData struct {
-	// VMArgs are the arguments of the JVM itself, without those of the application, as it joined them.
+	// VMArgs are the arguments of the JVM itself that speak of memory, without those of the application.
 	VMArgs string
-	// VMFlags are what it read from a flags file.
+	// VMFlags are those of what it read from a flags file.
 	VMFlags string
 	// Collector is the collector's policy, as "GarbageFirst".
 	Collector string
@@ -62,12 +63,12 @@ func ParsePerfData(b []byte) (PerfData, error) {
 	return p, nil
 }
 
-// perfEntry is one counter or text.
+// perfEntry is one counter or text. It lies where the file was read to, and is not copied: one of the texts is the
+// command of the program, which may hold passwords.
 type perfEntry struct {
-	length uint64
-	name   string
-	data   []byte
-	text   bool
+	length     uint64
+	name, data []byte
+	text       bool
 }
 
 func perfEntryAt(b []byte, order binary.ByteOrder, at uint64) (e perfEntry, err error) {
@@ -81,7 +82,7 @@ func perfEntryAt(b []byte, order binary.ByteOrder, at uint64) (e perfEntry, err 
 		return e, fmt.Errorf("%w: an entry of %d bytes", ErrPerfData, e.length)
 	}
 	entry := b[:e.length]
-	e.name, _, _ = strings.Cut(string(entry[name:min(name+128, e.length)]), "\x00")
+	e.name, _, _ = bytes.Cut(entry[name:min(name+128, e.length)], []byte{0})
 	e.text, e.data = elements > 0 && b[12] == 'B', entry[data:]
 	if e.text {
 		e.data = e.data[:min(elements, uint64(len(e.data)))]
@@ -90,26 +91,38 @@ func perfEntryAt(b []byte, order binary.ByteOrder, at uint64) (e perfEntry, err 
 }
 
 func (p *PerfData) keep(e perfEntry, order binary.ByteOrder) {
-	text, _, _ := strings.Cut(string(e.data), "\x00")
+	text, _, _ := bytes.Cut(e.data, []byte{0})
+	name := e.name
 	switch {
-	case e.text && e.name == "java.rt.vmArgs":
-		p.VMArgs = text
-	case e.text && e.name == "java.rt.vmFlags":
-		p.VMFlags = text
-	case e.text && e.name == "sun.gc.policy.name":
-		p.Collector = text
+	case e.text && string(name) == "java.rt.vmArgs":
+		p.VMArgs = ofMemory(text)
+	case e.text && string(name) == "java.rt.vmFlags":
+		p.VMFlags = ofMemory(text)
+	case e.text && string(name) == "sun.gc.policy.name":
+		p.Collector = string(text)
 	case !e.text && len(e.data) >= 8:
-		p.count(e.name, int64(order.Uint64(e.data))) //nolint:gosec // it is signed there
+		p.count(name, int64(order.Uint64(e.data))) //nolint:gosec // it is signed there
 	}
 }
 
-func (p *PerfData) count(name string, value int64) {
+// ofMemory are the words of a text that speak of memory: -D may set a password.
+func ofMemory(text []byte) string {
+	var kept []string
+	for word := range bytes.FieldsSeq(text) {
+		if len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+			kept = append(kept, string(word))
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+func (p *PerfData) count(name []byte, value int64) {
 	for _, known := range perfCounters {
-		if name == known {
+		if string(name) == known {
 			if p.Counters == nil {
 				p.Counters = map[string]int64{}
 			}
-			p.Counters[name] = value
+			p.Counters[known] = value
 		}
 	}
 }
