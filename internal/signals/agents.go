@@ -256,6 +256,15 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 	return false
 }
 
+// agentCounted is true when a kill in this instance of a container was counted because an agent told of it, and the
+// kernel's counter was not read since.
+func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
+	return slices.ContainsFunc(l.kills[ref.Container], func(k memory.OOMKill) bool {
+		return k.AgentOnly && k.Container.UID == ref.UID && !k.Time.Before(t.Started.Truncate(time.Second)) &&
+			k.Time.Before(t.Finished)
+	})
+}
+
 // LimitInForce is the limit that the kernel held a container to, from the limits that its agent read of its own cgroup
 // and of its pod's (0: none). 0: it cannot be told, because the pod's cgroup holds less than its containers may take
 // together.

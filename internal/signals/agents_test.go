@@ -63,6 +63,29 @@ func TestAgents(t *testing.T) {
 			steps: []step{begun, counter(8.3, 1), sees(8.4, true, "256Mi", 10*time.Second)},
 			want:  []kill{{memory.OOMChildProcess, "256Mi", "0", "node died"}}, found: 1, explained: 1,
 		},
+		"an ordinary end after a child that only the agent told of": {
+			steps: []step{
+				begun, sees(8.1, true, "256Mi", 5*time.Second), status(11.1, pod(ended(0, end(0, "OOMKilled", 3, 0, 11)))),
+			},
+			want: []kill{{memory.OOMChildProcess, "256Mi", "0", "node died"}}, found: 1,
+		},
+		"a kill after a child that only the agent told of": {
+			steps: []step{begun, sees(8.1, true, "256Mi", 5*time.Second), status(11.1, pod(ended(0, oom(0, 0, 11))))},
+			want: []kill{
+				{memory.OOMChildProcess, "256Mi", "0", "node died"}, {memory.OOMMainProcess, "256Mi", "0", ""},
+			},
+			found: 2,
+		},
+		"an ordinary end of the next instance": {
+			steps: []step{
+				begun, sees(8.1, true, "256Mi", 5*time.Second), status(11.1, pod(ended(0, end(0, "Error", 3, 0, 11)))),
+				status(12, pod(running(1, 11.5))), status(20, pod(ended(1, end(1, "OOMKilled", 3, 11.5, 19)))),
+			},
+			want: []kill{
+				{memory.OOMChildProcess, "256Mi", "0", "node died"}, {memory.OOMChildProcess, "256Mi", "0", ""},
+			},
+			found: 2,
+		},
 		"two children, of which the agent tells the last": {
 			steps: []step{begun, sees(8.1, true, "256Mi", 0), counter(8.3, 2)},
 			want:  []kill{{memory.OOMChildProcess, "256Mi", "0", "node died"}, {memory.OOMChildProcess, "256Mi", "0", ""}},

@@ -221,7 +221,8 @@ func (l *Ledger) died(
 	d := death{
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
 		podLimit: o.PodLimit,
-		peak:     peak, podPeak: podPeak, counted: c.counts(t),
+		peak:     peak, podPeak: podPeak,
+		counted: c.counts(t) || l.agentCounted(o.Container, t),
 	}
 	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
 		d.stopping = o.Stopping

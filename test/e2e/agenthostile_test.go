@@ -101,7 +101,7 @@ type answers struct {
 }
 
 func ask(ctx context.Context, g Gomega, pod *corev1.Pod, path string) (a answers) {
-	text, err := getFrom(ctx, pod, 8080, path)
+	text, err := getFrom(ctx, pod, path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(json.Unmarshal([]byte(text), &a)).To(Succeed())
 	return a

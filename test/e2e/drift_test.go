@@ -103,7 +103,7 @@ var _ = Describe("memory that drifts", func() {
 
 		By("telling one of them to keep 96 MiB")
 		Eventually(
-			func() (string, error) { return getFrom(ctx, &all[2], 8080, "/retain") },
+			func() (string, error) { return getFrom(ctx, &all[2], "/retain") },
 		).WithContext(ctx).Should(Equal("1"))
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)

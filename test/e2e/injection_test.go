@@ -117,7 +117,7 @@ console.log("heap", v8.getHeapStatistics().heap_size_limit / 1048576, "rss", pro
 		pod := start(ctx, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}, Tuning: v1alpha1.TuningSpec{HeapPercent: &share},
 		}, goImage, "128Mi", nil, nil)
-		Eventually(func() (string, error) { return getFrom(ctx, pod, 8080, "/stats") }).WithContext(ctx).
+		Eventually(func() (string, error) { return getFrom(ctx, pod, "/stats") }).WithContext(ctx).
 			Should(ContainSubstring(`"goMemLimit":107374182`)) // 80 % of 128Mi, from runtime/debug
 	})
 })

@@ -112,7 +112,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 
 		By("trimming")
 		predicted := trimGain(snapshotOf(ctx, pod).Memory.Gains)
-		answer, err := getFrom(ctx, pod, 8080, "/trim")
+		answer, err := getFrom(ctx, pod, "/trim")
 		Expect(err).NotTo(HaveOccurred())
 		var resident struct{ Before, After memory.Bytes }
 		Expect(json.Unmarshal([]byte(answer), &resident)).To(Succeed())

@@ -106,7 +106,7 @@ var _ = Describe("several processes in one container", func() {
 
 // workersOf asks the workers of a pod what they have.
 func workersOf(ctx context.Context, pod *corev1.Pod, workers *[]worker) error {
-	text, err := getFrom(ctx, pod, 8080, "/")
+	text, err := getFrom(ctx, pod, "/")
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ func waitUntilKnown(ctx context.Context, namespace string) {
 }
 
 // getFrom asks a pod over HTTP through the API server.
-func getFrom(ctx context.Context, pod *corev1.Pod, port int, path string) (string, error) {
-	raw, err := clientset.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, fmt.Sprint(port), path, nil).DoRaw(ctx)
+func getFrom(ctx context.Context, pod *corev1.Pod, path string) (string, error) {
+	raw, err := clientset.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, "8080", path, nil).DoRaw(ctx)
 	return string(raw), err
 }
 

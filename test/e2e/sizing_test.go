@@ -78,6 +78,11 @@ func holds(size string, replicas int32) func(*appsv1.Deployment) {
 // needs lets such a program keep more than it can have, so that it dies of it. When it starts again, it keeps what it
 // kept at first.
 func needs(ctx context.Context, pod *corev1.Pod, size string) {
+	GinkgoHelper()
+	Eventually(func() error { // a pod is ready as soon as it runs, and its program serves seconds later on a busy node
+		_, err := getFrom(ctx, pod, "/stats")
+		return err
+	}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
 	_, _ = clientset.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name+":8080").
 		SubResource("proxy").Suffix("hold").Param("size", size).DoRaw(ctx) // the answer never comes: it dies
 }

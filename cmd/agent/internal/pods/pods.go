@@ -45,7 +45,13 @@ type Container struct {
 type End struct {
 	ID string
 	At time.Time
+	// Exited: its main process was not killed. The kubelet's reason then speaks of a child, which may have been killed at
+	// any time before.
+	Exited bool
 }
+
+// exitKill is the exit code of a process that was killed by SIGKILL.
+const exitKill = 137
 
 // Set is the pods of a node, as the API server last told them. It is filled by a reflector, of which it is the store.
 type Set struct {
@@ -167,7 +173,7 @@ func containerOf(status *corev1.ContainerStatus) Container {
 	c := Container{Name: status.Name, ID: idOf(status.ContainerID)}
 	for _, state := range []corev1.ContainerState{status.LastTerminationState, status.State} {
 		if t := state.Terminated; t != nil && t.Reason == oomKilled {
-			c.Killed = append(c.Killed, End{idOf(t.ContainerID), t.FinishedAt.Time})
+			c.Killed = append(c.Killed, End{idOf(t.ContainerID), t.FinishedAt.Time, t.ExitCode != exitKill})
 		}
 	}
 	return c

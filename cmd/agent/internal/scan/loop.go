@@ -243,6 +243,9 @@ func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
 	for _, end := range told.Killed {
 		if c := l.containers[end.ID]; c != nil {
 			c.pod, c.name = uid, told.Name
+			if end.Exited && c.recorder.Kills() > 0 {
+				continue // the child that was killed is known
+			}
 			if c.recorder.Terminated(end.At, c.gone, now) {
 				l.kill(c)
 			}

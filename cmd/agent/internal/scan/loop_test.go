@@ -129,7 +129,8 @@ func (n *node) tell(uid types.UID, id, killed string) {
 	status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + id}
 	if killed != "" {
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-			Reason: "OOMKilled", ContainerID: "containerd://" + killed, FinishedAt: metav1.NewTime(n.now.Truncate(time.Second)),
+			Reason: "OOMKilled", ExitCode: 137, ContainerID: "containerd://" + killed,
+			FinishedAt: metav1.NewTime(n.now.Truncate(time.Second)),
 		}
 	}
 	n.update(uid, &status, nil)
@@ -209,6 +210,31 @@ func TestAKillOfAChildIsWrittenAtOnce(t *testing.T) {
 	if k := c.LastKill; len(k.Processes) != 1 || k.Processes[0].Name != "p71" || k.Processes[0].PID != 7 ||
 		len(k.Series) < 15 || k.GrowthPerSecond.Value()>>20 != 7 || k.ContainerLimit.String() != "128Mi" {
 		t.Errorf("%+v", k)
+	}
+}
+
+// TestAnOrdinaryEndAfterAKillOfAChild: the kubelet calls it OOMKilled all the same.
+func TestAnOrdinaryEndAfterAKillOfAChild(t *testing.T) {
+	for exit, kills := range map[int32]int64{3: 1, 137: 2} {
+		n, uid := newNode(t), uidOf(1)
+		n.set(uid, idOf(1), 30*memory.MiB, 0, 70, 71)
+		n.tell(uid, idOf(1), "")
+		n.pass(5 * time.Second)
+		n.set(uid, idOf(1), 5*memory.MiB, 1, 70)
+		n.pass(time.Minute)
+		n.end(uid, idOf(1))
+		n.pass(500 * time.Millisecond)
+		n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
+		status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + idOf(2)}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+			Reason: "OOMKilled", ExitCode: exit, ContainerID: "containerd://" + idOf(1),
+			FinishedAt: metav1.NewTime(n.now.Truncate(time.Second)),
+		}
+		n.update(uid, &status, nil)
+		n.pass(2 * time.Minute)
+		if c := n.last(); int64(c.OOMKills) != kills || (c.LastKill.Kind == "ChildProcess") != (kills == 1) {
+			t.Errorf("exit %d: %d kills, the last one of %s, want %d", exit, c.OOMKills, c.LastKill.Kind, kills)
+		}
 	}
 }
 
