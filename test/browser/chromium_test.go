@@ -82,7 +82,7 @@ func open(t *testing.T) *window {
 	t.Helper()
 	ctx, closed := chromedp.NewContext(chromium)
 	t.Cleanup(closed)
-	bounded, stop := context.WithTimeout(ctx, 2*time.Minute)
+	bounded, stop := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(stop)
 	w := &window{Context: bounded, t: t}
 	chromedp.ListenTarget(ctx, w.heard)
