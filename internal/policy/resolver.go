@@ -59,7 +59,7 @@ func (r *Resolver) Home() string { return r.home }
 
 // Resolution is what is known of one pod.
 type Resolution struct {
-	profile.Decision
+	profile.Match
 	// Owner is the pod's workload: its topmost controller, or the pod itself.
 	owners.Owner
 	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own
@@ -77,7 +77,7 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 		)
 	}
 	if why := r.outOfReach(pod); why != "" {
-		return Resolution{Owner: owner, Decision: profile.Decision{Problem: profile.OptedOut, Why: why}}, nil
+		return Resolution{Owner: owner, Match: profile.Match{Problem: profile.OptedOut, Why: why}}, nil
 	}
 	onNamespace, err := r.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
@@ -87,17 +87,17 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
-	decision := r.index.Load().Decide(profile.Subject{
+	match := r.index.Load().Match(profile.Subject{
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
 	})
-	if n := decision.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
-		decision = profile.Decision{Problem: profile.OptedOut, Why: fmt.Sprintf(
+	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
+		match = profile.Match{Problem: profile.OptedOut, Why: fmt.Sprintf(
 			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Off, "+
 				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}
 	}
-	return Resolution{Owner: owner, Paused: paused, Decision: decision}, nil
+	return Resolution{Owner: owner, Paused: paused, Match: match}, nil
 }
 
 // ownPod: it is in memfit's own namespace, which the webhook configuration excludes.

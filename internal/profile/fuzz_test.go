@@ -52,7 +52,7 @@ func checkAnnotations(t testing.TB, x *Index, name, inject, runtime, onNamespace
 		},
 		NamespaceAnnotations: map[string]string{v1alpha1.ProfileAnnotation: onNamespace},
 	}
-	d := x.Decide(s)
+	d := x.Match(s)
 	said := []string{d.Why}
 	if p := d.Profile; p != nil {
 		if p.Namespace != "" && p.Namespace != "shop" || p.Ref.Name != strings.TrimSpace(name) &&
@@ -82,7 +82,7 @@ func TestManyClaimsAreSaidBriefly(t *testing.T) {
 		n.Ref.Name = fmt.Sprintf("%s-%d", strings.Repeat("p", 240), i)
 		many = append(many, n)
 	}
-	d := NewIndex(many).Decide(Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}})
+	d := NewIndex(many).Match(Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}})
 	if d.Problem != Ambiguous || len(d.Claims) != len(many) || len(d.Why) > mostSaid ||
 		!strings.Contains(d.Why, "and 4997 more") {
 		t.Errorf("%s, %d claims, said in %d bytes: %.300s", d.Problem, len(d.Claims), len(d.Why), d.Why)

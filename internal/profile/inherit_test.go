@@ -326,11 +326,11 @@ func TestTwoDefaults(t *testing.T) {
 func TestDefaultsGovernNothing(t *testing.T) {
 	spec := giving(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})
 	index := NewIndex([]Named{scope("shop/base", 0, spec), scope("base", 0, spec)})
-	d := index.Decide(Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}})
+	d := index.Match(Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}})
 	if d.Profile != nil || d.Problem != "" {
 		t.Errorf("chose a pod: %+v", d)
 	}
-	d = index.Decide(Subject{Namespace: "shop", PodAnnotations: map[string]string{v1alpha1.ProfileAnnotation: "base"}})
+	d = index.Match(Subject{Namespace: "shop", PodAnnotations: map[string]string{v1alpha1.ProfileAnnotation: "base"}})
 	if d.Profile != nil || d.Problem != NotFound ||
 		!strings.Contains(d.Why, "MemoryProfile shop/base, which governs no pod") {
 		t.Errorf("by name: %+v", d)

@@ -22,7 +22,7 @@ const recheckAfter = 30 * time.Second
 
 // Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are
 // not done yet come again; they are the same, and doing them twice is doing them once.
-func Decide(in Input) Decision {
+func Decide(in Input) Transition {
 	d := decider{Input: in}
 	d.State = in.State.clone()
 	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
@@ -634,12 +634,12 @@ func (d *decider) recommended(containers map[string]recommend.Size) string {
 	return strings.Join(texts, "; ")
 }
 
-// conclude puts the decision into words.
-func (d *decider) conclude() Decision {
+// conclude puts what was decided into words.
+func (d *decider) conclude() Transition {
 	if e := d.State.Rollout; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
 		d.State.Rollout = nil // every pod has it, and has had it long enough
 	}
-	out := Decision{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
+	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
 	// What waits for a window, maybe for days, has been told when the window opens.
 	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {

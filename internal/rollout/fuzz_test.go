@@ -68,7 +68,7 @@ func checkState(t testing.TB, stored []byte) {
 		c.in.State, c.in.Policy.Evict = s, true
 		c.in.State, _ = Observe(c.in, c.kills)
 		d := Decide(c.in)
-		checkDecision(t, &d, &s)
+		checkTransition(t, &d, &s)
 	}
 	if after, err := json.Marshal(&s); err != nil || !bytes.Equal(written, after) {
 		t.Errorf("looks changed the state they were given: %s became %s (%v)", written, after, err)
@@ -102,7 +102,7 @@ func storedStates(t testing.TB) (stored [][]byte) {
 	return stored
 }
 
-func checkDecision(t testing.TB, d *Decision, before *State) {
+func checkTransition(t testing.TB, d *Transition, before *State) {
 	t.Helper()
 	watched := 0
 	if before.Rollout != nil {

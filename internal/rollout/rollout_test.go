@@ -46,7 +46,7 @@ type cluster struct {
 	lost   bool
 	// quick: the successor of an evicted pod is ready at once.
 	quick bool
-	last  Decision
+	last  Transition
 	born  int
 }
 

@@ -134,8 +134,8 @@ type Action struct {
 	Why string
 }
 
-// Decision is what to do now, and what to say.
-type Decision struct {
+// Transition is what comes out of the state machine: the next state, what to do now, and what to say.
+type Transition struct {
 	// State is to be written before Actions are carried out.
 	State   State
 	Actions []Action

@@ -39,10 +39,10 @@ type result struct {
 	// changed are the containers whose recommendation is new.
 	changed []string
 	// restart is the pod to evict for its memory, if the profile says so.
-	restart drift.Decision
+	restart drift.Candidate
 	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
 	findings []rollout.Finding
-	apply    rollout.Decision
+	apply    rollout.Transition
 	// replicas are what running pods use, by container.
 	replicas     map[string][]signals.Replica
 	requeueAfter time.Duration
@@ -174,7 +174,7 @@ func (d *decider) disturb() {
 	}
 	v.apply = rollout.Decide(d.rollout)
 	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
-		v.restart = drift.Decision{Why: v.restart.Why, Held: v.apply.RestartHeld}
+		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.apply.RestartHeld}
 	}
 	if v.apply.RequeueAfter > 0 {
 		v.requeueAfter = min(v.requeueAfter, v.apply.RequeueAfter)

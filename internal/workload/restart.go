@@ -37,10 +37,10 @@ type refusal struct {
 }
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *Snapshot, st *State, shapes map[string]signals.Shape, now time.Time) drift.Decision {
+func restartOf(s *Snapshot, st *State, shapes map[string]signals.Shape, now time.Time) drift.Candidate {
 	spec := s.Profile.Spec.Drift
 	if spec.Action != v1alpha1.DriftRestart {
-		return drift.Decision{}
+		return drift.Candidate{}
 	}
 	in := drift.Input{
 		Shapes: shapes, Done: st.restarts.Restarts(now), Now: now, Refused: notRestarted(s, st, now),
@@ -58,7 +58,7 @@ func restartOf(s *Snapshot, st *State, shapes map[string]signals.Shape, now time
 	for _, pod := range s.Governed {
 		in.Pods = append(in.Pods, st.driftingPod(s, pod, shapes))
 	}
-	return drift.Decide(in)
+	return drift.Choose(in)
 }
 
 // notRestarted is why pods of this workload are left alone whatever their memory does.

@@ -51,16 +51,16 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 	}
 	for i := range deployments {
 		d := &deployments[i]
-		decision := index.Decide(profile.Subject{
+		match := index.Match(profile.Subject{
 			Namespace: "default", PodLabels: d.Spec.Template.Labels, PodAnnotations: d.Spec.Template.Annotations,
 			WorkloadAnnotations: d.Annotations,
 		})
-		if decision.Profile == nil || decision.Profile.Ref.Name != d.Name {
-			t.Errorf("%s is governed by %v: %s", d.Name, decision.Profile, decision.Why)
+		if match.Profile == nil || match.Profile.Ref.Name != d.Name {
+			t.Errorf("%s is governed by %v: %s", d.Name, match.Profile, match.Why)
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
-		settings := inject.MakePlan(inject.Input{Pod: pod, Profile: decision.Profile}).Settings()
+		settings := inject.MakePlan(inject.Input{Pod: pod, Profile: match.Profile}).Settings()
 		for container, want := range promised[d.Name] {
 			if got := strings.Join(settings[container], "\n"); !strings.Contains(got, want) {
 				t.Errorf("%s/%s gets\n%s\nwant %s", d.Name, container, got, want)
@@ -88,8 +88,8 @@ func TestMemfitItselfIsASample(t *testing.T) {
 	}
 	index, chosen := profile.NewIndex([]profile.Named{named}), 0
 	for _, d := range all[appsv1.Deployment](t, build(t, "config/default"), "Deployment") {
-		decision := index.Decide(profile.Subject{Namespace: d.Namespace, PodLabels: d.Spec.Template.Labels})
-		if decision.Profile != nil {
+		match := index.Match(profile.Subject{Namespace: d.Namespace, PodLabels: d.Spec.Template.Labels})
+		if match.Profile != nil {
 			chosen++
 		}
 	}

@@ -89,13 +89,13 @@ func (r *Result) document(d *document, world *world) error {
 }
 
 func (r *Result) workload(w *workload, world *world) error {
-	governed, decision := world.decide(w)
-	if decision.Problem != "" && governed == nil {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: %s", w, decision.Why))
+	governed, match := world.match(w)
+	if match.Problem != "" && governed == nil {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: %s", w, match.Why))
 		return nil
 	}
 	if governed == nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s", w, decision.Why))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s", w, match.Why))
 		return nil
 	}
 	plan := inject.MakePlan(inject.Input{

@@ -149,10 +149,10 @@ func (w *world) complaints() []string {
 	return out
 }
 
-// decide finds the workload's profile as the webhook does, and falls back on the only profile of the profile file,
+// match finds the workload's profile as the webhook does, and falls back on the only profile of the profile file,
 // whatever its namespace, unless the workload opts out or names another.
-func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
-	d := w.index.Decide(profile.Subject{
+func (w *world) match(l *workload) (*profile.Named, profile.Match) {
+	d := w.index.Match(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
 		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace],
 	})
@@ -160,7 +160,7 @@ func (w *world) decide(l *workload) (*profile.Named, profile.Decision) {
 	case d.Profile != nil:
 		return d.Profile, d
 	case d.Problem == profile.OptedOut:
-		return nil, profile.Decision{Why: d.Why}
+		return nil, profile.Match{Why: d.Why}
 	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why,
 		fmt.Sprintf("names %q", w.sole.Ref.Name))):
 		return w.sole, d

@@ -41,7 +41,7 @@ func unserved(askers []Asker, profiles []Profile) []Unserved {
 	var found []Unserved
 	for i := range askers {
 		a := &askers[i]
-		d := index.Decide(profile.Subject{
+		d := index.Match(profile.Subject{
 			Namespace: a.Namespace, WorkloadKind: a.Kind, PodLabels: a.PodLabels, PodAnnotations: a.PodAnnotations,
 			WorkloadAnnotations: a.Annotations, NamespaceAnnotations: a.NamespaceAnnotations,
 		})

@@ -41,7 +41,7 @@ func optOut(value string) map[string]string {
 	return map[string]string{v1alpha1.InjectAnnotation: value}
 }
 
-func TestDecide(t *testing.T) {
+func TestMatch(t *testing.T) {
 	index := NewIndex([]Named{
 		named("shop", "web", labeled("app", "web")),
 		named("shop", "named-only", nil),
@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := index.Decide(tc.subject)
+			got := index.Match(tc.subject)
 			gotProfile := ""
 			if got.Profile != nil {
 				gotProfile = got.Profile.String()
@@ -173,12 +173,12 @@ func TestDecide(t *testing.T) {
 func TestNilAndEmptyIndexGovernNothing(t *testing.T) {
 	for name, index := range map[string]*Index{"nil": nil, "zero": {}, "no profiles": NewIndex(nil)} {
 		s := Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}}
-		if got := index.Decide(s); !reflect.DeepEqual(got, Decision{}) {
-			t.Errorf("%s index decides %+v, want nothing", name, got)
+		if got := index.Match(s); !reflect.DeepEqual(got, Match{}) {
+			t.Errorf("%s index matches %+v, want nothing", name, got)
 		}
 		s.PodAnnotations = use("web")
-		if got := index.Decide(s); got.Problem != NotFound || got.Profile != nil {
-			t.Errorf("%s index decides %+v, want NotFound", name, got)
+		if got := index.Match(s); got.Problem != NotFound || got.Profile != nil {
+			t.Errorf("%s index matches %+v, want NotFound", name, got)
 		}
 	}
 }
@@ -209,25 +209,25 @@ func busyPod(app string) Subject {
 	}
 }
 
-func TestDecideAmongTenThousandProfiles(t *testing.T) {
+func TestMatchAmongTenThousandProfiles(t *testing.T) {
 	index := NewIndex(manyProfiles())
-	if got := index.Decide(busyPod("app4999")); got.Profile == nil || got.Profile.Ref.Name != "p4999" {
+	if got := index.Match(busyPod("app4999")); got.Profile == nil || got.Profile.Ref.Name != "p4999" {
 		t.Errorf("got %+v, want profile p4999", got)
 	}
-	if got := index.Decide(busyPod("capp7")); got.Profile == nil || got.Profile.String() != "ClusterMemoryProfile c7" {
+	if got := index.Match(busyPod("capp7")); got.Profile == nil || got.Profile.String() != "ClusterMemoryProfile c7" {
 		t.Errorf("got %+v, want ClusterMemoryProfile c7", got)
 	}
 	ungoverned := busyPod("db")
-	if got := index.Decide(ungoverned); !reflect.DeepEqual(got, Decision{}) {
+	if got := index.Match(ungoverned); !reflect.DeepEqual(got, Match{}) {
 		t.Errorf("got %+v, want nothing", got)
 	}
 	// Nearly every pod of a cluster takes this path, for every CREATE: it must not feed the garbage collector.
-	if allocs := testing.AllocsPerRun(100, func() { index.Decide(ungoverned) }); allocs > 0 {
-		t.Errorf("deciding about a pod that nobody governs allocates %v times, want 0", allocs)
+	if allocs := testing.AllocsPerRun(100, func() { index.Match(ungoverned) }); allocs > 0 {
+		t.Errorf("matching a pod that nobody governs allocates %v times, want 0", allocs)
 	}
 }
 
-func BenchmarkDecide(b *testing.B) {
+func BenchmarkMatch(b *testing.B) {
 	index := NewIndex(manyProfiles())
 	named := busyPod("db")
 	named.WorkloadAnnotations = use("p77")
@@ -237,7 +237,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				index.Decide(subject)
+				index.Match(subject)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func restarted(ago time.Duration) Restart {
 	return Restart{Pod: "old", UID: "uid-old", At: now.Add(-ago)}
 }
 
-func TestDecide(t *testing.T) {
+func TestChoose(t *testing.T) {
 	retains := signals.Shape{Kind: signals.StepRetention, Confidence: memory.High}
 	usual := Policy{MaxPerDay: 3, MinReplicas: 1, Cooldown: time.Hour}
 	for name, tc := range map[string]struct {
@@ -160,11 +160,11 @@ func TestDecide(t *testing.T) {
 			if tc.policy != nil {
 				in.Policy = *tc.policy
 			}
-			got := Decide(in)
+			got := Choose(in)
 			if got.Pod != tc.wantPod || !strings.Contains(got.Why, tc.wantWhy) || !strings.Contains(got.Held, tc.wantHeld) {
 				t.Errorf("got %+v, want pod %q, why %q, held %q", got, tc.wantPod, tc.wantWhy, tc.wantHeld)
 			}
-			if (got == Decision{}) != tc.wantNothingInSight {
+			if (got == Candidate{}) != tc.wantNothingInSight {
 				t.Errorf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
 			}
 			if got.Pod != "" && got.Held != "" || got.Pod == "" && got.Why != "" && (got.Held == "" || got.RequeueAfter == 0) {

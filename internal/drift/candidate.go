@@ -25,7 +25,7 @@ const (
 	soonPercent = 50
 	// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
 	freshest = 2 * time.Minute
-	// recheckAfter is when to decide again while something holds the restart up.
+	// recheckAfter is when to choose again while something holds the restart up.
 	recheckAfter = 30 * time.Second
 )
 
@@ -58,7 +58,7 @@ type Policy struct {
 	Cooldown               time.Duration
 }
 
-// Input is everything a decision depends on.
+// Input is everything the choice depends on.
 type Input struct {
 	Pods []Pod
 	// Shapes are what memory does, by container name.
@@ -71,8 +71,8 @@ type Input struct {
 	Now     time.Time
 }
 
-// Decision says which pod to evict, or what speaks against it.
-type Decision struct {
+// Candidate is the pod to restart for its memory, or what speaks against restarting the one that is in danger.
+type Candidate struct {
 	// Pod is to be evicted; empty: none.
 	Pod string
 	UID types.UID
@@ -97,18 +97,18 @@ type danger struct {
 var guards = []func(Input, danger) string{allowed, measuredRSS, measuredNow, fewToday, cooledDown, othersWell,
 	enoughLeft}
 
-// Decide names at most one pod: of those in danger, one that stands out among its replicas, else the fullest.
-func Decide(in Input) Decision {
+// Choose names at most one pod: of those in danger, one that stands out among its replicas, else the fullest.
+func Choose(in Input) Candidate {
 	d, found := worst(in)
 	if !found {
-		return Decision{}
+		return Candidate{}
 	}
 	for _, guard := range guards {
 		if refusal := guard(in, d); refusal != "" {
-			return Decision{Why: d.why, Held: refusal, RequeueAfter: recheckAfter}
+			return Candidate{Why: d.why, Held: refusal, RequeueAfter: recheckAfter}
 		}
 	}
-	return Decision{Pod: d.Pod.Name, UID: d.UID, Why: d.why}
+	return Candidate{Pod: d.Pod.Name, UID: d.UID, Why: d.why}
 }
 
 // worst is the pod that is killed next if nothing happens.

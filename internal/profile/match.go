@@ -48,11 +48,11 @@ func (p Problem) EventReason() string {
 	}
 }
 
-// Decision is the answer of [Index.Decide].
-type Decision struct {
+// Match is the profile that governs a pod, or why none does.
+type Match struct {
 	// Profile governs the pod; nil when none does.
 	Profile *Named
-	// Why says what decided, in words for a status message: "annotation memfit.dev/profile on the Deployment".
+	// Why says what matched, in words for a status message: "annotation memfit.dev/profile on the Deployment".
 	// With a Problem it says what to mend.
 	Why string
 	// Problem is empty when a profile governs the pod, and when nobody asked for one.
@@ -62,13 +62,13 @@ type Decision struct {
 	Claims []*Named
 }
 
-// Decide finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
+// Match finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
 // namespace, else chosen by selector. memfit.dev/inject: "false" in any of the three places opts out. A MemoryProfile
 // wins over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the same level are a problem and
 // none is applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
-func (x *Index) Decide(s Subject) Decision {
+func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
-		return Decision{
+		return Match{
 			Problem: OptedOut,
 			Why:     fmt.Sprintf("opted out by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where),
 		}
@@ -80,32 +80,32 @@ func (x *Index) Decide(s Subject) Decision {
 		return bySelector(chosen)
 	}
 	if s.Namespace == "" {
-		return Decision{}
+		return Match{}
 	}
 	return bySelector(x.space("").chosen(s.PodLabels))
 }
 
-func (x *Index) byAnnotation(namespace, name, where string) Decision {
+func (x *Index) byAnnotation(namespace, name, where string) Match {
 	if n := x.Find(namespace, name); n != nil {
 		if n.GivesDefaults() {
-			return Decision{Problem: NotFound, Why: fmt.Sprintf(
+			return Match{Problem: NotFound, Why: fmt.Sprintf(
 				"annotation %s on the %s names %s, which governs no pod: its role is Defaults, and other profiles inherit from "+
 					"it; name one of those", v1alpha1.ProfileAnnotation, where, n)}
 		}
-		return Decision{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
+		return Match{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
 	}
-	return Decision{Problem: NotFound, Why: fmt.Sprintf(
+	return Match{Problem: NotFound, Why: fmt.Sprintf(
 		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
 			"ClusterMemoryProfile: create one or correct the annotation",
 		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}
 }
 
-func bySelector(chosen []*Named) Decision {
+func bySelector(chosen []*Named) Match {
 	switch len(chosen) {
 	case 0:
-		return Decision{}
+		return Match{}
 	case 1:
-		return Decision{Profile: chosen[0], Why: "selector " + selectorText(chosen[0])}
+		return Match{Profile: chosen[0], Why: "selector " + selectorText(chosen[0])}
 	}
 	named := make([]string, 0, claimsNamed+1)
 	for _, n := range chosen[:min(len(chosen), claimsNamed)] {
@@ -118,7 +118,7 @@ func bySelector(chosen []*Named) Decision {
 	if len(chosen) > 2 {
 		how = "all choose"
 	}
-	return Decision{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
+	return Match{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
 		"%s %s this pod, so none is applied: narrow a selector, or name one with annotation %s",
 		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
 }
