@@ -22,8 +22,8 @@ import (
 // settles is how long a window may take, at most, for what takes no time: a machine may be busy.
 const settles = 20 * time.Second
 
-// again is when the live page of a window has asked again, on a busy machine, too. The page says how often it asks: twenty
-// times what reading the cluster took, and every half minute at least.
+// again is when the live page of a window has asked again, on a busy machine, too. The page says how often it asks:
+// twenty times what reading the cluster took, and every half minute at least.
 func (w *window) again() time.Duration {
 	w.t.Helper()
 	every := eval[float64](w, `Number(document.querySelector("[data-every]").dataset.every)`)
