@@ -245,8 +245,7 @@ func (r *Reconciler) carryOn(
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
-	e.restUntil = now.Add(r.restAfter(e, &f, now))
-	return reconcile.Result{RequeueAfter: f.RequeueAfter}, nil
+	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
 // take makes the pods the workload's own before a step, and tells who asks for a profile in vain.
@@ -255,15 +254,6 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	r.Inbox.Govern(s.Owner.Ref, placed(s), policy.KeyOf(s.Profile))
 	r.warn(s)
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
-}
-
-// restAfter is how long samples alone are no reason for another step.
-func (r *Reconciler) restAfter(e *entry, f *workload.Effects, now time.Time) time.Duration {
-	rest := min(r.rest(), f.Rest)
-	if due := e.savedAt.Add(r.CheckpointEvery).Sub(now); due > 0 {
-		rest = min(rest, due) // a crash loses no more than was promised
-	}
-	return rest
 }
 
 // step decides about one workload, within the change budget where there is one.

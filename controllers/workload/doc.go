@@ -7,7 +7,7 @@
 // The flow, in reading order:
 //
 //	pod_source.go   pod events become observations in the inbox, at once and without blocking; a workload is queued
-//	schedule.go     a workload of which there is nothing but samples absorbs them, and is stepped once a minute
+//	schedule.go     when the next step is due; samples alone are absorbed until then
 //	gather.go       pods, who governs them, what else has a say in their memory
 //	checkpoint.go   the state from before, and the one write that counts
 //	publish.go      the MemoryRecommendation

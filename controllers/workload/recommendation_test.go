@@ -207,7 +207,7 @@ var _ = Describe("A recommendation", func() {
 		w.seen(last.Obj())
 		result, err := w.reconciler.Reconcile(w.ctx, big)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(result.RequeueAfter).To(Equal(60 * restPerPod))
+		Expect(result.RequeueAfter).To(Equal(120 * time.Millisecond))
 
 		w.applied(last.Container("app", build.OOMKilled(start)).Obj())
 		Expect(w.reconciled(big).Status.OOMKills).To(BeEquivalentTo(1), "without any time having passed")

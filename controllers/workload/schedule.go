@@ -10,30 +10,20 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// restPerPod is the time a workload rests after a step, for each of its pods. A step compares every pod with its
-// profile, which takes some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000
-// comparisons.
-const restPerPod = 2 * time.Millisecond
+// When a workload is stepped next is decided by [workload.Timing], after a step, and [workload.Arrival], when something
+// asks for one. What waits elsewhere has no state to ask: a reconcile that failed is tried again later and later
+// (backoffs in timeout.go, and the queue's own rate limiter), and one that the cache is behind for at once (notYet).
 
-// fewPods is the number of pods up to which a workload does not rest: a step takes a millisecond.
-const fewPods = 50
-
-// Samples alone cause stepsPerSecond steps at most, of half a millisecond each: 3 % of a core. Where there are more
-// workloads than can be looked at in a StepInterval at that rate, each waits longer, but never more than longestQuiet:
-// what nothing happened to but samples far from its limit is no other after five minutes. Whatever else happens does
-// not wait.
-const (
-	stepsPerSecond = 50
-	longestQuiet   = 5 * time.Minute
-)
-
-// rest is how long samples alone are no reason for a step of a workload.
-func (r *Reconciler) rest() time.Duration {
-	return max(r.StepInterval, min(longestQuiet, time.Duration(r.states.len())*time.Second/stepsPerSecond))
+// schedule notes how long samples alone are no reason for another step, and returns when that is due without news.
+func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
+	t.Interval, t.Workloads = r.StepInterval, r.states.len()
+	t.Checkpoint = e.savedAt.Add(r.CheckpointEvery).Sub(now)
+	requeueAfter, rest := t.Next()
+	e.restUntil = now.Add(rest)
+	return requeueAfter
 }
 
-// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait are absorbed. It is the only
-// place that holds a step back; the step itself says when the next is due without news.
+// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait are absorbed.
 func (r *Reconciler) postpone(
 	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,
 ) time.Duration {
@@ -44,14 +34,13 @@ func (r *Reconciler) postpone(
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.state.DropOldCounters(events)
-	if pods >= fewPods && !e.state.SomethingEnded(events) {
-		if wait := e.state.SteppedAt().Add(time.Duration(pods) * restPerPod).Sub(now); wait > 0 {
-			return wait
-		}
+	arrival := workload.Arrival{
+		Now: now, SteppedAt: e.state.SteppedAt(), RestUntil: e.restUntil, Pods: pods, Suspect: e.suspect,
+		Ended: e.state.SomethingEnded(events), OnlySamples: events.OnlySamples() || old && events.Quiet(),
 	}
-	wait := e.restUntil.Sub(now)
-	if wait <= 0 || e.suspect || !events.OnlySamples() && (!old || !events.Quiet()) {
-		return 0
+	wait, absorb := arrival.Wait()
+	if !absorb {
+		return wait
 	}
 	pressing := e.state.Absorb(events, now)
 	r.Inbox.Done(ref)

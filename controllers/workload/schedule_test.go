@@ -83,21 +83,29 @@ var _ = Describe("A look", func() {
 		Expect(known().SteppedAt()).To(Equal(w.clock.Now()))
 	})
 
-	It("waits longer where there are more workloads than can be looked at in a minute, and five minutes at most", func() {
-		const minute = 60 * stepsPerSecond
-		for workloads, want := range map[int]time.Duration{
-			1: time.Minute, minute: time.Minute, 2 * minute: 2 * time.Minute, 100 * minute: longestQuiet,
-		} {
-			r := Reconciler{StepInterval: time.Minute}
-			for i := range workloads {
-				r.states.put(memory.WorkloadRef{Name: strconv.Itoa(i)}, &entry{})
-				r.states.put(memory.WorkloadRef{Name: strconv.Itoa(i)}, &entry{}) // the same again
-			}
-			Expect(r.rest()).To(Equal(want), "%d workloads", workloads)
-			r.states.drop(memory.WorkloadRef{Name: "0"})
-			r.states.drop(memory.WorkloadRef{Name: "0"})
-			Expect(r.states.len()).To(Equal(workloads - 1))
+	It("counts workloads once, whose number says how long each waits", func() {
+		var s states
+		for _, name := range []string{"web", "api", "web"} {
+			s.put(memory.WorkloadRef{Name: name}, &entry{})
 		}
+		Expect(s.len()).To(Equal(2))
+		s.drop(memory.WorkloadRef{Name: "web"})
+		s.drop(memory.WorkloadRef{Name: "web"})
+		Expect(s.len()).To(Equal(1))
+	})
+
+	It("waits longer where there are more workloads than can be looked at in a minute", func() {
+		for i := range 6000 {
+			w.reconciler.states.put(memory.WorkloadRef{Name: strconv.Itoa(i)}, &entry{})
+		}
+		w.passes(time.Hour)
+		w.sampled(pod, 100*memory.MiB)
+		w.reconciled(w.alone("web"))
+		looked = w.clock.Now()
+		for range 5 {
+			read(100 * memory.MiB)
+		}
+		Expect(known().SteppedAt()).To(Equal(looked), "after 75 s, where 6001 workloads take two minutes")
 	})
 
 	It("does not wait when the pod changes, or somebody asks for it", func() {

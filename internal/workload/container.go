@@ -179,11 +179,10 @@ type containerResult struct {
 	recommendation recommend.Recommendation
 	shape          signals.Shape
 	shapeCache     shapeCache
-	requeueAfter   time.Duration
 }
 
 func (q *containerInput) result() containerResult {
-	a := containerResult{shapeCache: q.findShape(), requeueAfter: maxRequeue}
+	a := containerResult{shapeCache: q.findShape()}
 	a.shape = a.shapeCache.shape
 	name := q.container.Name
 	a.status = v1alpha1.ContainerRecommendation{
@@ -230,7 +229,6 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	if q.reverted != nil {
 		rec = q.reverted.Override(rec, q.container.current)
 	}
-	a.requeueAfter = rec.RequeueAfter
 	s := &a.status
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)

@@ -44,20 +44,12 @@ type result struct {
 	findings []rollout.Finding
 	apply    rollout.Transition
 	// replicas are what running pods use, by container.
-	replicas     map[string][]signals.Replica
-	requeueAfter time.Duration
+	replicas map[string][]signals.Replica
+	// timing says when that may be different although nothing happens.
+	timing Timing
 	// unnamed is the advice about init containers that are killed and that nobody named, by container.
 	unnamed map[string]string
 }
-
-const (
-	// maxRequeue and minRequeue bound the time to the next step without news. Samples queue a workload anyway.
-	maxRequeue = 10 * time.Minute
-	minRequeue = 10 * time.Second
-	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
-	// changes with every sample.
-	restPart = 4
-)
 
 // decider makes a result of a snapshot and a state. It changes neither.
 type decider struct {
@@ -75,7 +67,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.v = result{
 		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{},
 		shapeCaches: map[string]shapeCache{},
-		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{}, requeueAfter: maxRequeue,
+		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
 	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
@@ -161,7 +153,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
 	v.status.Containers = append(v.status.Containers, r.status)
-	v.requeueAfter = min(v.requeueAfter, r.requeueAfter)
+	v.timing.recommend(r.recommendation.RequeueAfter)
 }
 
 // disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and
@@ -176,13 +168,7 @@ func (d *decider) disturb() {
 	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
 		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.apply.RestartHeld}
 	}
-	if v.apply.RequeueAfter > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.apply.RequeueAfter)
-	}
-	v.requeueAfter = max(v.requeueAfter, minRequeue)
-	if v.restart.RequeueAfter > 0 {
-		v.requeueAfter = min(v.requeueAfter, v.restart.RequeueAfter)
-	}
+	v.timing.Rollout, v.timing.Restart = v.apply.RequeueAfter, v.restart.RequeueAfter
 }
 
 // summarize fills in what the status says about the workload as a whole.

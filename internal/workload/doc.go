@@ -8,5 +8,5 @@
 // In reading order: snapshot.go and pending_events.go (the input), step.go (the order of things), instance.go and
 // state.go (what is remembered), decide.go and container.go (what it means), rollout.go and restart.go (what is asked
 // of internal/rollout and internal/drift), conditions.go, status.go and events.go (how it is told), checkpoint.go (how
-// it is stored).
+// it is stored), schedule.go (when the next step is due).
 package workload

@@ -60,8 +60,8 @@ type Effects struct {
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing.
 	Actions []rollout.Action
-	// RequeueAfter is when the next step is due without news, and Rest is how long samples alone need none.
-	RequeueAfter, Rest time.Duration
+	// Timing says when the next step is due, as far as that follows from the workload.
+	Timing Timing
 
 	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
 	// memory does, by container.
@@ -88,10 +88,10 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		}
 	}
 	e := Effects{
-		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, RequeueAfter: v.requeueAfter,
-		Rest:  min(v.requeueAfter, m.youngest()/restPart),
+		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, Timing: v.timing,
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
+	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, kills, explained, stalls)
 	e.Published, e.told = changes(s, m, &v)
 	return m, e

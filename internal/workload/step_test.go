@@ -236,7 +236,7 @@ func (c *cluster) pure(
 	}
 	_, again := Step(p.state, s, c.Now)
 	said := func(e *Effects) string {
-		data, err := json.MarshalIndent([]any{e.Status, e.Events, e.Published, e.Actions, e.RequeueAfter}, "", " ")
+		data, err := json.MarshalIndent([]any{e.Status, e.Events, e.Published, e.Actions, e.Timing}, "", " ")
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -1,0 +1,105 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import "time"
+
+// Bounds of the time to the next step.
+const (
+	// maxRequeue is when a workload is stepped of which nobody hears anything: by then, what a lost event would have told
+	// is found in the cache. minRequeue keeps a workload that always has something under way from being stepped all the
+	// time.
+	maxRequeue = 10 * time.Minute
+	minRequeue = 10 * time.Second
+	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
+	// changes with every sample.
+	restPart = 4
+	// Samples alone cause stepsPerSecond steps at most, of half a millisecond each: 3 % of a core. Where there are more
+	// workloads than can be stepped in an Interval at that rate, each waits longer, but never more than longestRest: what
+	// nothing happened to but samples far from its limit is no other after five minutes. Whatever else happens does not
+	// wait.
+	stepsPerSecond = 50
+	longestRest    = 5 * time.Minute
+	// restPerPod is the time a workload rests after a step, for each of its pods, whatever happens. A step compares every
+	// pod with its profile, which takes some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of
+	// 1000 comparisons. Up to fewPods it does not rest: a step takes a millisecond.
+	restPerPod = 2 * time.Millisecond
+	fewPods    = 50
+)
+
+// Timing is all that the time of a workload's next step depends on, once a step is done. [Step] fills in what follows
+// from the workload, and the reconciler the rest.
+type Timing struct {
+	// Recommendation, Rollout and Restart are when the answers about sizes, about changes of running pods and about a
+	// restart for memory may differ although nothing happens; 0: only with news.
+	Recommendation, Rollout, Restart time.Duration
+	// Known is how far back the history of the container goes that is known least.
+	Known time.Duration
+	// Interval is the least time between two steps for samples alone, as the administrator sets it, and Workloads the
+	// number of workloads that share the processor.
+	Interval  time.Duration
+	Workloads int
+	// Checkpoint is when the stored history is too old; 0 or less: it is already, and there is nothing to store.
+	Checkpoint time.Duration
+}
+
+// recommend notes when a container's recommendation may differ although nothing happens; 0: with news only.
+func (t *Timing) recommend(after time.Duration) {
+	if after > 0 && (t.Recommendation == 0 || after < t.Recommendation) {
+		t.Recommendation = after
+	}
+}
+
+// Next is when the next step is due: requeueAfter although nothing happens, and rest when nothing comes but samples.
+func (t *Timing) Next() (requeueAfter, rest time.Duration) {
+	requeueAfter = maxRequeue
+	for _, due := range [...]time.Duration{
+		t.Recommendation, // evidence ages: a kill is urgent for an hour, and a limit is lowered after a day of use
+		t.Rollout,        // not all that is under way sends an event, and a maintenance window opens by the clock
+		t.Restart,        // what speaks against a restart passes without an event, too
+	} {
+		if due > 0 {
+			requeueAfter = min(requeueAfter, due)
+		}
+	}
+	requeueAfter = max(requeueAfter, minRequeue)
+
+	fair := min(longestRest, time.Duration(t.Workloads)*time.Second/stepsPerSecond)
+	rest = min(
+		max(t.Interval, fair), // no more steps than the processor is to be used for
+		requeueAfter,          // what is due comes true with samples, too
+		t.Known/restPart,      // what is hardly known changes with every sample
+	)
+	if t.Checkpoint > 0 {
+		rest = min(rest, t.Checkpoint) // a crash loses no more samples than was promised
+	}
+	return requeueAfter, rest
+}
+
+// Arrival is what the time of a step depends on that was asked for by something that happened.
+type Arrival struct {
+	// SteppedAt was the last step, and until RestUntil samples alone are no reason for another.
+	Now, SteppedAt, RestUntil time.Time
+	// Pods is the number of the workload's pods.
+	Pods int
+	// Ended: a container ended, or a kill was counted. OnlySamples: nothing came but samples and counters that stand where
+	// they were.
+	Ended, OnlySamples bool
+	// Suspect: it is not known whether the last write came through, and with that what the state is.
+	Suspect bool
+}
+
+// Wait is how long a step that something asks for waits; 0: not at all. absorb: meanwhile, the samples that came are
+// taken into the state, which may show that they do not wait ([State.Absorb]).
+func (a *Arrival) Wait() (wait time.Duration, absorb bool) {
+	if a.Pods >= fewPods && !a.Ended { // an OOM kill waits for nothing
+		if wait := a.SteppedAt.Add(time.Duration(a.Pods) * restPerPod).Sub(a.Now); wait > 0 {
+			return wait, false
+		}
+	}
+	if wait := a.RestUntil.Sub(a.Now); wait > 0 && a.OnlySamples && !a.Suspect {
+		return wait, true
+	}
+	return 0, false
+}
