@@ -6,10 +6,8 @@ package export
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,9 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.golden.yaml anew")
 
 // shop is the shop of the report's tests with its live workloads. The Job is gone.
 func shop(t *testing.T) []Source {
@@ -74,19 +71,7 @@ func exported(t *testing.T, sources []Source, o Options) Result {
 func TestGolden(t *testing.T) {
 	for _, format := range Formats {
 		r := exported(t, shop(t), Options{Format: format})
-		path := filepath.Join("testdata", string(format)+".golden.yaml")
-		if *update {
-			if err := os.WriteFile(path, r.Text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(r.Text)); diff != "" {
-			t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
-		}
+		golden.Check(t, string(format)+".golden.yaml", string(r.Text))
 		if left := 7 - r.Exported; len(r.LeftOut) != left {
 			t.Errorf("%s: %d of 7 exported, but %d are said to be left out: %q", format, r.Exported, len(r.LeftOut), r.LeftOut)
 		}
@@ -95,20 +80,7 @@ func TestGolden(t *testing.T) {
 
 // TestPullRequest: the text of a pull request has each number that changes, and its reasons.
 func TestPullRequest(t *testing.T) {
-	got := string(exported(t, shop(t), Options{Format: Kustomize}).Markdown)
-	path := filepath.Join("testdata", "pull-request.golden.md")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
-	}
+	golden.Check(t, "pull-request.golden.md", string(exported(t, shop(t), Options{Format: Kustomize}).Markdown))
 }
 
 // TestPullRequestWithoutChange: templates that have the recommended sizes already.

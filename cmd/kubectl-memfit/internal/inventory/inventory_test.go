@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,30 +21,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/golden"
 )
 
-var (
-	update = flag.Bool("update", false, "write the golden files anew")
-	now    = time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
-)
-
-// golden compares with testdata/name, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
-	}
-}
+var now = time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
 
 func shop(t *testing.T) Input {
 	t.Helper()
@@ -80,7 +58,7 @@ func TestTop(t *testing.T) {
 	if err := WriteTop(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "top.txt", out.String())
+	golden.Check(t, "top.txt", out.String())
 	out.Reset()
 	if err := WriteTop(&out, all, listing.Options{Namespaces: true, NoHeaders: true}); err != nil {
 		t.Fatal(err)
@@ -153,7 +131,7 @@ func TestScan(t *testing.T) {
 	if err := WriteScan(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "scan.txt", out.String())
+	golden.Check(t, "scan.txt", out.String())
 }
 
 // TestProfiles: those that are written are profiles, for those that have none; what a pod's creator made up becomes no
@@ -168,7 +146,7 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%s: %v, named %s", f.Path, err, p.Name)
 		}
 	}
-	golden(t, "profiles.txt", all.String())
+	golden.Check(t, "profiles.txt", all.String())
 	if strings.Contains(all.String(), "passwd") || strings.Contains(all.String(), "rm") {
 		t.Errorf("an owner that somebody made up is in\n%s", all.String())
 	}

@@ -7,10 +7,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,27 +20,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with testdata/name, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
-	}
-}
 
 func web(t *testing.T) *v1alpha1.MemorySnapshot {
 	t.Helper()
@@ -74,9 +53,9 @@ func TestText(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "web.txt", plain.String())
-	golden(t, "web-color.txt", colored.String())
-	golden(t, "web-pages.txt", pages.String())
+	golden.Check(t, "web.txt", plain.String())
+	golden.Check(t, "web-color.txt", colored.String())
+	golden.Check(t, "web-pages.txt", pages.String())
 	if strings.Contains(plain.String(), "\x1b") {
 		t.Error("an escape sequence that the snapshot brought is on the terminal")
 	}
@@ -141,7 +120,7 @@ func TestSVG(t *testing.T) {
 	if err := drawn(t, "").WriteSVG(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "web.svg", out.String())
+	golden.Check(t, "web.svg", out.String())
 	written := texts(t, out.Bytes())
 	for _, want := range []string{
 		"V8 heap", "301Mi", "38Mi resident and free (hatched)", "limit 512Mi", "unexplained",

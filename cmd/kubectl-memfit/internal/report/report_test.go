@@ -5,9 +5,7 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,27 +18,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with testdata/name, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
-	}
-}
 
 // shop reads the recommendations of testdata/shop.yaml.
 func shop(t *testing.T) []v1alpha1.MemoryRecommendation {
@@ -96,7 +75,7 @@ func TestStatus(t *testing.T) {
 		if err := status.Write(&out, o); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, out.String())
+		golden.Check(t, name, out.String())
 		if !bool(o.Colors) && strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s has an escape sequence that somebody's recommendation brought", name)
 		}
@@ -125,7 +104,7 @@ func TestClusters(t *testing.T) {
 	if err := status.Write(&out, listing.Options{Clusters: true, Namespaces: true}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "status-clusters.txt", out.String())
+	golden.Check(t, "status-clusters.txt", out.String())
 }
 
 // TestNews: a workload is told again when its line says something else, and not for a new use alone.
@@ -181,7 +160,7 @@ func TestExplain(t *testing.T) {
 		if err := e.Write(&out, false); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "explain-"+rec.Name+".txt", out.String())
+		golden.Check(t, "explain-"+rec.Name+".txt", out.String())
 		for text := range strings.Lines(out.String()) {
 			if width := len([]rune(strings.TrimSuffix(text, "\n"))); width > textWidth {
 				t.Errorf("%s: a line of %d characters: %s", rec.Name, width, text)
@@ -220,7 +199,7 @@ func TestExplainNamesTheLayers(t *testing.T) {
 	if err := e.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "explain-inherited.txt", out.String())
+	golden.Check(t, "explain-inherited.txt", out.String())
 }
 
 func TestHistory(t *testing.T) {
@@ -234,7 +213,7 @@ func TestHistory(t *testing.T) {
 		if err := h.Write(&out, false); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "history-"+recs[i].Name+".txt", out.String())
+		golden.Check(t, "history-"+recs[i].Name+".txt", out.String())
 		if recs[i].Name != "deployment-web" {
 			continue
 		}
@@ -245,14 +224,14 @@ func TestHistory(t *testing.T) {
 			if err := h.Print(&out, listing.Options{Format: formatOf(t, output)}); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, out.String())
+			golden.Check(t, name, out.String())
 		}
 	}
 }
 
 func TestNothingGoverned(t *testing.T) {
-	golden(t, "nothing-no-profile.txt", NothingGoverned("shop", nil))
-	golden(t, "nothing-anywhere.txt", NothingGoverned("", []Profile{web()}))
+	golden.Check(t, "nothing-no-profile.txt", NothingGoverned("shop", nil))
+	golden.Check(t, "nothing-anywhere.txt", NothingGoverned("", []Profile{web()}))
 }
 
 func TestFind(t *testing.T) {

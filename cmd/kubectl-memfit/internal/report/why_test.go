@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/golden"
 )
 
 func TestWhy(t *testing.T) {
@@ -29,7 +30,7 @@ func TestWhy(t *testing.T) {
 	if err := why.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "why.txt", out.String())
+	golden.Check(t, "why.txt", out.String())
 
 	out.Reset()
 	why = WhyOf(&snapshot, nil)
