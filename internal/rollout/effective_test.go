@@ -134,9 +134,7 @@ func TestTheOtherNumberKeepsTheBound(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()
 	c.wants(big, true)
-	desired := c.in.Desired["app"]
-	desired.Policy.LimitMax = 256 * mib
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Policy.LimitMax = 256 * mib })
 	c.app(0).Spec, c.app(0).Actual, c.app(0).Effective = big, big, 100*mib
 	c.cgroup = map[string]memory.Bytes{"web-1": 100 * mib}
 	c.look()
@@ -287,10 +285,10 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.expectLimits("256Mi 100Mi 100Mi")
 	// The first has what it needs; the ledger holds no kill near the new limit, so the newest decision is to hold. The
 	// others die on.
-	desired := c.in.Desired["app"]
-	desired.Recommendation.Decision, desired.Recommendation.Urgent = recommend.Hold, false
-	desired.Recommendation.Summary = "Hold: 5 samples over 1 min"
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) {
+		d.Recommendation.Decision, d.Recommendation.Urgent = recommend.Hold, false
+		d.Recommendation.Summary = "Hold: 5 samples over 1 min"
+	})
 	for i := range 12 {
 		dead := 1 + i%2
 		if c.effective(dead) < 256*mib {
@@ -345,9 +343,9 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 	}
 	c.in.State.LastChange = c.in.Now.Add(-time.Minute)
 	c.wants(recommend.Size{Request: 90 * mib, Limit: 256 * mib}, false)
-	desired := c.in.Desired["app"]
-	desired.Recommendation.Decision, desired.Recommendation.Evidence.Window = recommend.Raise, time.Minute
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) {
+		d.Recommendation.Decision, d.Recommendation.Evidence.Window = recommend.Raise, time.Minute
+	})
 	for range 4 {
 		c.look()
 		c.passes(time.Second)
@@ -373,9 +371,9 @@ func TestARequestALittleBelowUseIsRaised(t *testing.T) {
 func TestAStandingSizeIsNotLoweredWithoutEvidence(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(small, false)
-	desired := c.in.Desired["app"]
-	desired.Recommendation.Decision, desired.Recommendation.Summary = recommend.Hold, "Hold: nothing was measured"
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) {
+		d.Recommendation.Decision, d.Recommendation.Summary = recommend.Hold, "Hold: nothing was measured"
+	})
 	c.look()
 	c.expectLimits("256Mi 256Mi")
 	c.expectReason("NotEnoughEvidence", "nothing was measured", "0 of 2 pods")
@@ -385,9 +383,9 @@ func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.wants(big, true)
 	c.lookAndDie(0) // written down: 256Mi
-	desired := c.in.Desired["app"]
-	desired.Policy.LimitMax, desired.Recommendation.Size = 128*mib, recommend.Size{Request: 100 * mib, Limit: 128 * mib}
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) {
+		d.Policy.LimitMax, d.Recommendation.Size = 128*mib, recommend.Size{Request: 100 * mib, Limit: 128 * mib}
+	})
 	for range 6 {
 		c.look()
 		c.passes(5 * time.Second)
@@ -401,10 +399,10 @@ func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
 func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(recommend.Size{Request: 100 * mib, Limit: 128 * mib}, false)
-	desired := c.in.Desired["app"]
-	desired.Policy.LimitMax = 128 * mib
-	desired.Recommendation.Decision, desired.Recommendation.Evidence = recommend.Hold, recommend.Evidence{}
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) {
+		d.Policy.LimitMax = 128 * mib
+		d.Recommendation.Decision, d.Recommendation.Evidence = recommend.Hold, recommend.Evidence{}
+	})
 	c.look()
 	c.expectLimits("128Mi 256Mi")
 	c.passes(11 * time.Minute)
@@ -422,9 +420,7 @@ func TestDecreaseNeverEndsADecrease(t *testing.T) {
 	c.passes(5 * time.Second)
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.wants(big, false)
-	desired := c.in.Desired["app"]
-	desired.Policy.DecreaseNever = true
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	for range 5 {
 		c.look()
 		c.passes(2 * time.Hour)
@@ -494,9 +490,7 @@ func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
 	}
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.wants(recommend.Size{Request: 70 * mib, Limit: 150 * mib}, false)
-	desired := c.in.Desired["app"]
-	desired.Policy.LimitMin = 150 * mib
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Policy.LimitMin = 150 * mib })
 	for range 8 {
 		c.look()
 		c.passes(2 * time.Hour)
@@ -511,9 +505,7 @@ func TestDecreaseNeverIsForEachPod(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.app(1).Spec, c.app(1).Actual = big, big // an older pod that has more than the newest one
 	c.wants(small, false)
-	desired := c.in.Desired["app"]
-	desired.Policy.DecreaseNever = true
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	for range 5 {
 		c.look()
 		c.passes(2 * time.Hour)

@@ -115,6 +115,13 @@ func (c *cluster) wants(size recommend.Size, urgent bool) {
 	}
 }
 
+// desired changes what is recommended, or what its surroundings say.
+func (c *cluster) desired(edit func(*Desired)) {
+	desired := c.in.Desired["app"]
+	edit(&desired)
+	c.in.Desired["app"] = desired
+}
+
 // look is one reconcile: the state is read as it was written, and written before anything is done.
 func (c *cluster) look() {
 	c.t.Helper()
@@ -725,16 +732,13 @@ func TestAPauseStopsEverythingAtOnce(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
 	c.lookAndDie(0) // written down, not done
-	desired := c.in.Desired["app"]
-	desired.Paused = "memfit.dev/pause on Namespace shop"
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Paused = "memfit.dev/pause on Namespace shop" })
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
-	desired.Paused = ""
-	c.in.Desired["app"] = desired
+	c.desired(func(d *Desired) { d.Paused = "" })
 	for range 5 {
 		c.passes(time.Minute)
 		c.look()

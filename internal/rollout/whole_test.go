@@ -231,9 +231,7 @@ func TestThePodAsAWholeHasToHaveRoom(t *testing.T) {
 	for reason, full := range map[string]func(*cluster){
 		v1alpha1.ReasonNodeTooSmall: func(c *cluster) { c.in.Pods[0].NodeSize = 240 * mib },
 		v1alpha1.ReasonResourceQuota: func(c *cluster) {
-			desired := c.in.Desired["app"]
-			desired.Quota = recommend.Quota{Name: "mem", Limits: 100 * mib}
-			c.in.Desired["app"] = desired
+			c.desired(func(d *Desired) { d.Quota = recommend.Quota{Name: "mem", Limits: 100 * mib} })
 		},
 		v1alpha1.ReasonLimitRange: func(c *cluster) {
 			c.in.Pods[0].Whole.Follow = func(_, _ map[string]recommend.Size) (recommend.Size, recommend.Refusal) {

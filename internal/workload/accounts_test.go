@@ -77,16 +77,22 @@ func eventsOf(e Effects, reason string) (notes []string) {
 	return notes
 }
 
-// TestAnAgentTellsOfAKill: whoever comes first, the record and an event have the minute before, and each is told once.
-func TestAnAgentTellsOfAKill(t *testing.T) {
-	at := began.Add(time.Hour)
-	pod := build.Pod("shop", "web-1").On("node-1").
+// aboutToDie is a pod whose container is killed at that time, and the state before that.
+func aboutToDie(at time.Time) (before *State, pod *corev1.Pod) {
+	pod = build.Pod("shop", "web-1").On("node-1").
 		Container("app", build.Limit("512Mi"), build.Started(began), build.OOMKilled(at)).Obj()
 	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
 	alive := pod.DeepCopy()
 	alive.Status.ContainerStatuses[0].RestartCount = 0
 	alive.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
-	state, _ := Step(NewState(), killedPod(alive, "", nil), began.Add(time.Minute))
+	before, _ = Step(NewState(), killedPod(alive, "", nil), began.Add(time.Minute))
+	return before, pod
+}
+
+// TestAnAgentTellsOfAKill: whoever comes first, the record and an event have the minute before, and each is told once.
+func TestAnAgentTellsOfAKill(t *testing.T) {
+	at := began.Add(time.Hour)
+	state, pod := aboutToDie(at)
 
 	// together
 	next, e := Step(state, killedPod(pod, "node-1", sawKill(at.Add(time.Second), "MainProcess")), at.Add(5*time.Second))
@@ -145,13 +151,7 @@ func TestAnAgentTellsOfAChildsKill(t *testing.T) {
 // TestTheLimitThatWasInForce: the kubelet shows what was asked for, and the agent what the kernel enforced.
 func TestTheLimitThatWasInForce(t *testing.T) {
 	at := began.Add(time.Hour)
-	pod := build.Pod("shop", "web-1").On("node-1").
-		Container("app", build.Limit("512Mi"), build.Started(began), build.OOMKilled(at)).Obj()
-	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
-	alive := pod.DeepCopy()
-	alive.Status.ContainerStatuses[0].RestartCount = 0
-	alive.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
-	state, _ := Step(NewState(), killedPod(alive, "", nil), began.Add(time.Minute))
+	state, pod := aboutToDie(at)
 	saw := sawKill(at.Add(time.Second), "MainProcess")
 	saw.PodLimit = quantity("256Mi") // a resize that reached the container and not its pod
 	for changed, want := range map[bool]string{false: "256Mi", true: "512Mi"} {
