@@ -102,7 +102,7 @@ func TestWhatDecides(t *testing.T) {
 	}
 }
 
-func TestFlagsInForce(t *testing.T) {
+func TestEffectiveFlags(t *testing.T) {
 	got := Detect(Facts{
 		Program: "/usr/bin/node", Files: []File{{Path: "/usr/bin/node", Program: true}},
 		Argv: []string{"node", "--max_old_space_size=300", "--require", "./x.js", "app.js", "--password=s3cret"},

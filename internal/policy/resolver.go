@@ -77,7 +77,7 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 		)
 	}
 	if why := r.outOfReach(pod); why != "" {
-		return Resolution{Owner: owner, Match: profile.Match{Problem: profile.OptedOut, Why: why}}, nil
+		return Resolution{Owner: owner, Match: profile.Match{Problem: profile.Excluded, Why: why}}, nil
 	}
 	onNamespace, err := r.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
 	})
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
-		match = profile.Match{Problem: profile.OptedOut, Why: fmt.Sprintf(
+		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
 			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Off, "+
 				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}

@@ -82,18 +82,18 @@ func TestRule(t *testing.T) {
 		},
 		"in an excluded namespace": {
 			pod: build.Pod("kube-system", "dns").Annotate(v1alpha1.ProfileAnnotation, "everything").Obj(), record: "pod-dns",
-			problem: profile.OptedOut,
+			problem: profile.Excluded,
 		},
 		"memfit's own, measured": {
 			pod:  build.Pod("memfit-system", "manager").Annotate(v1alpha1.ProfileAnnotation, "memfit").Obj(),
 			want: "MemoryProfile memfit-system/memfit", record: "pod-manager",
 		},
 		"memfit's own, by a profile that would change it": {
-			pod: build.Pod("memfit-system", "manager").Obj(), record: "pod-manager", problem: profile.OptedOut,
+			pod: build.Pod("memfit-system", "manager").Obj(), record: "pod-manager", problem: profile.Excluded,
 		},
 		"a static pod": {
 			pod: build.Pod("shop", "proxy").OwnedBy(build.Namespace("node-1"), "v1", "Node").Obj(), record: "pod-proxy",
-			problem: profile.OptedOut,
+			problem: profile.Excluded,
 		},
 		"of a profile that is not there": {
 			pod: build.Pod("shop", "web").Annotate(v1alpha1.ProfileAnnotation, "wbe").Obj(), record: "pod-web",

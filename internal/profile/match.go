@@ -32,8 +32,8 @@ const (
 	NotFound Problem = "NotFound"
 	// Ambiguous: two profiles choose the pod by selector; none is applied.
 	Ambiguous Problem = "Ambiguous"
-	// OptedOut: memfit.dev/inject is "false" on the pod, its workload or its namespace.
-	OptedOut Problem = "OptedOut"
+	// Excluded: memfit.dev/inject is "false" on the pod, its workload or its namespace.
+	Excluded Problem = "Excluded"
 )
 
 // EventReason is the reason of the Event that tells the workload; "" where it was asked for, which is no news.
@@ -69,8 +69,8 @@ type Match struct {
 func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
 		return Match{
-			Problem: OptedOut,
-			Why:     fmt.Sprintf("opted out by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where),
+			Problem: Excluded,
+			Why:     fmt.Sprintf("excluded by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where),
 		}
 	}
 	if name, where := s.asked(); name != "" {

@@ -134,16 +134,16 @@ func TestMatch(t *testing.T) {
 		},
 		"opted out on the pod template": {
 			subject:     Subject{Namespace: "shop", PodAnnotations: optOut("false"), NamespaceAnnotations: use("web")},
-			wantProblem: OptedOut,
-			wantWhy:     `opted out by annotation memfit.dev/inject: "false" on the pod template`,
+			wantProblem: Excluded,
+			wantWhy:     `excluded by annotation memfit.dev/inject: "false" on the pod template`,
 		},
 		"opted out on the workload": {
 			subject:     Subject{Namespace: "shop", PodAnnotations: use("web"), WorkloadAnnotations: optOut("False")},
-			wantProblem: OptedOut, wantWhy: "on the workload",
+			wantProblem: Excluded, wantWhy: "on the workload",
 		},
 		"opted out on the namespace": {
 			subject:     Subject{Namespace: "shop", PodAnnotations: use("web"), NamespaceAnnotations: optOut("0")},
-			wantProblem: OptedOut, wantWhy: "on the Namespace",
+			wantProblem: Excluded, wantWhy: "on the Namespace",
 		},
 		"inject: true opts nobody out": {
 			subject: Subject{

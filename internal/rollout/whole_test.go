@@ -95,7 +95,7 @@ func TestAPodAsAWholeGrowsWithItsContainers(t *testing.T) {
 }
 
 // A kubelet that gives the container its limit and leaves the pod as it was has done nothing that helps.
-func TestWhatThePodHasNotIsNotInForceAndIsTakenBack(t *testing.T) {
+func TestWhatThePodHasNotIsNotEffectiveAndIsRolledBack(t *testing.T) {
 	c := whole(t, 1, small)
 	c.node = func(p *Pod) { p.Containers[0].Actual = p.Containers[0].Spec }
 	c.wants(big, true)

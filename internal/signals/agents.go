@@ -19,7 +19,7 @@ type AgentKill struct {
 	Time time.Time
 	// Child: the container went on.
 	Child bool
-	// Limit is the limit that the kernel held the container to ([LimitInForce]). 0: not known, or none.
+	// Limit is the limit that the kernel held the container to ([EffectiveLimit]). 0: not known, or none.
 	Limit memory.Bytes
 	// Account is the minute before it in a sentence.
 	Account string
@@ -265,10 +265,10 @@ func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
 	})
 }
 
-// LimitInForce is the limit that the kernel held a container to, from the limits that its agent read of its own cgroup
-// and of its pod's (0: none). 0: it cannot be told, because the pod's cgroup holds less than its containers may take
-// together.
-func LimitInForce(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
+// EffectiveLimit is the limit that the kernel held a container to, from the limits that its agent read of its own
+// cgroup and of its pod's (0: none). 0: it cannot be told, because the pod's cgroup holds less than its containers may
+// take together.
+func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
 	if own == 0 || ofPod == 0 {
 		return own
 	}

@@ -186,7 +186,7 @@ func TestAnAgentsKillIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestLimitInForce(t *testing.T) {
+func TestEffectiveLimit(t *testing.T) {
 	single := makePod("web-1", "u1").container("app", "256Mi", running(0, 0))
 	several := makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).container("proxy", "128Mi", running(0, 0))
 	unlimited := makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).container("proxy", "0", running(0, 0))
@@ -204,7 +204,7 @@ func TestLimitInForce(t *testing.T) {
 		"two, which is still less than both may take": {several, "300Mi", "384Mi", "0"},
 		"an init container is larger than the rest":   {starting, "256Mi", "1Gi", "256Mi"},
 	} {
-		if got := LimitInForce(c.pod.pod, "app", size(c.own), size(c.ofPod)); got != size(c.want) {
+		if got := EffectiveLimit(c.pod.pod, "app", size(c.own), size(c.ofPod)); got != size(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -65,7 +65,7 @@ func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) sign
 		Time:      k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
 	}
 	if !k.LimitsChanged {
-		out.Limit = signals.LimitInForce(
+		out.Limit = signals.EffectiveLimit(
 			pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit),
 		)
 	}

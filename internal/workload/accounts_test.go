@@ -148,8 +148,8 @@ func TestAnAgentTellsOfAChildsKill(t *testing.T) {
 	}
 }
 
-// TestTheLimitThatWasInForce: the kubelet shows what was asked for, and the agent what the kernel enforced.
-func TestTheLimitThatWasInForce(t *testing.T) {
+// TestTheEffectiveLimit: the kubelet shows what was asked for, and the agent what the kernel enforced.
+func TestTheEffectiveLimit(t *testing.T) {
 	at := began.Add(time.Hour)
 	state, pod := aboutToDie(at)
 	saw := sawKill(at.Add(time.Second), "MainProcess")

@@ -84,7 +84,7 @@ func (l *Loop) awaited(c *container) bool {
 	return o != nil && o.pod.Asked != "" && o.pod.Asked != c.asked && !c.explained.IsZero()
 }
 
-// limit is what was in force when the container was read last; 0: none, or not known.
+// limit is what was effective when the container was read last; 0: none, or not known.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
 	if at.IsZero() || reading.Limit == cgroup.Unlimited {

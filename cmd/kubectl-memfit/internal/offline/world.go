@@ -159,7 +159,7 @@ func (w *world) match(l *workload) (*profile.Named, profile.Match) {
 	switch {
 	case d.Profile != nil:
 		return d.Profile, d
-	case d.Problem == profile.OptedOut:
+	case d.Problem == profile.Excluded:
 		return nil, profile.Match{Why: d.Why}
 	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why,
 		fmt.Sprintf("names %q", w.sole.Ref.Name))):
