@@ -11,25 +11,33 @@ import (
 )
 
 // What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
-// benchmark hold it to that.
+// benchmark hold it to that. docs/sizing.md says what a quarter more or less of each does to sizes.
 const (
 	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen
 	// again.
 	DaysKept = 35
-	// HoursKept is the number of hourly peaks kept.
+	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets room for its
+	// next step (BurstSpan in internal/recommend).
 	HoursKept = 2 * 24
-	// lowHours is the number of hours whose low points are kept.
+	// lowHours is the number of hours whose low points are kept: a day, because most use has a daily rhythm, and what is
+	// alive at its busiest hours counts.
 	lowHours = 24
-	// PointsKept is the number of recent points. RecentSpan is how far back they reach when a workload has more replicas
-	// or a faster source than fits: points of one instance are then thinned, each kept one being the highest since the one
-	// before. What lies further back is in the timeline.
+	// lowBlock is the number of hours of which the lowest point of an instance is taken: lowsSpan.
+	lowBlock = int32(lowsSpan / time.Hour)
+	// PointsKept is the number of recent points, 72 of five bytes: one in 100 s over two hours. RecentSpan is how far back
+	// they reach when a workload has more replicas or a faster source than fits: points of one instance are then thinned,
+	// each kept one being the highest since the one before. What lies further back is in the timeline.
 	PointsKept = 72
 	RecentSpan = 2 * time.Hour
-	// maxTrackers is the number of instances followed one by one. Peaks of all replicas count; low points are taken from
-	// these.
+	// maxTrackers is the number of instances followed one by one, each in 28 bytes. Peaks of all replicas count; low
+	// points are taken from these, because replicas of one workload do the same work.
 	maxTrackers = 6
-	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set.
+	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set. Longer
+	// costs nothing but time, and shorter is a live set that is too small.
 	warmUp = 10 * time.Minute
+	// regimePercent is by how much a limit must change for what was seen under it to be kept apart: less teaches nothing,
+	// and what memfit changes by itself is more (sizing.minChangePercent).
+	regimePercent = 5
 )
 
 // Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty
@@ -200,7 +208,7 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, f
 				return t, true
 			}
 			return t, false
-		case free == nil && (t.id == 0 || at-int64(t.last) > 2*3600):
+		case free == nil && (t.id == 0 || at-int64(t.last) > int64(RecentSpan/time.Second)):
 			free = t
 		}
 	}
@@ -217,11 +225,12 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, f
 
 func (s *instanceTracker) warm() bool { return s.last-s.started >= stamp(warmUp/time.Second) }
 
-// markRegime starts a new regime when the limit changes by more than a twentieth; smaller steps teach nothing.
+// markRegime starts a new regime when the limit changes by more than regimePercent.
 func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	if l := encode(limit); l != 0 && l != c.regime.limit {
 		was := c.regime.limit.bytes()
-		if c.regime.limit != 0 && c.regime.peak != 0 && (limit > was.Percent(105) || limit < was.Percent(95)) {
+		if c.regime.limit != 0 && c.regime.peak != 0 && (limit > was.Percent(100+regimePercent) ||
+			limit < was.Percent(100-regimePercent)) {
 			c.before = c.regime
 			c.before.low = c.lowSince(c.regime.since)
 			c.regime = regime{since: c.hour}
@@ -231,14 +240,13 @@ func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	c.regime.peak = max(c.regime.peak, v)
 }
 
-// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of six
-// hours each. Six hours hold a collection of any runtime that collects at all; of the four, the busiest counts. 0:
-// unknown.
+// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of lowBlock
+// hours each, so that the busiest block counts. 0: unknown.
 func (c *Container) lowSince(since int32) size16 {
 	var high size16
-	for block := c.hour - lowHours; block < c.hour; block += 6 {
+	for block := c.hour - lowHours; block < c.hour; block += lowBlock {
 		var low size16
-		for h := max(block, since) + 1; h <= min(block+6, c.hour); h++ {
+		for h := max(block, since) + 1; h <= min(block+lowBlock, c.hour); h++ {
 			if v := c.lows[(h+lowHours)%lowHours]; v != 0 && (low == 0 || v < low) {
 				low = v
 			}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxBuckets bounds the histogram. A steady workload uses 3 to 8; when all are taken, two neighbors become one.
+	// maxBuckets bounds the histogram to 192 bytes. A steady workload uses 3 to 8; when all are taken, two neighbors
+	// become one.
 	maxBuckets = 32
 	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at
 	// 50 MiB).

@@ -12,13 +12,14 @@ import (
 
 const (
 	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than
-	// none.
+	// none: as long as a container is too young for a size (enoughSpan in internal/recommend).
 	lowsSpan = 6 * time.Hour
 	soonSpan = time.Hour
 	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that
 	// Friday's counts on Monday.
 	liveSetDays = 8
-	// nearPercent of a live set is as good as the whole, and after liveSetDays it gives way by no more than a quarter.
+	// nearPercent of a live set is as good as the whole: no two collections leave the same. After liveSetDays it gives way
+	// by no more than a quarter, so that a heap that was needed once a week is missed by as much at most.
 	nearPercent = 90
 	fallPercent = 75
 )

@@ -12,10 +12,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
+// youngQuantile of the hours of a young container use no more than what is usual: half of them, which neither its start
+// nor a burst that it has shown already moves.
+const youngQuantile = 0.5
+
 // youngLimit is usual use with room for bursts that a container as young as this one may not have shown yet; 0 when it
 // is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
-	usual := e.History.Quantile(0.5)
+	usual := e.History.Quantile(youngQuantile)
 	room := e.tapered(e.burstRoom(), usual)
 	if room == 0 {
 		return 0

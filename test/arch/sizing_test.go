@@ -14,19 +14,29 @@ import (
 	"testing"
 )
 
-// noSize are the constants of internal/recommend that no size follows from.
+// noSize are the constants of these packages that no size follows from.
 var noSize = map[string]string{
-	"day":        "a unit",
-	"maxReasons": "bounds what a status holds",
-	"maxAdvice":  "bounds what a status holds",
+	"day":             "a unit",
+	"maxReasons":      "bounds what a status holds",
+	"maxAdvice":       "bounds what a status holds",
+	"withoutTimeline": "a version of the encoding",
+	"withTimeline":    "a version of the encoding",
+	"withSwap":        "a version of the encoding",
 }
 
-// TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend,
-// with what a quarter more or less of it does, or why no replay can say that. The prices of Frugal and Cautious are in
-// its table of postures, in words.
+// TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend
+// and internal/history, with what a quarter more or less of it does, or why no replay can say that. The prices of
+// Frugal and Cautious are in its table of postures, in words.
 func TestSizingConstantsAreTold(t *testing.T) {
 	told := tableRows(string(read(t, "docs/sizing.md")))
-	for name, value := range sizingConstants(t) {
+	all := sizingConstants(t, "recommend", 40)
+	for name, value := range sizingConstants(t, "history", 20) {
+		if other, both := all[name]; both && other != value {
+			t.Errorf("%s is %s in internal/recommend and %s in internal/history: rename one", name, other, value)
+		}
+		all[name] = value
+	}
+	for name, value := range all {
 		if _, exempt := noSize[name]; exempt || strings.HasPrefix(name, "Frugal.") || strings.HasPrefix(name, "Cautious.") {
 			continue
 		}
@@ -40,10 +50,10 @@ func TestSizingConstantsAreTold(t *testing.T) {
 		}
 		switch {
 		case !found:
-			t.Errorf("docs/sizing.md has no row for %s of internal/recommend: add what -sensitivity prints for it, or why "+
-				"the simulator cannot weigh it", name)
+			t.Errorf("docs/sizing.md has no row for the constant %s, which is %s: add what -sensitivity prints for it, or why "+
+				"the simulator cannot weigh it", name, value)
 		case cell != value && !strings.HasPrefix(cell, value+" "): // a unit may follow
-			t.Errorf("docs/sizing.md says that %s is %q, and internal/recommend says %q", name, cell, value)
+			t.Errorf("docs/sizing.md says that %s is %q, and the code says %q", name, cell, value)
 		}
 	}
 }
@@ -60,12 +70,12 @@ func tableRows(page string) map[string]string {
 	return rows
 }
 
-// sizingConstants are the numbers of internal/recommend with their values as the documentation writes them: those of
+// sizingConstants are the numbers of a package with their values as the documentation writes them: those of
 // DefaultModel, and all that are declared as constants.
-func sizingConstants(t *testing.T) map[string]string {
+func sizingConstants(t *testing.T, room string, least int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	dir := filepath.Join(root, "internal", "recommend")
+	dir := filepath.Join(root, "internal", room)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +99,8 @@ func sizingConstants(t *testing.T) map[string]string {
 			}
 		}
 	}
-	if len(all) < 40 {
-		t.Fatalf("only %d constants were found in internal/recommend: %v", len(all), all)
+	if len(all) < least {
+		t.Fatalf("only %d constants were found in internal/%s: %v", len(all), room, all)
 	}
 	return all
 }
@@ -138,7 +148,8 @@ func fieldsOf(n ast.Node, prefix string, all map[string]string) bool {
 
 // units are how the documentation writes them.
 var units = map[string]string{
-	"memory.MiB": "Mi", "memory.GiB": "Gi", "time.Second": " s", "time.Minute": " min", "time.Hour": " h", "day": " days",
+	"memory.KiB": "Ki", "memory.MiB": "Mi", "memory.GiB": "Gi",
+	"time.Second": " s", "time.Minute": " min", "time.Hour": " h", "day": " days",
 }
 
 // inDocs is a number as the documentation has it; false for what is none.
@@ -149,6 +160,11 @@ func inDocs(e ast.Expr) (string, bool) {
 	case *ast.BinaryExpr:
 		n, ok := inDocs(e.X)
 		unit, known := units[named(e.Y)]
+		if times, number := inDocs(e.Y); ok && number && !known { // 2 * 24
+			a, errA := strconv.Atoi(n)
+			b, errB := strconv.Atoi(times)
+			return strconv.Itoa(a * b), errA == nil && errB == nil && e.Op == token.MUL
+		}
 		return n + unit, ok && known && e.Op == token.MUL
 	default:
 		unit, known := units[named(e)]
