@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Size is what a container asks for; 0 means not set. It converts to and from recommend.Size.
-type Size struct{ Request, Limit memory.Bytes }
+// Size is what a container asks for.
+type Size = memory.Size
 
 // Objects are what constrains a workload: what its namespace holds, in any order, and the nodes.
 type Objects struct {

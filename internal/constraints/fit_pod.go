@@ -61,8 +61,8 @@ func (t *trial) lowerLimit(i int, by memory.Bytes) Size {
 
 func (t *trial) lowerRequest(i int, by memory.Bytes) Size {
 	s, a := t.out[i].Size, &t.asks[i]
-	asked := s.admitted().Request // a missing one is the limit
-	if least := max(asked.Minus(by), min(a.Base.admitted().Request, asked)); least < asked {
+	asked := admitted(s).Request // a missing one is the limit
+	if least := max(asked.Minus(by), min(admitted(a.Base).Request, asked)); least < asked {
 		s.Request = least
 	}
 	return s
@@ -110,7 +110,7 @@ func (t *trial) need() Size { return Need(t.pod, t.sizes) }
 func Need(pod *corev1.Pod, sizes map[string]Size) Size {
 	need := total(pod, sizes)
 	if overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory()); overhead > 0 {
-		need = need.plus(Size{Request: overhead, Limit: overhead})
+		need = need.Plus(Size{Request: overhead, Limit: overhead})
 	}
 	return need
 }
@@ -121,7 +121,7 @@ func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
 		switch {
-		case s.admitted().Request <= a.Base.admitted().Request:
+		case admitted(s).Request <= admitted(a.Base).Request:
 		case a.Equal, a.Base.Request == 0:
 			t.change(i, a.Base, format, args...)
 		default:

@@ -15,11 +15,11 @@ func sizeOf(c *corev1.Container, sizes map[string]Size) Size {
 	if !changed {
 		size = resources(&c.Resources)
 	}
-	return size.admitted()
+	return admitted(size)
 }
 
 // admitted is a size as the API server writes it: a request that is missing is the limit.
-func (s Size) admitted() Size {
+func admitted(s Size) Size {
 	if s.Request == 0 {
 		s.Request = s.Limit
 	}
@@ -53,16 +53,16 @@ func together(pod *corev1.Pod, sizes map[string]Size) Size {
 		c := &pod.Spec.InitContainers[i]
 		size := sizeOf(c, sizes)
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			running = running.plus(size)
-			starting = starting.most(running)
+			running = running.Plus(size)
+			starting = starting.Max(running)
 			continue
 		}
-		starting = starting.most(running.plus(size))
+		starting = starting.Max(running.Plus(size))
 	}
 	for i := range pod.Spec.Containers {
-		running = running.plus(sizeOf(&pod.Spec.Containers[i], sizes))
+		running = running.Plus(sizeOf(&pod.Spec.Containers[i], sizes))
 	}
-	return running.most(starting)
+	return running.Max(starting)
 }
 
 // PodLeaves is what a pod that sets memory for all its containers together (spec.resources) leaves one of them: no
@@ -89,12 +89,4 @@ func requestOf(pod *corev1.Pod, container string) memory.Bytes {
 		}
 	}
 	return 0
-}
-
-func (s Size) plus(t Size) Size {
-	return Size{Request: s.Request.Plus(t.Request), Limit: s.Limit.Plus(t.Limit)}
-}
-
-func (s Size) most(t Size) Size {
-	return Size{Request: max(s.Request, t.Request), Limit: max(s.Limit, t.Limit)}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Size is a memory request and limit to set before settings are derived. 0 leaves the pod's own value.
-type Size struct{ Request, Limit memory.Bytes }
+// Size is to be set before settings are derived. 0 leaves the pod's own value.
+type Size = memory.Size
 
 // Input is what a plan is made from. Nothing in it is changed.
 type Input struct {

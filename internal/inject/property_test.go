@@ -377,12 +377,12 @@ func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
 		if c.RestartPolicy != nil {
 			running = now
 		}
-		most = Size{Request: max(most.Request, now.Request), Limit: max(most.Limit, now.Limit)}
+		most = most.Max(now)
 	}
 	for i := range pod.Spec.Containers {
 		add(&running, &pod.Spec.Containers[i])
 	}
-	most = Size{Request: max(most.Request, running.Request), Limit: max(most.Limit, running.Limit)}
+	most = most.Max(running)
 	if whole := pod.Spec.Resources; whole != nil {
 		most.Limit = memoryOf(whole.Limits)
 		request := memoryOf(whole.Requests)

@@ -14,7 +14,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 // sizing is what a plan does to the memory of one container.
@@ -67,7 +66,7 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 // template is the size of the whole pod without memfit, and why it must stay.
 func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Template {
 	have := whole.next
-	out := constraints.Template{Size: constraints.Size(have)}
+	out := constraints.Template{Size: have}
 	if whole.rec != nil && !whole.rec.stands(have) {
 		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
 			whole.rec.text())
@@ -80,7 +79,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 		}
 	}
 	if whole.rec != nil {
-		out.Size = constraints.Size(whole.rec.takeBack(have))
+		out.Size = whole.rec.takeBack(have)
 	}
 	return out
 }
@@ -121,8 +120,8 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		if s.wanted && (s.next != s.base || s.part != (Size{})) {
 			policy := managed[i].policy.SizePolicy()
 			asks = append(asks, constraints.Ask{
-				Container: managed[i].container.Name, Base: constraints.Size(s.base), Want: constraints.Size(s.next),
-				Equal: fixed || policy.RequestEqualsLimit, Part: constraints.Size(s.part), Never: s.never,
+				Container: managed[i].container.Name, Base: s.base, Want: s.next,
+				Equal: fixed || policy.RequestEqualsLimit, Part: s.part, Never: s.never,
 			})
 			of = append(of, i)
 		}
@@ -218,7 +217,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 // bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
 func bounded(t target, want, base Size) (Size, []string) {
 	policy := t.policy.SizePolicy()
-	size, why := policy.Bound(recommend.Size(want), recommend.Size(base))
+	size, why := policy.Bound(want, base)
 	return Size(size), why
 }
 
@@ -285,9 +284,6 @@ func (r *sizeRecord) text() string {
 	}
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
 }
-
-// String is the size as reasons say it.
-func (s Size) String() string { return fmt.Sprintf("request %s, limit %s", s.Request, s.Limit) }
 
 func sizeOf(r *corev1.ResourceRequirements) Size {
 	return Size{Request: memoryOf(r.Requests), Limit: memoryOf(r.Limits)}

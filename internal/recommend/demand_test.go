@@ -20,7 +20,7 @@ func sizedAfter(
 ) Recommendation {
 	h := history.New()
 	now := feed(h, span, have, use)
-	return Evaluate(Input{History: h, Policy: policy, Current: Size{have, have}, Now: now})
+	return Evaluate(Input{History: h, Policy: policy, Current: sizeOf(have, have), Now: now})
 }
 
 func TestYoungContainersGetRoomForBursts(t *testing.T) {
@@ -96,7 +96,7 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			if got := Evaluate(Input{History: h, Current: Size{limit, limit}, Now: start.Add(since)}); got.Decision == Raise ||
+			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Raise ||
 				got.Decision == Lower {
 				limit = got.Size.Limit
 			}

@@ -23,6 +23,8 @@ const (
 
 var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
+func sizeOf(request, limit memory.Bytes) Size { return Size{Request: request, Limit: limit} }
+
 // feed adds one sample every five minutes from start for the given time; use gives the demand at a time since start.
 func feed(
 	h *history.Container, span time.Duration, limit memory.Bytes, use func(since time.Duration) memory.Bytes,
@@ -88,7 +90,7 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
 			now := c.feed(h)
-			got := Evaluate(Input{History: h, Current: Size{256 * mib, 512 * mib}, Now: now})
+			got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 512*mib), Now: now})
 			if got.Decision != Hold || got.Size != (Size{}) || got.Summary != c.want {
 				t.Errorf("got %s %+v %q, want Hold without a size: %q", got.Decision, got.Size, got.Summary, c.want)
 			}
@@ -131,7 +133,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(412*mib))
 	got := Evaluate(Input{
-		History: h, Policy: Policy{LimitMax: 448 * mib}, Current: Size{gib, gib}, Now: now,
+		History: h, Policy: Policy{LimitMax: 448 * mib}, Current: sizeOf(gib, gib), Now: now,
 	})
 	want := []string{
 		"peak RSS 412Mi over 9 days (1 replica, 3k samples)",
@@ -164,19 +166,19 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 			Policy{LimitMax: 210 * mib}, Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
-			Policy{DecreaseNever: true}, Size{512 * mib, 512 * mib}, 512 * mib, []string{"decrease is Never"},
+			Policy{DecreaseNever: true}, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
 		},
 		"max beats Never": {
-			Policy{DecreaseNever: true, LimitMax: 400 * mib}, Size{512 * mib, 512 * mib}, 400 * mib, []string{"limit.max 400Mi"},
+			Policy{DecreaseNever: true, LimitMax: 400 * mib}, sizeOf(512*mib, 512*mib), 400 * mib, []string{"limit.max 400Mi"},
 		},
 		"minChange": {
-			Policy{}, Size{213 * mib, 240 * mib}, 240 * mib,
+			Policy{}, sizeOf(213*mib, 240*mib), 240 * mib,
 			[]string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"},
 		},
-		"every change":      {Policy{MinChangePercent: -1}, Size{213 * mib, 240 * mib}, 230 * mib, nil},
+		"every change":      {Policy{MinChangePercent: -1}, sizeOf(213*mib, 240*mib), 230 * mib, nil},
 		"headroom 50":       {Policy{HeadroomPercent: 50}, Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"}},
 		"no headroom":       {Policy{HeadroomPercent: -1}, Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"}},
-		"nothing to change": {Policy{}, Size{210 * mib, 230 * mib}, 230 * mib, nil},
+		"nothing to change": {Policy{}, sizeOf(210*mib, 230*mib), 230 * mib, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
@@ -194,7 +196,7 @@ func TestSmallContainersAreSizedByTheirNeed(t *testing.T) {
 	for need := 20 * mib; need <= 100*mib; need += 5 * mib {
 		h := history.New()
 		now := feed(h, 9*day, 512*mib, flat(need))
-		got := Evaluate(Input{History: h, Current: Size{512 * mib, 512 * mib}, Now: now})
+		got := Evaluate(Input{History: h, Current: sizeOf(512*mib, 512*mib), Now: now})
 		if most := need.Percent(115).Plus(8 * mib); got.Size.Limit < need || got.Size.Limit > most ||
 			got.Size.Limit%mib != 0 {
 			t.Errorf("need %s: limit %s, want whole MiB up to %s", need, got.Size.Limit, most)
@@ -249,7 +251,7 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 		h.Add(s, 4*gib)
 		now = s.Time
 	}
-	got := Evaluate(Input{History: h, Current: Size{4 * gib, 4 * gib}, Now: now})
+	got := Evaluate(Input{History: h, Current: sizeOf(4*gib, 4*gib), Now: now})
 	if got.Size.Limit > 150*mib || !says(got, "peak working set 3Gi", "page cache") {
 		t.Errorf(
 			"limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"),
@@ -258,7 +260,7 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 	// A kill shows that this working set was not all cache: tmpfs, for example.
 	k := kill(now.Add(-30*time.Hour), 2*gib)
 	k.Peak = 100 * mib
-	got = Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{2 * gib, 2 * gib}, Now: now})
+	got = Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(2*gib, 2*gib), Now: now})
 	if got.Size.Limit < 3*gib {
 		t.Errorf("after a kill at 2Gi with RSS 100Mi: limit %s, want the working set of 3Gi held", got.Size.Limit)
 	}
@@ -270,7 +272,7 @@ func TestEqualInputGivesEqualOutput(t *testing.T) {
 		h, 3*day, gib, func(since time.Duration) memory.Bytes { return 100*mib + memory.Bytes(since.Minutes())*10_000 },
 	)
 	in := Input{
-		History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: Size{256 * mib, 256 * mib},
+		History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: sizeOf(256*mib, 256*mib),
 		Now: now,
 	}
 	if diff := cmp.Diff(Evaluate(in), Evaluate(in)); diff != "" {
@@ -292,7 +294,7 @@ func BenchmarkEvaluate100kContainers(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range n {
-			in := Input{History: &histories[i%len(histories)], Current: Size{256 * mib, 512 * mib}, Now: now}
+			in := Input{History: &histories[i%len(histories)], Current: sizeOf(256*mib, 512*mib), Now: now}
 			if i%20 == 0 {
 				in.Kills = kills
 			}

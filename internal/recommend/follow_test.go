@@ -23,7 +23,7 @@ func rounds(
 			now = now.Add(20 * time.Minute)
 			h.Add(sample("pod-0", now, use(limit, step)), limit)
 		}
-		last = Evaluate(Input{History: h, Traits: traits, Current: Size{limit, limit}, Now: now})
+		last = Evaluate(Input{History: h, Traits: traits, Current: sizeOf(limit, limit), Now: now})
 		if last.Decision == Raise || last.Decision == Lower {
 			limit = last.Size.Limit
 		}
@@ -96,7 +96,7 @@ func TestPeaksUnderTwoLimitsAreComparedAfterADay(t *testing.T) {
 	now := feed(h, 26*time.Hour, 256*mib, flat(158*mib))
 	evaluate := func() Recommendation {
 		return Evaluate(Input{
-			History: h, Traits: Traits{Name: "Go", FollowsLimit: true, HeapPercent: 90}, Current: Size{64 * mib, 128 * mib},
+			History: h, Traits: Traits{Name: "Go", FollowsLimit: true, HeapPercent: 90}, Current: sizeOf(64*mib, 128*mib),
 			Now: now,
 		})
 	}
@@ -119,7 +119,7 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 	now := feed(h, 9*day, 512*mib, flat(480*mib))
 	got := Evaluate(Input{
 		History: h, Kills: []memory.OOMKill{kill(now, 512*mib)}, Traits: Traits{FollowsLimit: true, HeapPercent: 75},
-		Current: Size{512 * mib, 512 * mib}, Now: now.Add(time.Minute),
+		Current: sizeOf(512*mib, 512*mib), Now: now.Add(time.Minute),
 	})
 	if got.Decision != Raise || got.Size.Limit < 768*mib || got.Size.Limit > gib {
 		t.Errorf("got %s, want a raise from 512Mi to between 768Mi and 1Gi", got.Summary)
@@ -138,7 +138,7 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 						h.Add(sample("pod-0", now, limit.Percent(share*int32(80+step*4)/100)), limit)
 					}
 					got := Evaluate(
-						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: Size{limit, limit}, Now: now},
+						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: sizeOf(limit, limit), Now: now},
 					)
 					if got.Decision == Raise || got.Decision == Lower {
 						limit = got.Size.Limit

@@ -25,9 +25,9 @@ func lower() guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Lower, Size: Size{300 * mib, 400 * mib}, Evidence: Evidence{Window: 9 * day},
+				Decision: Lower, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
 			}},
-			Running{Current: Size{800 * mib, gib}, RSS: 200 * mib, QoS: "Burstable"},
+			Running{Current: sizeOf(800*mib, gib), RSS: 200 * mib, QoS: "Burstable"},
 		},
 		Surroundings: Surroundings{WindowPeak: 350 * mib},
 		Progress:     Progress{Now: start, Replicas: 3},
@@ -38,9 +38,9 @@ func raise(urgent bool) guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Raise, Size: Size{700 * mib, gib}, Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
+				Decision: Raise, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
 			}},
-			Running{Current: Size{300 * mib, 512 * mib}, RSS: 500 * mib, QoS: "Burstable"},
+			Running{Current: sizeOf(300*mib, 512*mib), RSS: 500 * mib, QoS: "Burstable"},
 		},
 		Progress: Progress{Now: start, Replicas: 3},
 	}

@@ -21,7 +21,7 @@ func climb(
 	for limit < need && len(kills) < 50 {
 		kills = append(kills, kill(now, limit))
 		ledger := kills[max(0, len(kills)-20):]
-		last = Evaluate(Input{History: h, Kills: ledger, Policy: policy, Current: Size{limit, limit}, Now: now})
+		last = Evaluate(Input{History: h, Kills: ledger, Policy: policy, Current: sizeOf(limit, limit), Now: now})
 		if last.Decision != Raise {
 			return kills, last
 		}
@@ -53,7 +53,7 @@ func TestTheNeedIsFoundInFewKills(t *testing.T) {
 func TestAKillIsAnsweredAtOnce(t *testing.T) {
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second),
+			Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second),
 		},
 	)
 	// 256Mi x 150 % = 384Mi, and 128Mi for what a young container has not shown yet.
@@ -74,9 +74,9 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 			h.Add(sample("pod-"+string(rune('a'+pod/26))+string(rune('a'+pod%26)), now, 200*mib), 256*mib)
 		}
 	}
-	before := Evaluate(Input{History: h, Current: Size{256 * mib, 256 * mib}, Now: now})
+	before := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), Now: now})
 	after := Evaluate(
-		Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{256 * mib, 256 * mib}, Now: now},
+		Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(256*mib, 256*mib), Now: now},
 	)
 	if after.Decision != Raise || after.Size.Limit < 384*mib || before.Decision == Raise {
 		t.Errorf("before %s, after one kill among 100: %s; want a raise to at least 384Mi", before.Summary, after.Summary)
@@ -84,7 +84,7 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 	// It still counts when the first hour is over: more than the limit it died at stays.
 	later := Evaluate(
 		Input{
-			History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: Size{512 * mib, 512 * mib},
+			History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: sizeOf(512*mib, 512*mib),
 			Now: now,
 		},
 	)
@@ -119,7 +119,7 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 			k := kill(now, 512*mib)
 			k.Kind, k.Peak = c.kind, c.peak
 			got := Evaluate(
-				Input{History: h, Kills: []memory.OOMKill{k}, Current: Size{430 * mib, 512 * mib}, Now: now.Add(time.Minute)},
+				Input{History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(430*mib, 512*mib), Now: now.Add(time.Minute)},
 			)
 			if raised := got.Decision == Raise; raised != (c.want == Raise) {
 				t.Errorf("got %s, want %s", got.Summary, c.want)
@@ -152,7 +152,7 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 				now = now.Add(5 * time.Minute)
 			}
 			kills = append(kills, kill(now, limit))
-			last = Evaluate(Input{History: h, Kills: kills, Current: Size{limit, limit}, Climbing: true, Now: now})
+			last = Evaluate(Input{History: h, Kills: kills, Current: sizeOf(limit, limit), Climbing: true, Now: now})
 			if last.Decision == Raise {
 				limit = last.Size.Limit
 			}
@@ -175,21 +175,21 @@ func TestAMonthlyJobIsRemembered(t *testing.T) {
 	}
 	h := history.New()
 	now := feed(h, 30*day-time.Hour, 4*gib, job)
-	got := Evaluate(Input{History: h, Current: Size{230 * mib, 230 * mib}, Now: now})
+	got := Evaluate(Input{History: h, Current: sizeOf(230*mib, 230*mib), Now: now})
 	if got.Decision != Raise || got.Size.Limit < 2*gib || !says(got, "monthly job") {
 		t.Errorf("an hour before the second run: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	h = history.New()
 	now = feed(h, 15*day, 4*gib, job)
 	if got := Evaluate(
-		Input{History: h, Policy: Policy{Posture: Frugal}, Current: Size{3 * gib, 3 * gib}, Now: now},
+		Input{History: h, Policy: Policy{Posture: Frugal}, Current: sizeOf(3*gib, 3*gib), Now: now},
 	); got.Size.Limit > gib {
 		t.Errorf("two weeks later, frugal: %s; want the job's size given back", got.Summary)
 	}
 	h = history.New()
 	now = feed(h, 20*day, 4*gib, job)
 	if got := Evaluate(
-		Input{History: h, Policy: Policy{Posture: Cautious}, Current: Size{3 * gib, 3 * gib}, Now: now},
+		Input{History: h, Policy: Policy{Posture: Cautious}, Current: sizeOf(3*gib, 3*gib), Now: now},
 	); got.Size.Limit < 2*gib {
 		t.Errorf("three weeks later, cautious: %s; want the job's size held", got.Summary)
 	}
@@ -199,7 +199,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(700*mib))
 	for gap := time.Duration(0); gap < 60*day; gap += 7 * time.Hour {
-		got := Evaluate(Input{History: h, Current: Size{800 * mib, 805 * mib}, Now: now.Add(gap)})
+		got := Evaluate(Input{History: h, Current: sizeOf(800*mib, 805*mib), Now: now.Add(gap)})
 		if got.Decision == Lower || got.Size.Limit != 0 && got.Size.Limit < 700*mib {
 			t.Fatalf("%s without data: %s", gap, got.Summary)
 		}
@@ -209,7 +209,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	for i := range 30 {
 		h.Add(sample("pod-1", back.Add(time.Duration(i)*2*time.Minute), 50*mib), gib)
 	}
-	got := Evaluate(Input{History: h, Current: Size{800 * mib, 805 * mib}, Now: back.Add(time.Hour)})
+	got := Evaluate(Input{History: h, Current: sizeOf(800*mib, 805*mib), Now: back.Add(time.Hour)})
 	if got.Size.Limit < 700*mib {
 		t.Errorf("an hour after data came back: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
@@ -218,7 +218,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 // TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was looked at does.
 func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 256*mib)}
-	first := Evaluate(Input{Kills: kills, Current: Size{64 * mib, 256 * mib}, Now: start.Add(time.Minute)})
+	first := Evaluate(Input{Kills: kills, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute)})
 	got := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(2 * time.Minute)})
 	if got.Decision != Keep || !got.Urgent {
 		t.Errorf("%s, urgent %t; want Keep, and urgent", got.Summary, got.Urgent)

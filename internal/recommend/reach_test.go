@@ -31,7 +31,7 @@ func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 		kills = append(kills, k)
 		last = Evaluate(
 			Input{
-				History: h, Kills: signals.Thinned(kills), Current: Size{asked, asked}, LargestNode: 64 * gib,
+				History: h, Kills: signals.Thinned(kills), Current: sizeOf(asked, asked), LargestNode: 64 * gib,
 				Now: now.Add(time.Second),
 			},
 		)
@@ -93,13 +93,13 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	first := kill(start, 32*mib)
 	before := Evaluate(
-		Input{Kills: []memory.OOMKill{first}, Current: Size{32 * mib, 32 * mib}, Now: start.Add(time.Second)},
+		Input{Kills: []memory.OOMKill{first}, Current: sizeOf(32*mib, 32*mib), Now: start.Add(time.Second)},
 	)
 	again := kill(start.Add(time.Minute), 32*mib)
 	again.Asked = before.Size.Limit
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{first, again}, Current: Size{32 * mib, before.Size.Limit}, Now: start.Add(61 * time.Second),
+			Kills: []memory.OOMKill{first, again}, Current: sizeOf(32*mib, before.Size.Limit), Now: start.Add(61 * time.Second),
 		},
 	)
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
@@ -155,7 +155,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Evaluate(
 				Input{
-					Kills: []memory.OOMKill{kill(start, tc.have)}, Current: Size{tc.have, tc.have}, LargestNode: tc.node,
+					Kills: []memory.OOMKill{kill(start, tc.have)}, Current: sizeOf(tc.have, tc.have), LargestNode: tc.node,
 					Now: start.Add(time.Second),
 				},
 			)
@@ -167,7 +167,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	// Killed at the ceiling: nothing more, and somebody is told.
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: Size{4 * gib, 4 * gib}, LargestNode: 8 * gib,
+			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: sizeOf(4*gib, 4*gib), LargestNode: 8 * gib,
 			Now: start.Add(time.Second),
 		},
 	)
@@ -177,7 +177,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	// Where the owner gives a maximum, that is the only one.
 	got = Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: Policy{LimitMax: 6 * gib}, Current: Size{4 * gib, 4 * gib},
+			Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: Policy{LimitMax: 6 * gib}, Current: sizeOf(4*gib, 4*gib),
 			LargestNode: 8 * gib, Now: start.Add(time.Second),
 		},
 	)
@@ -201,7 +201,7 @@ func TestALeakIsNotFed(t *testing.T) {
 		got := Evaluate(
 			Input{
 				History: h, Kills: kills, Leak: "each of the last 3 instances climbed 360Mi a minute",
-				Current: Size{200 * mib, 256 * mib}, Now: now,
+				Current: sizeOf(200*mib, 256*mib), Now: now,
 			},
 		)
 		if got.Size.Limit > 256*mib || since < time.Hour &&
@@ -217,7 +217,7 @@ func TestALeakIsNotFed(t *testing.T) {
 // says why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	got := Evaluate(Input{
-		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: Size{64 * mib, 256 * mib}, Now: start.Add(time.Minute),
+		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute),
 	})
 	if want := "Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at 00:00:00Z"; got.Decision != Keep ||
 		got.Summary != want {
@@ -225,7 +225,7 @@ func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	}
 	// A larger size than the kill asks for is not taken away because of the kill.
 	got = Evaluate(
-		Input{Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: Size{64 * mib, 2 * gib}, Now: start.Add(time.Minute)},
+		Input{Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 2*gib), Now: start.Add(time.Minute)},
 	)
 	if got.Decision != Keep || got.Size.Limit != 2*gib {
 		t.Errorf("got %s", got.Summary)
@@ -237,7 +237,7 @@ func TestAStallIsNotCalledAKill(t *testing.T) {
 	stall := kill(start, 256*mib)
 	stall.Kind = memory.OOMStall
 	got := Evaluate(
-		Input{Kills: []memory.OOMKill{stall}, Current: Size{128 * mib, 256 * mib}, Now: start.Add(time.Second)},
+		Input{Kills: []memory.OOMKill{stall}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second)},
 	)
 	if got.Decision != Raise || got.Size.Limit != 512*mib ||
 		!strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
@@ -254,7 +254,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	}
 	share := Traits{Name: "Java", FollowsLimit: true, HeapPercent: 25, CapFollowsLimit: true}
 	in := Input{
-		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: Size{256 * mib, 256 * mib},
+		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: sizeOf(256*mib, 256*mib),
 		Now: start.Add(time.Second),
 	}
 	if got := Evaluate(in); got.Decision != Raise || got.Size.Limit != 512*mib ||
@@ -265,7 +265,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	share.CapFrozen = true
 	in.Traits, in.Kills, in.Current = share, []memory.OOMKill{
 		abort(start, 256*mib), abort(start.Add(time.Minute), 512*mib),
-	}, Size{256 * mib, 512 * mib}
+	}, sizeOf(256*mib, 512*mib)
 	if got := Evaluate(in); got.Decision != Keep || got.Size.Limit != 512*mib ||
 		!says(got, "keeps the cap it was created with") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))

@@ -19,7 +19,7 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 	h.Add(sample("pod-0", start.Add(-time.Minute), 9*mib), 256*mib)
 	got := Evaluate(
 		Input{
-			History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: Size{64 * mib, 256 * mib},
+			History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
 			Now: start.Add(time.Second),
 		},
 	)
@@ -31,7 +31,7 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 	now := feed(h, 9*day, 256*mib, flat(20*mib))
 	got = Evaluate(
 		Input{
-			History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: Size{64 * mib, 256 * mib},
+			History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
 			Now: now.Add(time.Second),
 		},
 	)
@@ -48,7 +48,7 @@ func TestARequestIsNotLoweredOnLessThanADay(t *testing.T) {
 		h := history.New()
 		now := feed(h, span, 224*mib, flat(100*mib))
 		if got := Evaluate(
-			Input{History: h, Current: Size{160 * mib, 224 * mib}, Now: now},
+			Input{History: h, Current: sizeOf(160*mib, 224*mib), Now: now},
 		); !within(got.Size.Request, want, 5) {
 			t.Errorf("after %s: %s, want a request of about %s", span, got.Summary, want)
 		}
@@ -70,33 +70,33 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		says     string
 	}{
 		"too young for a size": {
-			Input{History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			Input{History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
 			812 * mib, Raise,
 			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:03:00Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
-			Input{Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Now: start}, 812 * mib, Raise, "Raise request",
+			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Raise, "Raise request",
 		},
 		"enough already": {
-			Input{History: young, Current: Size{706 * mib, 1332 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
+			Input{History: young, Current: sizeOf(706*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
 			Hold, "Hold: 3 samples",
 		},
 		"far above usual use": {
 			Input{
-				History: old, Current: Size{104 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now,
+				History: old, Current: sizeOf(104*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now,
 			}, 812 * mib, Raise, "706Mi was in use at",
 		},
 		"a little above": {
-			Input{History: old, Current: Size{96 * mib, 104 * mib}, InUse: 97 * mib, Now: now}, 104 * mib, Raise,
+			Input{History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now}, 104 * mib, Raise,
 			"97Mi was in use at",
 		},
 		"never above the limit": {
-			Input{History: young, Current: Size{95 * mib, 720 * mib}, InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			Input{History: young, Current: sizeOf(95*mib, 720*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
 			720 * mib, Raise, "Raise request",
 		},
 		"as far as the owner lets it": {
 			Input{
-				History: young, Current: Size{95 * mib, 1332 * mib}, InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
+				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
 				Now: start.Add(3 * time.Minute),
 			}, 256 * mib, Raise, "Raise request 95Mi to 256Mi",
 		},
@@ -118,7 +118,7 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 
 // TestARequestDoesNotFollowEachMiB: use that creeps up moves it a few times, not with every sample.
 func TestARequestDoesNotFollowEachMiB(t *testing.T) {
-	h, have, changes := history.New(), Size{100 * mib, gib}, 0
+	h, have, changes := history.New(), sizeOf(100*mib, gib), 0
 	for use := 100 * mib; use < 200*mib; use += mib {
 		got := Evaluate(Input{History: h, Current: have, InUse: use, Now: start})
 		if have.Request < use && got.Decision != Raise {
@@ -137,9 +137,9 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
 	in := Change{
 		Proposal{
-			Recommendation: Recommendation{Decision: Raise, Size: Size{812 * mib, 1332 * mib}, UseAboveRequest: true},
+			Recommendation: Recommendation{Decision: Raise, Size: sizeOf(812*mib, 1332*mib), UseAboveRequest: true},
 		},
-		Running{Current: Size{95 * mib, 1332 * mib}},
+		Running{Current: sizeOf(95*mib, 1332*mib)},
 	}
 	changed := Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2}
 	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {

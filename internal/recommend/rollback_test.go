@@ -36,33 +36,33 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		says string
 	}{
 		"at once, on minutes of use": {
-			Input{History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved()},
-			Lower, Size{250 * mib, 256 * mib}, "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
+			Input{History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved()},
+			Lower, sizeOf(250*mib, 256*mib), "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
 		},
 		"and then it stays": {
-			Input{History: young(235 * mib), Current: Size{250 * mib, 256 * mib}, Unrelieved: unrelieved()},
-			Keep, Size{250 * mib, 256 * mib}, "Keep limit 256Mi",
+			Input{History: young(235 * mib), Current: sizeOf(250*mib, 256*mib), Unrelieved: unrelieved()},
+			Keep, sizeOf(250*mib, 256*mib), "Keep limit 256Mi",
 		},
 		"not onto what is in use": {
-			Input{History: young(260 * mib), Current: Size{300 * mib, 512 * mib}, Unrelieved: unrelieved()},
+			Input{History: young(260 * mib), Current: sizeOf(300*mib, 512*mib), Unrelieved: unrelieved()},
 			Hold, Size{}, "it is not rolled back to 256Mi: use has reached 260Mi",
 		},
 		"not when a kill has asked for more since": {
 			Input{
-				History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(),
+				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
 				Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 512*mib)},
 			}, Raise, Size{}, "OOM-killed at limit 512Mi",
 		},
 		"not when somebody has raised it further": {
-			Input{History: young(235 * mib), Current: Size{250 * mib, 1024 * mib}, Unrelieved: unrelieved()}, Hold, Size{},
+			Input{History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved()}, Hold, Size{},
 			"5 samples over",
 		},
 		"not where limits are never lowered": {
 			Input{
-				History: young(235 * mib), Current: Size{250 * mib, 512 * mib}, Unrelieved: unrelieved(),
+				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
 				Policy: Policy{DecreaseNever: true},
 			},
-			Keep, Size{250 * mib, 512 * mib}, "decrease is Never",
+			Keep, sizeOf(250*mib, 512*mib), "decrease is Never",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,9 +80,9 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 
 func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 	rec := Recommendation{
-		Decision: Lower, Size: Size{250 * mib, 256 * mib}, RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
+		Decision: Lower, Size: sizeOf(250*mib, 256*mib), RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
 	}
-	in := Change{Proposal{Recommendation: rec}, Running{Current: Size{250 * mib, 512 * mib}, RSS: 235 * mib}}
+	in := Change{Proposal{Recommendation: rec}, Running{Current: sizeOf(250*mib, 512*mib), RSS: 235 * mib}}
 	changed := Progress{Now: start.Add(10 * time.Minute), LastChange: start, Replicas: 2}
 	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
 		t.Errorf("refused: %s: %s", got.Reason, got.Message)

@@ -10,8 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Size is a request and a limit; 0 means not set.
-type Size struct{ Request, Limit memory.Bytes }
+// Size is the one of internal/memory, here and wherever a size is decided on.
+type Size = memory.Size
 
 // Decision is what to do with the size a container has now.
 type Decision string

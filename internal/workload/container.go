@@ -24,7 +24,7 @@ import (
 // desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
-	size := map[string]constraints.Size{q.container.Name: constraints.Size(rec.Size)}
+	size := map[string]constraints.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// what the pod around it allows, each pod says itself
 		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.policy.SizePolicy()},

@@ -20,7 +20,7 @@ import (
 
 // runningWhole is the size of a running pod as a whole; nil: it sets none.
 func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rollout.Whole {
-	size := recommend.Size(constraints.WholeSize(pod))
+	size := constraints.WholeSize(pod)
 	if size == (recommend.Size{}) {
 		return nil
 	}
@@ -42,9 +42,9 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 			return size, recommend.Refusal{Reason: v1alpha1.ReasonPodLimit, Message: why}
 		}
 		if why := s.Facts.Refusal(constraints.WithWhole(pod, whole.Size), to); why != "" {
-			return recommend.Size(whole.Size), recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: why}
+			return whole.Size, recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: why}
 		}
-		return recommend.Size(whole.Size), recommend.Refusal{}
+		return whole.Size, recommend.Refusal{}
 	}
 	return w
 }
@@ -62,9 +62,9 @@ func wholeAsks(
 			continue
 		}
 		spec, _ := containerOf(pod, c.Name)
-		base := constraints.Size(sizeOf(spec.Resources))
+		base := sizeOf(spec.Resources)
 		a := constraints.Ask{
-			Container: c.Name, Base: base, Part: constraints.Size(part), Never: c.policy.SizePolicy().DecreaseNever,
+			Container: c.Name, Base: base, Part: part, Never: c.policy.SizePolicy().DecreaseNever,
 			Want: constraints.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
 		}
 		asks, to[c.Name] = append(asks, a), a.Want
@@ -110,7 +110,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 			continue
 		}
 		spec, _ := containerOf(d.s.Template, c.Name)
-		want, have := constraints.Size(profile.SizeOf(size)), constraints.Size(sizeOf(spec.Resources))
+		want, have := profile.SizeOf(size), sizeOf(spec.Resources)
 		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
 		if have.Limit == 0 {
 			a.Want, a.Part = have, want

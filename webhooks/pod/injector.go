@@ -318,12 +318,12 @@ func (b bounds) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if m := plan.Edit(containers[i].Name).Memory; m != nil {
-				sizes[containers[i].Name] = constraints.Size(*m)
+				sizes[containers[i].Name] = *m
 			}
 		}
 	}
 	if whole := plan.Whole(); whole != nil {
-		pod = constraints.WithWhole(pod, constraints.Size(*whole))
+		pod = constraints.WithWhole(pod, *whole)
 	}
 	return constraints.Need(pod, sizes)
 }
