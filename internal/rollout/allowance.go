@@ -146,12 +146,12 @@ func (d *decider) overChangeBudget(cost Spent) string {
 	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0:
 		return ""
 	case d.Allowance.Unknown:
-		d.lookIn(recheckAfter)
+		d.requeueIn(recheckAfter)
 		return "what was taken of the cluster's change budget before memfit started is being read"
 	}
 	why, again := d.Allowance.refuses(cost, d.State.Spent, d.Now)
 	if why != "" && !again.IsZero() {
-		d.lookIn(max(again.Sub(d.Now), time.Second))
+		d.requeueIn(max(again.Sub(d.Now), time.Second))
 	}
 	return why
 }

@@ -42,23 +42,23 @@ func TestARaiseWaitsForTheChangeBudget(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.allowed(ChangeBudget{Bytes: 256 * mib}, Spent{Bytes: 50 * mib})
 	c.wants(big, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectSpent(156*mib, 0)
 	c.expectReason(
 		v1alpha1.ReasonWaitingForBudget, "pod web-2", "206Mi of 256Mi raised", "this takes 156Mi", "2026-03-02T09:00:00Z",
 	)
 	c.passes(49*time.Minute + 55*time.Second) // what others took counts no more, which is not enough
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForBudget, "156Mi of 256Mi raised", "2026-03-02T09:00:00Z")
 	if again := c.last.RequeueAfter; again == 0 || again > 10*time.Minute {
 		t.Errorf("decides again in %s, and there is room in 10m", again)
 	}
 	c.passes(10 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi 100Mi")
 	c.expectSpent(156*mib, 0)
 }
@@ -69,7 +69,7 @@ func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 	c.allowed(ChangeBudget{Bytes: 100 * mib, Pods: 1}, Spent{Bytes: 100 * mib, Pods: 1})
 	c.wants(big, true)
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.passes(2 * time.Second)
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
@@ -81,11 +81,11 @@ func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 		c.app(i).RestartsOnResize = true
 	}
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForBudget, "1 of 1 pods disturbed", "156Mi and 1 pod", "2026-03-02T08:50:00Z")
 	c.passes(50 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi")
 	c.expectSpent(156*mib, 1)
 }
@@ -95,13 +95,13 @@ func TestARollBackDoesNotWaitForTheBudget(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.allowed(ChangeBudget{Bytes: mib}, Spent{Bytes: mib})
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.expectSpent(0, 0) // lowering in place takes nothing
 	c.killed(0)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	c.expectSpent(156*mib, 0)
 }
@@ -112,14 +112,14 @@ func TestACrashLoopTakesTheBudgetOnce(t *testing.T) {
 	c.allowed(ChangeBudget{Bytes: 200 * mib}, Spent{})
 	c.wants(big, false)
 	for range 10 {
-		c.lookAndDie(0)
+		c.reconcileAndDie(0)
 		c.passes(time.Second)
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
 	c.expectSpent(156*mib, 0)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectSpent(156*mib, 0)
 	c.expectReason(v1alpha1.ReasonWaitingForBudget)
@@ -142,26 +142,26 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	}
 	c.wants(small, false)
 	for range 3 {
-		c.look()
+		c.reconcile()
 		c.expectSpent(0, 0)
 		c.passes(2 * time.Minute)
 	}
-	c.look()
+	c.reconcile()
 	c.expectSpent(0, 1)
 	if c.evictions() != 1 {
 		t.Errorf("evicted %d pods: %v", c.evictions(), c.log)
 	}
 	c.passes(11 * time.Minute)
-	c.look() // the canary was watched
+	c.reconcile() // the canary was watched
 	c.passes(11 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.in.Restart = &Candidate{Pod: c.in.Pods[2].Name, UID: c.in.Pods[2].UID, Why: "container app climbs"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disturbed, and this takes 1 pod") {
 		t.Errorf("evicted %d pods, restart held: %q\n%v", c.evictions(), c.last.RestartHeld, c.log)
 	}
 	c.passes(25 * time.Minute) // what others took counts no more
-	c.look()
+	c.reconcile()
 	if c.expectSpent(0, 2); c.last.RestartHeld != "" {
 		t.Errorf("restart held: %q", c.last.RestartHeld)
 	}
@@ -171,7 +171,7 @@ func TestAChangeBeyondTheWholeBudgetSaysSo(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.allowed(ChangeBudget{Bytes: 100 * mib}, Spent{})
 	c.wants(big, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForBudget, "takes 156Mi", "whole change budget of 100Mi", "--change-budget-bytes")
 }
@@ -181,11 +181,11 @@ func TestAnUnknownBudgetAllowsNothing(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.in.Allowance = &Allowance{Budget: ChangeBudget{Pods: 100, Bytes: 100 * memory.GiB}, Unknown: true}
 	c.wants(big, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForBudget, "is being read")
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi")
 }
 
@@ -198,7 +198,7 @@ func TestNoHourHoldsMoreThanTheBudget(t *testing.T) {
 		var raised []time.Time
 		for range 12 * time.Hour / every {
 			before := strings.Count(c.limits(), "256Mi")
-			c.look()
+			c.reconcile()
 			for range strings.Count(c.limits(), "256Mi") - before {
 				raised = append(raised, c.in.Now)
 			}
@@ -237,7 +237,7 @@ func TestWhatIsKeptOfTheBudgetIsBounded(t *testing.T) {
 func TestWithoutABudgetNothingIsKept(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.wants(big, false)
-	c.look()
+	c.reconcile()
 	if strings.Contains(string(c.stored), "spent") {
 		t.Errorf("%s", c.stored)
 	}

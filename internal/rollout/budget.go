@@ -157,7 +157,7 @@ func (d *decider) restart() {
 		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Why: c.Why}
 		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}
-	d.lookIn(recheckAfter)
+	d.requeueIn(recheckAfter)
 }
 
 // evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be

@@ -23,19 +23,19 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	c.quick = false
 	c.passes(time.Hour)
 	c.in.Restart = &Candidate{Pod: "web-4", UID: "uid-4", Why: "container app climbs"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 1 || !c.told("restarted web-4") {
 		t.Errorf("want the pod in danger and no other: %v", c.log)
 	}
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs, too"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "web-4 was evicted at 2026-03-02T09:00:00Z") {
 		t.Errorf("a second one before the first is replaced: %q, %v", c.last.RestartHeld, c.log)
 	}
 	c.in.Restart = nil
 	c.in.Pods[3].Ready = true
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	if c.evictions() != 2 {
 		t.Errorf("the first is replaced, and no size is carried out: %s %s", c.last.Reason, c.last.Message)
 	}
@@ -44,12 +44,12 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 func TestARestartWaitsForTheCanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonWatching)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "maxUnavailable is 1") {
 		t.Errorf("%q %v", c.last.RestartHeld, c.log)
 	}
@@ -93,7 +93,7 @@ func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
 				c.in.Restart = &Candidate{Pod: c.in.Pods[i].Name, UID: c.in.Pods[i].UID, Why: "it climbs"}
 			}
 			before, log := c.serving(), len(c.log)
-			c.lookAndDie(rng.IntN(4) - 1)
+			c.reconcileAndDie(rng.IntN(4) - 1)
 			lost := before - c.serving()
 			disturbed += lost
 			if away := len(c.in.Pods) - c.serving(); lost > 0 && away > int(c.in.Policy.MaxUnavailable) {
@@ -146,9 +146,9 @@ func TestOfTwoEvictionsOneHasAReason(t *testing.T) {
 	}
 	c.wants(small, false)
 	c.passes(time.Hour)
-	c.look() // one is evicted for its size: the canary
+	c.reconcile() // one is evicted for its size: the canary
 	c.in.Restart = &Candidate{Pod: "web-5", UID: "uid-5", Why: "container app climbs"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "another pod is evicted for its size") {
 		t.Errorf("whose successor a new pod is could not be told: %q, %v", c.last.RestartHeld, c.log)
 	}

@@ -40,7 +40,7 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 	c := newCluster(t, 3, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
 	c.wants(big, true)
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
 	}
 	const raised = "Resized 3 web-3 in 10s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
@@ -49,14 +49,14 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 
 	c.passes(25 * time.Hour)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.killed(0)
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	lines := strings.Split(c.kept(), "\n")
 	for i, want := range []string{
 		raised[:len(raised)-1],
@@ -74,9 +74,9 @@ func TestWhatTheKubeletDidNotDoIsKept(t *testing.T) {
 	c := newCluster(t, 1, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
 	c.wants(big, true)
 	c.node = func(p *Pod) { p.Resize.Infeasible, p.Resize.Message = true, "Node didn't have enough capacity" }
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectKept("NotResized 1 web-1 in 0s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
 		"the node cannot hold it: Node didn't have enough capacity\n")
 }
@@ -85,14 +85,14 @@ func TestARestartForMemoryIsKept(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.passes(time.Hour)
 	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Why: "its memory climbs"}
-	c.look()
+	c.reconcile()
 	c.in.Restart = nil
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectKept("")
 	c.in.Pods[0].Ready = true
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectKept("RestartedForMemory 1 web-3 in 0s: ; instead of web-1: its memory climbs\n")
 }
 

@@ -54,7 +54,7 @@ func (d *decider) refused(reason, message string) {
 	}
 }
 
-func (d *decider) lookIn(t time.Duration) {
+func (d *decider) requeueIn(t time.Duration) {
 	if t > 0 && (d.requeueAfter == 0 || t < d.requeueAfter) {
 		d.requeueAfter = t
 	}
@@ -146,7 +146,7 @@ func (d *decider) again() {
 		case d.stopped():
 			// Nothing that was not done yet is begun; taking back is not beginning.
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
-			d.lookIn(recheckAfter) // others have gone down since it was written down
+			d.requeueIn(recheckAfter) // others have gone down since it was written down
 		case st.Evict:
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
@@ -159,7 +159,7 @@ func (d *decider) again() {
 		case d.resend(st, pod):
 			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
 		default:
-			d.lookIn(settle)
+			d.requeueIn(settle)
 		}
 	}
 }
@@ -482,7 +482,7 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 		), true
 	}
 	if up := d.Now.Sub(c.Started); up < least {
-		d.lookIn(least - up)
+		d.requeueIn(least - up)
 		return v1alpha1.ReasonStarting, fmt.Sprintf(
 			"container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started),
 			format.InWords(least),
@@ -606,7 +606,7 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 		if _, known := e.Targets[name]; !known || !lowering {
 			e.Targets[name], _ = d.target(pod, c)
 		}
-		e.Before[name] = highest(e.Before[name], from[name])
+		e.Before[name] = e.Before[name].Max(from[name])
 	}
 	e.Steps = append(
 		e.Steps,
@@ -617,7 +617,7 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	)
 	d.State.LastChange = stamp(d.Now)
 	if _, down := pod.down(to); down && !evict {
-		d.lookIn(recheckAfter)
+		d.requeueIn(recheckAfter)
 		return // it is written down, and sent as soon as the container runs
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
@@ -640,10 +640,10 @@ func (d *decider) conclude() Transition {
 		d.State.Rollout = nil // every pod has it, and has had it long enough
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
-	out.UpToDate, out.Reason, out.Message = d.words() // also says when to look again
+	out.UpToDate, out.Reason, out.Message = d.words() // also says when to decide again
 	// What waits for a window, maybe for days, has been told when the window opens.
 	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
-		d.lookIn(recheckAfter)
+		d.requeueIn(recheckAfter)
 	}
 	out.RequeueAfter = d.requeueAfter
 	return out
@@ -723,7 +723,7 @@ func (d *decider) watching() string {
 	if e.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
-	d.lookIn(max(until.Sub(d.Now), time.Second))
+	d.requeueIn(max(until.Sub(d.Now), time.Second))
 	text := fmt.Sprintf(
 		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
 	)

@@ -43,7 +43,7 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, time.Minute)
 	for range 20 {
-		c.look()
+		c.reconcile()
 		c.passes(15 * time.Second)
 	}
 	if c.writes() > 0 {
@@ -53,9 +53,9 @@ func TestARaiseWaitsUntilTheContainerRuns(t *testing.T) {
 		v1alpha1.ReasonWaitingForStart, "limit of container app 100Mi to 256Mi", "as soon as the container runs", "138760",
 	)
 	c.runs(0)
-	c.look()
+	c.reconcile()
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	if got := c.effective(0); got != 256*mib {
 		t.Errorf("%s effective, want 256Mi: %s %s", got, c.last.Reason, c.last.Message)
 	}
@@ -67,12 +67,12 @@ func TestASizeThatWaitsIsTheNewest(t *testing.T) {
 	c.buggy()
 	c.wants(big, true)
 	c.dies(0, time.Minute)
-	c.look()
+	c.reconcile()
 	c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.runs(0)
-	c.look()
+	c.reconcile()
 	if c.effective(0) != 512*mib || c.writes() != 1 {
 		t.Errorf("%s effective, want 512Mi: %v", c.effective(0), c.log)
 	}
@@ -82,16 +82,16 @@ func TestWhatWasWrittenDownWaitsToo(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()
 	c.wants(big, true)
-	c.lookAndDie(0)
+	c.reconcileAndDie(0)
 	c.dies(0, time.Minute)
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	if c.writes() > 0 {
 		t.Errorf("sent to a container that is down: %v", c.log)
 	}
 	c.expectReason(v1alpha1.ReasonWaitingForStart, "as soon as the container runs")
 	c.runs(0)
-	c.look()
+	c.reconcile()
 	if c.writes() != 1 {
 		t.Errorf("not sent when it runs: %v", c.log)
 	}
@@ -102,28 +102,28 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	c.buggy()
 	c.wants(big, true)
 	c.late = func(i int) bool { return c.writes() == 1 } // it dies between the request and the kubelet
-	c.look()
+	c.reconcile()
 	c.late = nil
 	c.runs(0)
 	c.passes(2 * time.Second)
-	c.look()
+	c.reconcile()
 	if got := c.effective(0); got != 100*mib || c.writes() != 1 {
 		t.Fatalf("%s effective, want 100Mi; %v", got, c.log)
 	}
 	c.passes(settle)
-	c.look()
+	c.reconcile()
 	if got := c.app(0).Spec.Limit; got != 257*mib || c.effective(0) != 257*mib {
 		t.Errorf("asks for %s, %s effective, want 257Mi", got, c.effective(0))
 	}
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonUpToDate)
 	if !c.told("Resized web-1: limit of container app 100Mi to 257Mi") {
 		t.Error(c.log)
 	}
 	for range 20 { // and then there is peace
 		c.passes(time.Hour)
-		c.look()
+		c.reconcile()
 	}
 	if c.writes() != 2 {
 		t.Error(c.log)
@@ -137,7 +137,7 @@ func TestTheOtherNumberKeepsTheBound(t *testing.T) {
 	c.desired(func(d *Desired) { d.Policy.LimitMax = 256 * mib })
 	c.app(0).Spec, c.app(0).Actual, c.app(0).Effective = big, big, 100*mib
 	c.cgroup = map[string]memory.Bytes{"web-1": 100 * mib}
-	c.look()
+	c.reconcile()
 	if got := c.app(0).Spec.Limit; got != 255*mib {
 		t.Errorf("asks for %s, want 255Mi: limit.max is 256Mi", got)
 	}
@@ -150,7 +150,7 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, 0)
 	for range 120 {
-		c.look()
+		c.reconcile()
 		c.passes(15 * time.Second)
 	}
 	c.expectReason(
@@ -170,7 +170,7 @@ func TestTheKubeletHasItsTimeForAResizeThatWaited(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, 0)
 	for range 5 {
-		c.look()
+		c.reconcile()
 		c.passes(10 * time.Second)
 	}
 	var sent []time.Duration
@@ -179,7 +179,7 @@ func TestTheKubeletHasItsTimeForAResizeThatWaited(t *testing.T) {
 	for range 300 {
 		c.runs(0)
 		before := c.writes()
-		if c.look(); c.writes() > before {
+		if c.reconcile(); c.writes() > before {
 			sent = append(sent, c.in.Now.Sub(began))
 		}
 		c.passes(time.Second)
@@ -198,19 +198,19 @@ func TestAResizeThatWaitedIsNotRolledBackForThat(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, time.Minute)
 	for range 10 {
-		c.look()
+		c.reconcile()
 		c.passes(time.Minute)
 	}
 	c.runs(0)
 	for range 10 {
-		c.look()
+		c.reconcile()
 		c.passes(10 * time.Second)
 	}
 	if c.told("rolled back") || c.app(0).Spec.Limit != 256*mib {
 		t.Errorf("asks for %s: %v", c.app(0).Spec.Limit, c.log)
 	}
 	c.passes(patience)
-	c.look()
+	c.reconcile()
 	if !c.told("has not actuated it") {
 		t.Errorf("and then it must be: %v", c.log)
 	}
@@ -223,7 +223,7 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, 0)
 	for range 40 {
-		c.look()
+		c.reconcile()
 		c.passes(settle)
 	}
 	if !c.told("evicted web-1") || c.effective(0) != 256*mib {
@@ -240,7 +240,7 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, 0)
 	for range 40 {
-		c.look()
+		c.reconcile()
 		c.passes(settle)
 	}
 	if !c.told("evicted web-1") {
@@ -249,7 +249,7 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	c.wants(recommend.Size{Request: 300 * mib, Limit: 583 * mib}, true)
 	c.dies(0, 0)
 	for range 40 {
-		c.look()
+		c.reconcile()
 		c.passes(settle)
 	}
 	if !c.told("evicted web-2") || c.effective(0) != 583*mib {
@@ -264,7 +264,7 @@ func TestABoundedNumberOfTriesThenAReplacement(t *testing.T) {
 	c.wants(big, true)
 	c.late = func(i int) bool { return i == 0 } // always down when the kubelet comes to it
 	for range 60 {
-		c.look()
+		c.reconcile()
 		c.runs(0)
 		c.passes(settle)
 	}
@@ -280,7 +280,7 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.buggy()
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.passes(2 * time.Second)
 	c.expectLimits("256Mi 100Mi 100Mi")
 	// The first has what it needs; the ledger holds no kill near the new limit, so the newest decision is to hold. The
@@ -294,13 +294,13 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 		if c.effective(dead) < 256*mib {
 			c.dies(dead, 20*time.Second)
 		}
-		c.look()
+		c.reconcile()
 		c.passes(10 * time.Second)
 		c.runs(dead)
-		c.look()
+		c.reconcile()
 		c.passes(time.Second)
 	}
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
@@ -315,17 +315,17 @@ func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 			c.wants(big, true)
 			c.dies(2, time.Second)
 			for range 3 {
-				c.look()
+				c.reconcile()
 				c.passes(time.Second)
 			}
 			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
-			c.look()
+			c.reconcile()
 			c.passes(time.Second)
 			c.expectLimits("512Mi 256Mi 100Mi")
 			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, urgent)
 			c.runs(2)
 			for range 5 {
-				c.look()
+				c.reconcile()
 				c.passes(time.Second)
 			}
 			c.expectLimits("512Mi 512Mi 512Mi")
@@ -347,7 +347,7 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 		d.Recommendation.Decision, d.Recommendation.Evidence.Window = recommend.Raise, time.Minute
 	})
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.passes(time.Second)
 	}
 	c.expectLimits("256Mi 257Mi 256Mi")
@@ -362,7 +362,7 @@ func TestARequestALittleBelowUseIsRaised(t *testing.T) {
 	c := newCluster(t, 1, recommend.Size{Request: 95 * mib, Limit: 256 * mib})
 	c.app(0).RSS = 98 * mib
 	c.wants(recommend.Size{Request: 103 * mib, Limit: 256 * mib}, false) // less than minChangePercent away
-	c.look()
+	c.reconcile()
 	if got := c.app(0).Spec.Request; got != 103*mib {
 		t.Errorf("requests %s and uses 98Mi: %s %s", got, c.last.Reason, c.last.Message)
 	}
@@ -374,7 +374,7 @@ func TestAStandingSizeIsNotLoweredWithoutEvidence(t *testing.T) {
 	c.desired(func(d *Desired) {
 		d.Recommendation.Decision, d.Recommendation.Summary = recommend.Hold, "Hold: nothing was measured"
 	})
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	c.expectReason("NotEnoughEvidence", "nothing was measured", "0 of 2 pods")
 }
@@ -382,12 +382,12 @@ func TestAStandingSizeIsNotLoweredWithoutEvidence(t *testing.T) {
 func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.wants(big, true)
-	c.lookAndDie(0) // written down: 256Mi
+	c.reconcileAndDie(0) // written down: 256Mi
 	c.desired(func(d *Desired) {
 		d.Policy.LimitMax, d.Recommendation.Size = 128*mib, recommend.Size{Request: 100 * mib, Limit: 128 * mib}
 	})
 	for range 6 {
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
 	}
 	c.expectLimits("128Mi 128Mi")
@@ -403,11 +403,11 @@ func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
 		d.Policy.LimitMax = 128 * mib
 		d.Recommendation.Decision, d.Recommendation.Evidence = recommend.Hold, recommend.Evidence{}
 	})
-	c.look()
+	c.reconcile()
 	c.expectLimits("128Mi 256Mi")
 	c.passes(11 * time.Minute)
 	for range 3 {
-		c.look()
+		c.reconcile()
 		c.passes(11 * time.Minute)
 	}
 	c.expectLimits("128Mi 128Mi")
@@ -416,13 +416,13 @@ func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
 func TestDecreaseNeverEndsADecrease(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.wants(big, false)
 	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	for range 5 {
-		c.look()
+		c.reconcile()
 		c.passes(2 * time.Hour)
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
@@ -433,14 +433,14 @@ func TestARefusalStandsForWhatWasRefused(t *testing.T) {
 	c.refuse = func(a Action) bool { return a.Sizes["app"].Limit > 200*mib }
 	c.wants(big, true)
 	for range 5 {
-		c.look()
+		c.reconcile()
 		c.passes(10 * time.Second)
 	}
 	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 1 {
 		t.Errorf("asked for hot: %v", c.log)
 	}
 	c.wants(recommend.Size{Request: 100 * mib, Limit: 160 * mib}, true)
-	c.look()
+	c.reconcile()
 	c.expectLimits("160Mi")
 }
 
@@ -449,7 +449,7 @@ func TestARightMayBeGrantedAtAnyMoment(t *testing.T) {
 	c.refuse, c.right = func(Action) bool { return true }, true
 	c.wants(big, true)
 	for c.in.Now.Sub(start) < 9*time.Minute {
-		c.look()
+		c.reconcile()
 		c.passes(30 * time.Second)
 	}
 	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 2 {
@@ -457,7 +457,7 @@ func TestARightMayBeGrantedAtAnyMoment(t *testing.T) {
 	}
 	c.refuse = nil // somebody grants it
 	for c.in.Now.Sub(start) < 12*time.Minute {
-		c.look()
+		c.reconcile()
 		c.passes(30 * time.Second)
 	}
 	c.expectLimits("256Mi 256Mi")
@@ -467,13 +467,13 @@ func TestAnAnswerThatWasLostIsRecognised(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.wants(big, true)
 	c.lost = true // the API server did it, and the answer never came
-	c.look()
+	c.reconcile()
 	c.lost = false
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	for range 3 {
 		c.passes(time.Second)
-		c.look()
+		c.reconcile()
 	}
 	if c.writes() != 2 {
 		t.Errorf("%d writes for two pods: %v", c.writes(), c.log)
@@ -485,14 +485,14 @@ func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
 	for range 2 {
-		c.look()
+		c.reconcile()
 		c.passes(11 * time.Minute)
 	}
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.wants(recommend.Size{Request: 70 * mib, Limit: 150 * mib}, false)
 	c.desired(func(d *Desired) { d.Policy.LimitMin = 150 * mib })
 	for range 8 {
-		c.look()
+		c.reconcile()
 		c.passes(2 * time.Hour)
 	}
 	c.expectLimits("150Mi 150Mi 150Mi")
@@ -507,7 +507,7 @@ func TestDecreaseNeverIsForEachPod(t *testing.T) {
 	c.wants(small, false)
 	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	for range 5 {
-		c.look()
+		c.reconcile()
 		c.passes(2 * time.Hour)
 	}
 	c.expectLimits("100Mi 256Mi")

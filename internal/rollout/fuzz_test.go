@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// stateBudget is what reading a stored state may take, and a look at three pods with it.
+// stateBudget is what reading a stored state may take, and a decision about three pods with it.
 var stateBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: time.Second}
 
 // FuzzState: whatever a checkpoint holds, it is refused or used without falling over, reads back as it was written,
@@ -71,7 +71,7 @@ func checkState(t testing.TB, stored []byte) {
 		checkTransition(t, &d, &s)
 	}
 	if after, err := json.Marshal(&s); err != nil || !bytes.Equal(written, after) {
-		t.Errorf("looks changed the state they were given: %s became %s (%v)", written, after, err)
+		t.Errorf("deciding changed the state they were given: %s became %s (%v)", written, after, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func storedStates(t testing.TB) (stored [][]byte) {
 		c := newCluster(t, 3, big)
 		meet(c)
 		for range 3 {
-			c.look()
+			c.reconcile()
 			c.passes(5 * time.Second)
 		}
 		if len(c.stored) < 20 {

@@ -179,12 +179,12 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
 		strings.Join(now, ", "),
 	)
-	o.state.ConflictingWriter = &ForeignWriter{Until: stamp(o.Now.Add(foreignHold)), Why: why}
+	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold)), Why: why}
 	o.found(
-		Foreign, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
+		ConflictingWriter, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
 		format.Time(o.state.ConflictingWriter.Until),
 	)
-	o.keep(Foreign, st.Pod, st, why)
+	o.keep(ConflictingWriter, st.Pod, st, why)
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.

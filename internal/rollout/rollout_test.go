@@ -122,14 +122,14 @@ func (c *cluster) desired(edit func(*Desired)) {
 	c.in.Desired["app"] = desired
 }
 
-// look is one reconcile: the state is read as it was written, and written before anything is done.
-func (c *cluster) look() {
+// reconcile is one: the state is read as it was written, and written before anything is done.
+func (c *cluster) reconcile() {
 	c.t.Helper()
-	c.lookAndDie(-1)
+	c.reconcileAndDie(-1)
 }
 
-// lookAndDie is a look that ends after so many actions, as if killed; -1: it does not.
-func (c *cluster) lookAndDie(after int) {
+// reconcileAndDie is a reconcile that ends after so many actions, as if killed; -1: it does not.
+func (c *cluster) reconcileAndDie(after int) {
 	c.t.Helper()
 	var state State
 	if len(c.stored) > 0 {
@@ -281,12 +281,12 @@ var (
 func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectReason(v1alpha1.ReasonApplying, "web-1", "100Mi to 256Mi", "0 of 3 pods have the recommended size")
 	for range 3 {
 		c.passes(2 * time.Second)
-		c.look()
+		c.reconcile()
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
@@ -302,39 +302,39 @@ func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
 func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3", "1 of 3 pods have the recommended size")
 	c.passes(9 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.passes(2 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 256Mi")
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 100Mi")
 	c.passes(5 * time.Second)
-	if c.look(); !c.last.UpToDate {
+	if c.reconcile(); !c.last.UpToDate {
 		t.Errorf("all have it: %s %s", c.last.Reason, c.last.Message)
 	}
 	c.expectReason(v1alpha1.ReasonWatching)
 	c.passes(11 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
 func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.killed(0)
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if !c.told(
 		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM " +
@@ -344,11 +344,11 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	}
 	for range 6 * 24 {
 		c.passes(time.Hour)
-		c.look()
+		c.reconcile()
 		c.expectLimits("256Mi 256Mi 256Mi")
 	}
 	c.passes(25 * time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 }
 
@@ -362,14 +362,14 @@ func TestAKillByASlowClockTakesItBack(t *testing.T) {
 		c.killed(1) // at the old limit, before anything was changed: it says nothing of the new one
 		c.kills[0].Seen = c.in.Now
 		c.passes(time.Second)
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
-		c.look()
+		c.reconcile()
 		c.expectLimits("100Mi 256Mi 256Mi")
 		c.killed(0)
 		c.kills[1].Time, c.kills[1].Seen = c.in.Now.Add(-behind), c.in.Now
 		c.passes(time.Second)
-		c.look()
+		c.reconcile()
 		c.expectLimits("256Mi 256Mi 256Mi")
 		if !c.told(
 			"by the clock of its node, which memfit saw at 2026-03-02T08:00:06Z; the change began at 2026-03-02T08:00:01Z",
@@ -386,9 +386,9 @@ func TestAKillOfLastMonthTakesNothingBack(t *testing.T) {
 	c.killed(0)
 	monthAgo := c.in.Now.Add(-30 * 24 * time.Hour)
 	c.kills[0].Limit, c.kills[0].Time, c.kills[0].Seen = small.Limit, monthAgo, monthAgo
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 }
 
@@ -396,23 +396,23 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.in.Pods[0].Containers[0].Started = c.in.Now.Add(-2 * time.Minute)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi")
 	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02T07:58:00Z", "10 min")
 	c.passes(9 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi")
 }
 
 func TestARestartStormTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.in.Pods[0].Containers[0].Restarts += 2
 	c.passes(time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	if !c.told("restarted 2 times") {
 		t.Error(c.log)
@@ -424,28 +424,28 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.passes(time.Hour)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	for _, ready := range []bool{false, true, false} { // a probe that fails now and then
 		c.in.Pods[0].Ready = ready
 		c.passes(30 * time.Second)
-		c.look()
+		c.reconcile()
 		c.expectLimits("100Mi 256Mi")
 	}
 	c.in.Pods[1].Ready = false // nor is the one with the old limit: both lack something else
 	for range 30 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 		c.expectLimits("100Mi 256Mi")
 	}
 	c.in.Pods[1].Ready = true
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	c.passes(time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 " +
 		"has not been ready since 2026-03-02T09:31:35Z, and was before it") {
@@ -453,7 +453,7 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	}
 	c.in.Pods[0].Ready = true
 	c.passes(24 * time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 }
 
@@ -466,7 +466,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	answered := func(series int) { c.in.Answer = &Answer{At: c.in.Now, Series: series} }
 	look := func(limits string) {
 		t.Helper()
-		c.look()
+		c.reconcile()
 		c.expectLimits(limits)
 	}
 
@@ -480,7 +480,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 		c.expectReason(v1alpha1.ReasonWaitingForQuery, why)
 	}
 	answered(0)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
 	look("100Mi 256Mi")
 
@@ -489,13 +489,13 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	look("100Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "rollbackQuery has no answer: nothing listens there")
 	answered(0)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
 	look("100Mi 100Mi")
 
 	c.passes(time.Minute)
 	answered(1)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
 	look("256Mi 256Mi")
 	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because " +
@@ -514,9 +514,9 @@ func TestARaiseAsksNoQuery(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.in.Answer = &Answer{At: c.in.Now, Series: 9}
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi")
 }
 
@@ -527,10 +527,10 @@ func TestAPodThatWasNotReadyBeforeTakesNothingBack(t *testing.T) {
 	c.in.Policy.MaxUnavailable = 2
 	c.in.Pods[0].Ready = false
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	for range 20 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 	}
 	c.expectLimits("100Mi 100Mi")
 
@@ -538,14 +538,14 @@ func TestAPodThatWasNotReadyBeforeTakesNothingBack(t *testing.T) {
 	c.in.Policy.SingleReplicaMayRestart = true
 	c.in.Pods[0].Containers[0].RestartsOnResize, c.quick = true, false
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	for range 8 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 		c.expectLimits("100Mi")
 	}
 	c.passes(5 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi")
 }
 
@@ -553,16 +553,16 @@ func TestALaterKillTakesItBackFromEveryPod(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.passes(6 * time.Minute)
 	}
 	c.expectLimits("100Mi 100Mi 256Mi")
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 100Mi")
 	c.passes(time.Minute)
 	c.killed(2)
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
@@ -587,11 +587,11 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 			c := newCluster(t, 2, small)
 			c.node = func(p *Pod) { p.Resize = test.node }
 			c.wants(big, true)
-			c.look()
+			c.reconcile()
 			c.passes(test.after)
-			c.look()
+			c.reconcile()
 			c.passes(time.Second)
-			c.look()
+			c.reconcile()
 			if got := c.in.Pods[0].Containers[0].Spec; got != small {
 				t.Errorf("spec still says %v", got)
 			}
@@ -600,7 +600,7 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 			}
 			for range 20 { // the other pod is tried once; then both rest
 				c.passes(test.after)
-				c.look()
+				c.reconcile()
 			}
 			resizes := strings.Count(strings.Join(c.log, "\n"), "resize web-1 limit of container app 100Mi to 256Mi")
 			if most := 1 + int(20*test.after/refusalHold) + 1; resizes > most {
@@ -619,9 +619,9 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 		p.Resize = Resize{InProgress: true, Failed: true, Message: "attempting to set pod memory limit below usage"}
 	}
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonResizeFailed)
 	for _, want := range []string{
 		"limit of container app 256Mi to 100Mi", "the kubelet reports: attempting to set pod memory limit below usage",
@@ -640,13 +640,13 @@ func TestADeferredResizeWaitsForRoom(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.node = func(p *Pod) { p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"} }
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.passes(time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
 	c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Resize = big, Resize{}
 	c.passes(time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
@@ -655,10 +655,10 @@ func TestADeferredResizeEndsInAnEvictionWhereThatIsAllowed(t *testing.T) {
 	c.in.Policy.Evict = true
 	c.node = func(p *Pod) { p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"} }
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.passes(6 * time.Minute)
 	for range 3 {
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
 	}
 	if !c.told("evicted web-1") || !c.told("Replaced web-1: Pod web-3 runs instead of web-1") {
@@ -672,7 +672,7 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 		c.in.Pods[i].Containers[0].FrozenHeap, c.in.Pods[i].Containers[0].Overhead = 192*mib, 20*mib
 	}
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	c.expectReason("FrozenHeapCap", "192Mi")
 
@@ -684,21 +684,21 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 		}
 		return ""
 	}
-	c.look()
-	c.look()
+	c.reconcile()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonBudget, "web-1 is not evicted", "allows no disruption")
 	if c.told("evicted") {
 		t.Error(c.log)
 	}
 	budget = false
 	c.passes(2 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.passes(time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "web-3, the first of 2")
 	c.passes(11 * time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
 }
 
@@ -707,10 +707,10 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 	c.in.Pods[0].Containers[0].FrozenHeap = 192 * mib
 	c.in.Policy.Evict = true
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.expectReason("SingleReplica")
 	c.in.Policy.SingleReplicaMayRestart = true
-	c.look()
+	c.reconcile()
 	if !c.told("evicted web-1") {
 		t.Error(c.log)
 	}
@@ -720,28 +720,28 @@ func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.in.Policy.OnlyRaise = "a run of a Job keeps what it began with"
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a run of a Job")
 	c.wants(recommend.Size{Request: 200 * mib, Limit: 512 * mib}, true)
-	c.look()
+	c.reconcile()
 	c.expectLimits("512Mi")
 }
 
 func TestAPauseStopsEverythingAtOnce(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
-	c.lookAndDie(0) // written down, not done
+	c.reconcileAndDie(0) // written down, not done
 	c.desired(func(d *Desired) { d.Paused = "memfit.dev/pause on Namespace shop" })
 	for range 5 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
 	c.desired(func(d *Desired) { d.Paused = "" })
 	for range 5 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 	}
 	c.expectLimits("256Mi 256Mi 256Mi")
 }
@@ -750,12 +750,12 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.wants(big, true)
 	c.node = func(*Pod) {}
-	c.look()
+	c.reconcile()
 	other := recommend.Size{Request: 150 * mib, Limit: 180 * mib}
 	c.in.Pods[0].Containers[0].Spec, c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Writer = other, other, "vpa-updater"
 	for range 10 {
 		c.passes(time.Minute)
-		c.look()
+		c.reconcile()
 	}
 	c.expectLimits("180Mi 100Mi")
 	c.expectReason(v1alpha1.ReasonConflict, "field manager vpa-updater", "180Mi")
@@ -765,7 +765,7 @@ func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
 	c := newCluster(t, 1, recommend.Size{Request: 100 * mib, Limit: 100 * mib})
 	c.in.Pods[0].QoS = "Guaranteed"
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	if got := c.in.Pods[0].Containers[0].Spec; got.Request != got.Limit || got.Limit != 256*mib {
 		t.Errorf("spec is %v", got)
 	}
@@ -800,7 +800,7 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 			case step < 300 && rng.IntN(40) == 0:
 				c.wants([]recommend.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}}[rng.IntN(3)], rng.IntN(2) == 0)
 			}
-			c.lookAndDie(rng.IntN(3) - 1)
+			c.reconcileAndDie(rng.IntN(3) - 1)
 			changing := 0
 			for _, p := range c.in.Pods {
 				if p.Containers[0].Spec != p.Containers[0].Actual {
@@ -823,7 +823,7 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 			for i := range c.in.Pods {
 				c.in.Pods[i].Containers[0].Actual = c.in.Pods[i].Containers[0].Spec
 			}
-			c.look()
+			c.reconcile()
 		}
 		first, _, _ := strings.Cut(c.limits(), " ")
 		if strings.ReplaceAll(c.limits(), first, "") != strings.Repeat(" ", len(c.in.Pods)-1) {
@@ -835,7 +835,7 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 func TestEqualInputGivesEqualOutput(t *testing.T) {
 	c := newCluster(t, 4, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	in := c.in
 	if err := json.Unmarshal(c.stored, &in.State); err != nil {
 		t.Fatal(err)

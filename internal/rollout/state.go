@@ -35,7 +35,7 @@ type State struct {
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
 	// ConflictingWriter tells of somebody else who resizes these pods.
-	ConflictingWriter *ForeignWriter `json:"foreign,omitempty"`
+	ConflictingWriter *conflict `json:"foreign,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
 	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
@@ -112,8 +112,8 @@ type Refusal struct {
 	Why    string `json:"why"`
 }
 
-// ForeignWriter is somebody else who writes sizes into these pods.
-type ForeignWriter struct {
+// conflict is with somebody else who writes sizes into these pods.
+type conflict struct {
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
 }
@@ -150,7 +150,7 @@ func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) reco
 	if rec.Size == (recommend.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
 		return rec
 	}
-	rec.Size = highest(r.Restored, recommend.Size{Request: rec.Size.Request})
+	rec.Size = r.Restored.Max(recommend.Size{Request: rec.Size.Request})
 	rec.Decision = recommend.Keep
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Raise, true
@@ -328,11 +328,6 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// highest is the larger of two sizes, request and limit by themselves.
-func highest(a, b recommend.Size) recommend.Size {
-	return recommend.Size{Request: max(a.Request, b.Request), Limit: max(a.Limit, b.Limit)}
 }
 
 func (p *Pod) container(name string) (Container, bool) {

@@ -169,8 +169,8 @@ const (
 	NotResized FindingKind = v1alpha1.EventNotResized
 	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
-	// Foreign: somebody else changed a size that memfit had set.
-	Foreign FindingKind = v1alpha1.EventForeignWriter
+	// ConflictingWriter: somebody else changed a size that memfit had set.
+	ConflictingWriter FindingKind = v1alpha1.EventForeignWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )
@@ -178,7 +178,7 @@ const (
 // Known tells whether this version knows a kind. What a newer one kept may have others.
 func (k FindingKind) Known() bool {
 	switch k {
-	case Resized, Replaced, NotResized, Reverted, Foreign, Fresh:
+	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh:
 		return true
 	}
 	return false

@@ -81,7 +81,7 @@ func TestAPodAsAWholeGrowsWithItsContainers(t *testing.T) {
 	c := whole(t, 2, small)
 	c.wants(big, true)
 	for range 4 {
-		c.look()
+		c.reconcile()
 		c.consistent()
 		c.passes(2 * time.Second)
 	}
@@ -99,33 +99,33 @@ func TestWhatThePodHasNotIsNotEffectiveAndIsRolledBack(t *testing.T) {
 	c := whole(t, 1, small)
 	c.node = func(p *Pod) { p.Containers[0].Actual = p.Containers[0].Spec }
 	c.wants(big, true)
-	c.look()
+	c.reconcile()
 	c.passes(time.Minute)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonApplying)
 	if c.told("Resized") {
 		t.Errorf("effective, although the pod has its old limit: %v", c.log)
 	}
 	c.passes(patience)
-	c.look()
+	c.reconcile()
 	c.consistent()
 	c.expectWhole(0, grown(small))
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonNotActuated)
 }
 
 func TestARollbackOfADecreaseNeverLowersThePod(t *testing.T) {
 	c := whole(t, 2, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 	c.killed(0)
 	c.passes(time.Second)
 	for range 3 {
-		c.look()
+		c.reconcile()
 		c.consistent()
 		c.passes(time.Second)
 	}
@@ -144,9 +144,9 @@ func TestAPodAsAWholeAfterMemfitDiedAnywhere(t *testing.T) {
 				c.lost = lost
 				for i := range 12 {
 					if i == dies {
-						c.lookAndDie(after)
+						c.reconcileAndDie(after)
 					} else {
-						c.look()
+						c.reconcile()
 					}
 					c.consistent()
 					c.passes(3 * time.Second)
@@ -168,7 +168,7 @@ func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 		c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart = evict, true
 		c.wants(big, true)
 		for range 3 {
-			c.look()
+			c.reconcile()
 			c.passes(5 * time.Second)
 		}
 		return c
@@ -186,7 +186,7 @@ func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 	c.in.Policy.Evict = true
 	c.in.Policy.SingleReplicaMayRestart = true
 	c.wants(big, true)
-	if c.look(); c.told("evicted") {
+	if c.reconcile(); c.told("evicted") {
 		t.Errorf("evicted before its kubelet has said what it can: %v", c.log)
 	}
 }
@@ -197,7 +197,7 @@ func TestAContainerWithoutALimitGetsThePodMore(t *testing.T) {
 	app.Spec, app.Actual, app.Shared = recommend.Size{Request: 70 * mib}, recommend.Size{Request: 70 * mib}, true
 	c.wants(recommend.Size{Request: 70 * mib, Limit: 256 * mib}, false)
 	for range 3 {
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
 	}
 	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
@@ -208,7 +208,7 @@ func TestAContainerWithoutALimitGetsThePodMore(t *testing.T) {
 	app.RestartsOnResize = true
 	c.wants(recommend.Size{Request: 70 * mib, Limit: 512 * mib}, false)
 	c.passes(2 * time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonSingleReplica)
 	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 }
@@ -216,13 +216,13 @@ func TestAContainerWithoutALimitGetsThePodMore(t *testing.T) {
 func TestAnOwnerWhoChangesThePodAsAWholeIsLeftAlone(t *testing.T) {
 	c := whole(t, 2, big)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.in.Pods[0].Whole.Spec.Limit = memory.GiB
 	c.in.Pods[0].Writer = "kubectl-edit"
 	c.passes(time.Second)
-	c.look()
+	c.reconcile()
 	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-edit", "the whole pod has limit 1Gi")
 	c.expectLimits("100Mi 256Mi")
 }
@@ -242,7 +242,7 @@ func TestThePodAsAWholeHasToHaveRoom(t *testing.T) {
 		c := whole(t, 1, small)
 		c.wants(big, true)
 		full(c)
-		c.look()
+		c.reconcile()
 		c.expectReason(reason, "as a whole (spec.resources)")
 		c.expectLimits("100Mi")
 		c.expectWhole(0, grown(small))

@@ -57,6 +57,6 @@ func (d *decider) outsideWindows() string {
 	case next.IsZero():
 		return "none of the maintenance windows ever opens: see the profile's condition Ready"
 	}
-	d.lookIn(next.Sub(d.Now) + time.Second)
+	d.requeueIn(next.Sub(d.Now) + time.Second)
 	return "waits for the next maintenance window, which opens at " + format.Time(next)
 }

@@ -26,28 +26,28 @@ func TestLoweringWaitsForAMaintenanceWindow(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.in.Policy.Windows = nightly(t)
 	c.wants(small, false)
-	c.look()
+	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
 	if again := c.last.RequeueAfter; again != 18*time.Hour+time.Second {
 		t.Errorf("decides again in %s, and nothing can change before the window opens in 18h", again)
 	}
 	c.passes(18 * time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.passes(5 * time.Second)
-	c.look()
+	c.reconcile()
 	c.passes(2*time.Hour + 58*time.Minute) // 04:58: the canary has borne it
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 256Mi")
 	c.passes(5 * time.Minute) // 05:03
-	c.look()
+	c.reconcile()
 	c.passes(time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForWindow, "2 of 3 pods", "2026-03-04T02:00:00Z")
 	c.passes(20 * time.Hour)
-	c.look()
+	c.reconcile()
 	c.expectLimits("100Mi 100Mi 100Mi")
 }
 
@@ -58,13 +58,13 @@ func TestARollBackWaitsForNoWindow(t *testing.T) {
 		c.in.Policy.Windows, c.in.Policy.RaisesInWindows = nightly(t), raises
 		c.wants(small, false)
 		c.passes(20*time.Hour + 58*time.Minute) // 04:58
-		c.look()
+		c.reconcile()
 		c.passes(5 * time.Second)
-		c.look()
+		c.reconcile()
 		c.expectLimits("100Mi 256Mi 256Mi")
 		c.passes(5 * time.Minute)
 		c.killed(0)
-		c.look()
+		c.reconcile()
 		c.expectLimits("256Mi 256Mi 256Mi")
 	}
 }
@@ -90,7 +90,7 @@ func TestRaisesAndWindows(t *testing.T) {
 				c.app(i).RestartsOnResize = tc.restarts
 			}
 			c.wants(big, tc.urgent)
-			c.look()
+			c.reconcile()
 			if tc.raised {
 				c.expectLimits("256Mi 100Mi")
 				return
@@ -98,7 +98,7 @@ func TestRaisesAndWindows(t *testing.T) {
 			c.expectLimits("100Mi 100Mi")
 			c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
 			c.passes(18 * time.Hour)
-			c.look()
+			c.reconcile()
 			c.expectLimits("256Mi 100Mi")
 		})
 	}
@@ -112,12 +112,12 @@ func TestEvictionsAndRestartsWaitForAWindow(t *testing.T) {
 	}
 	c.wants(small, false)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs"}
-	c.look()
+	c.reconcile()
 	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "2026-03-03T02:00:00Z") {
 		t.Errorf("evicted outside of the window: %q, %v", c.last.RestartHeld, c.log)
 	}
 	c.passes(18 * time.Hour)
-	c.look()
+	c.reconcile()
 	if c.evictions() != 1 || !c.told("restarted web-3") {
 		t.Errorf("the window is open, and %v", c.log)
 	}
@@ -132,12 +132,12 @@ func TestWhatTheWindowLeftUndoneIsNotDoneAfterIt(t *testing.T) {
 	}
 	c.wants(small, false)
 	c.passes(20*time.Hour + 59*time.Minute) // 04:59
-	c.lookAndDie(0)                         // written down, and killed before it is done
+	c.reconcileAndDie(0)                    // written down, and killed before it is done
 	if c.last.State.Rollout == nil {
 		t.Fatalf("nothing was written down: %s %s", c.last.Reason, c.last.Message)
 	}
 	c.passes(2 * time.Minute)
-	c.look()
+	c.reconcile()
 	if c.evictions() != 0 {
 		t.Errorf("evicted after the window: %v", c.log)
 	}

@@ -35,7 +35,7 @@ func TestChangesFitTheAPI(t *testing.T) {
 		Items.Schema.Properties
 
 	kinds := []rollout.FindingKind{
-		rollout.Resized, rollout.Replaced, rollout.NotResized, rollout.Reverted, rollout.Foreign, rollout.Fresh,
+		rollout.Resized, rollout.Replaced, rollout.NotResized, rollout.Reverted, rollout.ConflictingWriter, rollout.Fresh,
 	}
 	var state rollout.State
 	for _, kind := range append(kinds, "FromTheFuture") {

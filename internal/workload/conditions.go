@@ -196,10 +196,10 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
 		return refuse(v1alpha1.ReasonWaitingForNewPods, nextBegins(s, v))
-	case resizes(mode) && v.apply.UpToDate:
-		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.apply.Reason, v.apply.Message)
+	case resizes(mode) && v.rollout.UpToDate:
+		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.rollout.Reason, v.rollout.Message)
 	case resizes(mode):
-		return refuse(v.apply.Reason, v.apply.Message)
+		return refuse(v.rollout.Reason, v.rollout.Message)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
 		return refuse(
 			v1alpha1.ReasonModeRecommend,

@@ -40,9 +40,9 @@ type result struct {
 	changed []string
 	// restart is the pod to evict for its memory, if the profile says so.
 	restart drift.Candidate
-	// findings are what became of changes begun earlier, apply what is to be done to running pods now.
+	// findings are what became of changes begun earlier, rollout what is to be done to running pods now.
 	findings []rollout.Finding
-	apply    rollout.Transition
+	rollout  rollout.Transition
 	// replicas are what running pods use, by container.
 	replicas map[string][]signals.Replica
 	// timing says when that may be different although nothing happens.
@@ -70,7 +70,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = applyInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
+	d.rollout = rolloutInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -164,11 +164,11 @@ func (d *decider) disturb() {
 	if v.restart.Pod != "" {
 		d.rollout.Restart = &rollout.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
 	}
-	v.apply = rollout.Decide(d.rollout)
-	if v.restart.Pod != "" && v.apply.RestartHeld != "" {
-		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.apply.RestartHeld}
+	v.rollout = rollout.Decide(d.rollout)
+	if v.restart.Pod != "" && v.rollout.RestartHeld != "" {
+		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.rollout.RestartHeld}
 	}
-	v.timing.Rollout, v.timing.Restart = v.apply.RequeueAfter, v.restart.RequeueAfter
+	v.timing.Rollout, v.timing.Restart = v.rollout.RequeueAfter, v.restart.RequeueAfter
 }
 
 // summarize fills in what the status says about the workload as a whole.
@@ -179,7 +179,7 @@ func (d *decider) summarize() {
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
-	v.status.RecentChanges = changeRecords(&v.apply.State)
+	v.status.RecentChanges = changeRecords(&v.rollout.State)
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories = head(v.status.Advisories, 8)

@@ -59,10 +59,10 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 	return sizing.Spent, nil
 }
 
-// applyInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
+// rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
+func rolloutInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
 	in := rollout.Input{
-		Now: now, Policy: applyPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, Answer: s.Answer, Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
@@ -79,7 +79,7 @@ func applyInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Ti
 	return in
 }
 
-func applyPolicy(s *Snapshot) rollout.Policy {
+func rolloutPolicy(s *Snapshot) rollout.Policy {
 	sizing := s.Profile.Spec.Sizing
 	p := rollout.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
 	switch kind := kindOf(s.Owner.Ref); {

@@ -79,16 +79,16 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
-	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.apply.State
+	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.rollout.State
 	m.found = v.found
-	for _, a := range v.apply.Actions {
+	for _, a := range v.rollout.Actions {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
 		if a.Restart {
 			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
 		}
 	}
 	e := Effects{
-		Status: v.status, recommended: v.recommended, Actions: v.apply.Actions, Timing: v.timing,
+		Status: v.status, recommended: v.recommended, Actions: v.rollout.Actions, Timing: v.timing,
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
 	e.Timing.Known = m.youngest()
