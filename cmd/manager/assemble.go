@@ -95,7 +95,7 @@ func control(
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	workloads := &workloadctl.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pods: reader, Resolver: resolver, Inbox: events,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Pods: reader, Resolver: resolver, Inbox: events,
 		PodSource: feed,
 		Recorder:  mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
 		CheckpointEvery: o.checkpointInterval,
@@ -135,7 +135,7 @@ func control(
 	if err := profiles.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)
 	}
-	if err := mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+	if err := mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader()}); err != nil {
 		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
 	}
 	return mgr.Add(atEnd(func() {
@@ -150,7 +150,7 @@ func boundChanges(mgr ctrl.Manager, workloads *workloadctl.Reconciler, o options
 	if !o.changeBudget.Bounds() {
 		return nil
 	}
-	budget := &workloadctl.ChangeBudget{Limit: o.changeBudget, Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	budget := &workloadctl.ChangeBudget{Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	budget.Register(metrics.Registry)
 	workloads.ChangeBudget = budget
 	if err := mgr.Add(budget); err != nil {

@@ -27,7 +27,7 @@ func MetaOf(record client.Object) *metav1.ObjectMeta {
 
 // Finder answers whether workloads exist.
 type Finder struct {
-	Cached, Live client.Reader
+	Cached, APIReader client.Reader
 }
 
 // Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
@@ -59,7 +59,7 @@ func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Pre
 	if !readable {
 		return records.Presence{}, nil
 	}
-	switch err := c.Live.Get(ctx, workloadKey(of), m); {
+	switch err := c.APIReader.Get(ctx, workloadKey(of), m); {
 	case apierrors.IsNotFound(err):
 		return records.Presence{State: records.Gone}, nil
 	case err != nil:

@@ -26,9 +26,9 @@ import (
 type Sweeper struct {
 	// Client reads workloads from the cache, and deletes.
 	client.Client
-	// Live lists records, metadata only, and confirms from the API server that a workload is gone before anything is
+	// APIReader lists records, metadata only, and confirms from the API server that a workload is gone before anything is
 	// deleted.
-	Live client.Reader
+	APIReader client.Reader
 }
 
 const (
@@ -72,7 +72,7 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	page := &metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
 	for {
-		if err := w.Live.List(ctx, page, client.Limit(sweepPage), client.Continue(page.Continue)); err != nil {
+		if err := w.APIReader.List(ctx, page, client.Limit(sweepPage), client.Continue(page.Continue)); err != nil {
 			return deleted, errors.Join(failed, fmt.Errorf("listing %ss: %w", kind, err))
 		}
 		for i := range page.Items {
@@ -96,7 +96,7 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	if !known {
 		return false, nil
 	}
-	presence, err := Finder{Cached: w.Client, Live: w.Live}.Find(ctx, of)
+	presence, err := Finder{Cached: w.Client, APIReader: w.APIReader}.Find(ctx, of)
 	if action, _ := records.Judge(MetaOf(record), of, presence); err != nil || action != records.Delete {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	var failed error
 	for _, record := range []client.Object{&v1alpha1.MemoryRecommendation{}, &v1alpha1.MemoryCheckpoint{}} {
 		key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
-		err := w.Live.Get(ctx, key, record)
+		err := w.APIReader.Get(ctx, key, record)
 		if err == nil {
 			_, err = w.Judge(ctx, of, record)
 		}
@@ -133,7 +133,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 // Judge asks the API server whose a record is, and deletes it if it is nobody's: this very version of it, and no later
 // one.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
-	presence, err := Finder{Cached: w.Client, Live: w.Live}.Confirm(ctx, of)
+	presence, err := Finder{Cached: w.Client, APIReader: w.APIReader}.Confirm(ctx, of)
 	action, why := records.Judge(MetaOf(record), of, presence)
 	if err != nil || action != records.Delete {
 		return false, err

@@ -30,8 +30,8 @@ import (
 type ChangeBudget struct {
 	// Limit is what the cluster's administrator allows.
 	Limit rollout.ChangeBudget
-	// Live reads the checkpoints from the API server.
-	Live client.Reader
+	// APIReader reads the checkpoints from the API server.
+	APIReader client.Reader
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
@@ -69,7 +69,7 @@ func (b *ChangeBudget) Recall(ctx context.Context) error {
 	found := map[client.ObjectKey][]rollout.Spent{}
 	page := &v1alpha1.MemoryCheckpointList{}
 	for {
-		if err := b.Live.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
+		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
 			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
 		}
 		for i := range page.Items {

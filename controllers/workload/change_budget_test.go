@@ -28,7 +28,7 @@ var _ = Describe("The change budget of the cluster", func() {
 	// budgeted is a memfit that knows nothing but the budget's flags, as it starts.
 	budgeted := func(b rollout.ChangeBudget) *ChangeBudget {
 		// checkpoints of other tests are of other times
-		budget := &ChangeBudget{Limit: b, Live: client.NewNamespacedClient(w.client, w.namespace), Clock: w.clock}
+		budget := &ChangeBudget{Limit: b, APIReader: client.NewNamespacedClient(w.client, w.namespace), Clock: w.clock}
 		w.reconciler.ChangeBudget = budget
 		return budget
 	}

@@ -65,7 +65,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot) (*v1alpha1.MemoryCheckpoint, error) {
 	stored := &v1alpha1.MemoryCheckpoint{}
 	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref)}
-	switch err := r.Live.Get(ctx, key, stored); {
+	switch err := r.APIReader.Get(ctx, key, stored); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
@@ -176,7 +176,7 @@ func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snaps
 	var stored v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
 	e.recommendation = projection{}
-	if err := r.Live.Get(ctx, key, &stored); err != nil {
+	if err := r.APIReader.Get(ctx, key, &stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -61,8 +61,8 @@ import (
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
-	// Live reads from the API server, for records that are read once per start.
-	Live client.Reader
+	// APIReader reads from the API server, for records that are read once per start.
+	APIReader client.Reader
 	// Pods are those of the cache, which nobody may change. Nil: Client is asked, which copies them.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)

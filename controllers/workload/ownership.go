@@ -28,7 +28,9 @@ var errNotYet = errors.New("not known yet")
 // takes seconds.
 const notYet = 2 * time.Second
 
-func (r *Reconciler) census() sweeper.Finder { return sweeper.Finder{Cached: r.Client, Live: r.Live} }
+func (r *Reconciler) census() sweeper.Finder {
+	return sweeper.Finder{Cached: r.Client, APIReader: r.APIReader}
+}
 
 // leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that
 // is gone. What names its owner would go with it anyway; nothing is written for it any more.
@@ -46,7 +48,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	if recommended, err := r.exists(ctx, w); err != nil || !known && !recommended {
 		return err
 	}
-	return sweeper.Sweeper{Client: r.Client, Live: r.Live}.Clear(ctx, w)
+	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Clear(ctx, w)
 }
 
 // vanished tells an error that only says that the workload went meanwhile: its records with it, or its whole namespace.
@@ -72,7 +74,7 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	case action == records.Adopt:
 		return true, r.adopt(ctx, s, record)
 	case action == records.Delete:
-		deleted, err := sweeper.Sweeper{Client: r.Client, Live: r.Live}.Judge(ctx, s.Owner.Ref, record)
+		deleted, err := sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Judge(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
 			err = fmt.Errorf("%w: the cache is behind: whose %s/%s is", errNotYet, record.GetNamespace(), record.GetName())
 		}

@@ -69,7 +69,7 @@ var _ = Describe("What is recorded of a workload", func() {
 				Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
 			}})
 	}
-	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, Live: w.faulty}.Sweep(w.ctx) }
+	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, APIReader: w.faulty}.Sweep(w.ctx) }
 
 	It("goes with it, and does not come back when its last pods end", func() {
 		d, set := deployed()

@@ -98,7 +98,7 @@ func (w *world) process() memfit {
 	return memfit{
 		feed: &PodSource{Resolver: resolver, Inbox: inbox},
 		reconciler: &Reconciler{
-			Client: w.faulty, Live: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
+			Client: w.faulty, APIReader: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery,
 			Problems: &policy.Problems{},
 			Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),

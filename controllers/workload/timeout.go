@@ -141,7 +141,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason
 	defer cancel()
 	var rec v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
-	err := r.Live.Get(ctx, key, &rec)
+	err := r.APIReader.Get(ctx, key, &rec)
 	if err == nil {
 		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason,

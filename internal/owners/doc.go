@@ -6,6 +6,6 @@
 //
 // It promises at most a few reads of a metadata-only cache per pod and no index, that it never starts an informer for a
 // kind outside [Kinds] (asking a controller-runtime cache for a kind nobody may list blocks until the deadline), and
-// that it ends whatever the owner references say. It touches nothing but the readers it is given; [Resolver.Live] is
-// asked only where the cache lags.
+// that it ends whatever the owner references say. It touches nothing but the readers it is given;
+// [Resolver.APIReader] is asked only where the cache lags.
 package owners

@@ -88,7 +88,7 @@ func (r Resolver) cached(
 func (r Resolver) live(
 	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
-	if r.Live == nil {
+	if r.APIReader == nil {
 		if cacheErr != nil {
 			return nil, cacheErr
 		}
@@ -97,7 +97,7 @@ func (r Resolver) live(
 	ctx, cancel := context.WithTimeout(ctx, r.liveTimeout())
 	defer cancel()
 	m := k.object()
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
+	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), err == nil && !same(m, ref):
 		return nil, nil

@@ -52,7 +52,7 @@ func checkOwner(t testing.TB, apiVersion, kind, name, uid, aboveVersion, aboveKi
 		{APIVersion: "example.com/v1", Kind: "Bystander", Name: "not-the-controller"},
 		{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(uid), Controller: &controls},
 	}}
-	owner, err := Resolver{Reader: c, Live: c}.Owner(t.Context(), pod)
+	owner, err := Resolver{Reader: c, APIReader: c}.Owner(t.Context(), pod)
 	if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrNotSeen) {
 		t.Errorf("it cannot be found out: %v", err)
 	}

@@ -28,10 +28,10 @@ const maxHops = 4
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
 	Reader client.Reader
-	// Live is an uncached reader, asked only for owners the cache does not have yet, in the first moments of a rollout.
+	// APIReader is uncached, and asked only for owners the cache does not have yet, in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
 	// second, the pods of one rollout wait for each other until LiveTimeout (seen: 10 pods, the last after 430 ms).
-	Live client.Reader
+	APIReader client.Reader
 	// LiveTimeout bounds one live read, besides ctx; a pod takes two at most in any chain Kubernetes makes. Default 500ms:
 	// a webhook has 2s in all.
 	LiveTimeout time.Duration

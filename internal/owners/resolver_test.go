@@ -284,7 +284,7 @@ func TestOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := Resolver{Reader: test.cache, Also: test.also}
 			if test.live != nil {
-				r.Live = test.live
+				r.APIReader = test.live
 			}
 			got, err := r.Owner(t.Context(), test.pod)
 			if !errors.Is(err, test.wantErr) {

@@ -88,7 +88,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		return nil, err
 	}
 	o.reconcile = &workloadctl.Reconciler{
-		Client: o.maps, Live: o.maps, Pods: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
+		Client: o.maps, APIReader: o.maps, Pods: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
 		Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
 		Clock:   o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
 		Problems: &policy.Problems{},
