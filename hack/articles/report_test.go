@@ -196,7 +196,8 @@ func TestLean(t *testing.T) {
 	}
 }
 
-// goRun is a run of Go's story in which some limits were fatal, and memfit's arms collected so often.
+// goRun is a run of Go's story in which some limits were fatal, and 1000 requests took each of memfit's arms so many
+// collections, of 100 ms each, beside 5 s.
 func goRun(dead []int, cycles map[string]float64) *Run {
 	r := &Run{Story: goStory()}
 	for _, mi := range goBare {
@@ -207,7 +208,7 @@ func goRun(dead []int, cycles map[string]float64) *Run {
 		r.Readings = append(r.Readings, x)
 	}
 	for arm, n := range cycles {
-		x := Reading{Arm: arm, Step: "load", Values: map[string]float64{"gcCycles": n}}
+		x := Reading{Arm: arm, Step: "load", Values: map[string]float64{"gcCycles": n, "requests": 1000, "cpuSeconds": 5 + n/10}}
 		if arm == goTight {
 			x.Limit = 126 * mebi
 		}
@@ -216,24 +217,31 @@ func goRun(dead []int, cycles map[string]float64) *Run {
 	return r
 }
 
-// TestGoSmallest: the smallest safe limit is the one from which on none was fatal or a spiral.
+// TestGoSmallest: the smallest safe limit is the one from which on none was fatal or failed the test.
 func TestGoSmallest(t *testing.T) {
 	cycles := map[string]float64{
-		goNone: 20, goTight: 78, "memfit-101": 50, "memfit-107": 41, "memfit-113": 35, "memfit-119": 31, "memfit-126": 27,
+		goNone: 20, goTight: 78, "memfit-107": 41, "memfit-113": 35, "memfit-119": 31, "memfit-126": 26, "memfit-133": 24,
+		"memfit-140": 22,
 	}
 	r := goRun([]int{127, 146, 154}, cycles)
 	if mi := goSurvived(r); mi != 158 {
 		t.Errorf("%dMi is called safe without GOMEMLIMIT, where 154Mi was fatal and 158Mi was not", mi)
 	}
-	if mi, err := goSafe(r); err != nil || mi != 113 {
-		t.Errorf("%dMi is called safe, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)
+	if mi, err := goCalm(r); err != nil || mi != 113 {
+		t.Errorf("%dMi is called no spiral, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)
 	}
-	if m, err := goRaised(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
+	if mi, err := goQuick(r); err != nil || mi != 126 {
+		t.Errorf("%dMi is called safe, %v, where 1000 requests took 7 s without settings, 7.6 s at 126Mi and 8.1 s at 119Mi", mi, err)
+	}
+	if m, err := goRaisedOf(goCalm)(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	cycles["memfit-126"] = 40
-	if mi, err := goSafe(goRun(nil, cycles)); err == nil {
-		t.Errorf("%dMi is called safe, where all are spirals", mi)
+	cycles["memfit-140"] = 40
+	if mi, err := goCalm(goRun(nil, cycles)); err == nil {
+		t.Errorf("%dMi is called no spiral, where all are", mi)
+	}
+	if mi, err := goQuick(goRun(nil, cycles)); err == nil {
+		t.Errorf("%dMi is called safe, where all cost more", mi)
 	}
 }
 
