@@ -215,8 +215,12 @@ func (t *teller) learn(ctx context.Context, pod string) {
 	for began := time.Now(); ; {
 		t.look(ctx, pod)
 		answers, verdict := answersFor(t.run, pod)
-		if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Line == "" }) || time.Since(began) > lookAgain {
+		silent := slices.ContainsFunc(answers, func(a Answer) bool { return a.Line == "" })
+		if !silent || time.Since(began) > lookAgain {
 			t.tell("%s, after %s: %s", pod, time.Since(began).Round(time.Second), verdict)
+			if silent {
+				t.tell("all that it said:\n%s", t.run.Said["kubectl memfit why pod/"+pod])
+			}
 			return
 		}
 		select {
