@@ -131,7 +131,8 @@ func goStory() Story {
 			{"The same, by what memfit asks for: the request, because a limit takes an hour of evidence",
 				"found by trying: 18 MiB", 1, 0.15, goAsked, ""},
 			{"Smallest safe limit with GOMEMLIMIT: the limit that memfit found in the spiral, of the smallest limit that " +
-				"memfit told the runtime of and that is as fast as none, ± 0.15", "found by trying: 18 MiB", 1, 0.15, goRaisedOf(goQuick),
+				"memfit told the runtime of and that is as fast as none, ± 0.15", "found by trying: 18 MiB",
+				1, 0.15, goRaisedOf(goQuick),
 				"memfit names the limit that leaves as much as is alive, which is what Go aims at by itself"},
 			{"The same, of the smallest one that is no spiral: the collector runs less than twice as often as without " +
 				"settings, which is when memfit says so", "-", 1, eitherWay, goRaisedOf(goCalm),

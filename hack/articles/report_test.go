@@ -208,7 +208,8 @@ func goRun(dead []int, cycles map[string]float64) *Run {
 		r.Readings = append(r.Readings, x)
 	}
 	for arm, n := range cycles {
-		x := Reading{Arm: arm, Step: "load", Values: map[string]float64{"gcCycles": n, "requests": 1000, "cpuSeconds": 5 + n/10}}
+		x := Reading{Arm: arm, Step: "load"}
+		x.Values = map[string]float64{"gcCycles": n, "requests": 1000, "cpuSeconds": 5 + n/10}
 		if arm == goTight {
 			x.Limit = 126 * mebi
 		}
@@ -231,7 +232,8 @@ func TestGoSmallest(t *testing.T) {
 		t.Errorf("%dMi is called no spiral, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)
 	}
 	if mi, err := goQuick(r); err != nil || mi != 119 {
-		t.Errorf("%dMi is called safe, %v, where 1000 requests took 7 s without GOMEMLIMIT, 8.1 s at 119Mi and 8.5 s at 113Mi", mi, err)
+		t.Errorf("%dMi is called safe, %v, where 1000 requests took 7 s without GOMEMLIMIT, 8.1 s at 119Mi and 8.5 s at "+
+			"113Mi", mi, err)
 	}
 	if m, err := goRaisedOf(goCalm)(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
 		t.Errorf("%+v, %v", m, err)

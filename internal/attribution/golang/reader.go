@@ -6,6 +6,7 @@ package golang
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/memory"
@@ -19,11 +20,17 @@ const (
 	HeapIdle     = "heapIdle"     // neither
 	Objects      = "objects"      // allocated and not swept, as of the last collection
 	MappedReady  = "mappedReady"  // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
-	Live         = "live"         // what the last collection found alive; absent: not known (Go 1.19), or there was none
+	// Live is what the last collection found alive, or one of the moment after it ([Reader.Moment]); absent: not known (Go
+	// 1.19), or there was none.
+	Live = "live"
 )
 
 // Reader reads the heap of a Go program.
-type Reader struct{}
+type Reader struct {
+	// Moment is how long a program whose heap is nearly all alive is watched, for what is alive is known only to the
+	// collections that find least: a second has several of those that follow each other too fast. 0: it is read once.
+	Moment time.Duration
+}
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "go" }
@@ -39,7 +46,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
 	heap := heapOf(s)
 	var size, resident uint64
 	regions := make([]attribution.Region, 0, len(heap))
@@ -54,6 +61,7 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	if err != nil {
 		return nil, attribution.Usage{}, err
 	}
+	c.live = c.leastAlive(ctx, s.Memory, size, r.Moment)
 	return append(regions, meta(s, heap)...), c.usage(resident), nil
 }
 

@@ -4,9 +4,11 @@
 package golang
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
@@ -93,6 +95,70 @@ func TestLive(t *testing.T) {
 		if err != nil || u.Detail(Live) != tc.want {
 			t.Errorf("%s: live %d, %v, want %d", name, u.Detail(Live), err, tc.want)
 		}
+	}
+}
+
+// collecting is the memory of a program whose collections find something else each time it is read.
+type collecting struct {
+	procmem.Memory
+	p      *fakeproc.Process
+	at     uint64
+	marked []uint64 // from the second reading on
+	idle   bool     // it allocates nothing
+	reads  int
+}
+
+func (c *collecting) ReadAt(b []byte, at uint64) (int, error) {
+	if len(b) < procmem.PageSize { // only the counters
+		c.p.Put(c.at-8*markedBefore, c.marked[min(c.reads, len(c.marked)-1)])
+		c.reads++
+		if more := uint64(c.reads) << 20; !c.idle { //nolint:gosec // a few
+			c.p.Put(c.at+24, theCounters[3]+more, theCounters[4]+more)
+		}
+	}
+	return c.Memory.ReadAt(b, at)
+}
+
+// TestLeastAlive: of collections that follow each other at once, the one counts that finds least.
+func TestLeastAlive(t *testing.T) {
+	const mib, at = 1 << 20, rwData + 0x1000 + 48
+	for name, tc := range map[string]struct {
+		first  uint64
+		marked []uint64
+		bound  time.Duration // 0: none
+		idle   bool
+		want   int64
+		reads  int
+	}{
+		"the least":               {7 * mib, []uint64{6 * mib, 5 * mib, 7 * mib}, 0, false, 5 * mib, readings},
+		// 9 MiB are more than there is
+		"a collection that is on": {7 * mib, []uint64{0, 6 * mib, 9 * mib}, 0, false, 6 * mib, readings},
+		"rare collections":        {4 * mib, []uint64{mib}, 0, false, 4 * mib, 0},
+		"it allocates nothing":    {7 * mib, []uint64{7 * mib}, 0, true, 7 * mib, readings/5 + 1},
+		"no time for it":          {7 * mib, []uint64{5 * mib}, 1500 * time.Millisecond, false, 7 * mib, 0},
+		"time enough":             {7 * mib, []uint64{5 * mib}, time.Minute, false, 5 * mib, readings},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := goProgram()
+			p.Put(at, theCounters...)
+			p.Put(at-8*markedBefore, tc.first)
+			p.Put(at-8*liveBefore, 8*mib)
+			s := p.Snapshot()
+			m := &collecting{Memory: s.Memory, p: p, at: at, marked: tc.marked, idle: tc.idle}
+			s.Memory = m
+			synctest.Test(t, func(t *testing.T) { // no second is waited for
+				ctx := t.Context()
+				if tc.bound > 0 {
+					bounded, cancel := context.WithTimeout(ctx, tc.bound)
+					defer cancel()
+					ctx = bounded
+				}
+				_, u, err := Reader{Moment: time.Second}.Claim(ctx, s)
+				if err != nil || u.Detail(Live) != tc.want || m.reads != tc.reads {
+					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Detail(Live), m.reads, err, tc.want, tc.reads)
+				}
+			})
+		})
 	}
 }
 

@@ -5,6 +5,8 @@
 package readers
 
 import (
+	"time"
+
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/cpython"
 	"github.com/memfit/memfit/internal/attribution/glibc"
@@ -18,6 +20,6 @@ import (
 // surest, then those that are known by the headers of their pages.
 func All() []attribution.Reader {
 	return []attribution.Reader{
-		hotspot.Reader{}, glibc.Reader{}, golang.Reader{}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},
+		hotspot.Reader{}, glibc.Reader{}, golang.Reader{Moment: time.Second}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},
 	}
 }
