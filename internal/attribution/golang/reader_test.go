@@ -130,7 +130,7 @@ func TestLeastAlive(t *testing.T) {
 		want   int64
 		reads  int
 	}{
-		"the least":               {7 * mib, []uint64{6 * mib, 5 * mib, 7 * mib}, 0, false, 5 * mib, readings},
+		"the least": {7 * mib, []uint64{6 * mib, 5 * mib, 7 * mib}, 0, false, 5 * mib, readings},
 		// 9 MiB are more than there is
 		"a collection that is on": {7 * mib, []uint64{0, 6 * mib, 9 * mib}, 0, false, 6 * mib, readings},
 		"rare collections":        {4 * mib, []uint64{mib}, 0, false, 4 * mib, 0},
