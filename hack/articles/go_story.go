@@ -16,10 +16,10 @@ import (
 // set is eight times the article's, because memfit does not size by single MiB.
 func goLimit(of float64) int { return int(of / 18 * 176) }
 
-// The table's limits in MiB: those of the article, and a finer grid between 15 and 18, because the smallest safe one
+// The table's limits in MiB: those of the article, and a finer grid between 15 and 19, because the smallest safe one
 // is there.
 var (
-	goBare = []int{goLimit(13), goLimit(15), 150, 154, 158, 162, goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
+	goBare = []int{goLimit(13), goLimit(15), 150, 156, 162, 169, goLimit(18), 186, goLimit(23), goLimit(36), goLimit(72)}
 	goTold = []int{goLimit(goSpiral), goLimit(13), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
 	// goGiven are limits of arms that memfit tells the Go runtime of, above the spiral's own.
 	goGiven = []int{107, 113, 119, 126, 133, 140}

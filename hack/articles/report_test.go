@@ -224,9 +224,9 @@ func TestGoSmallest(t *testing.T) {
 		goNone: 20, goTight: 78, "memfit-107": 41, "memfit-113": 35, "memfit-119": 31, "memfit-126": 26, "memfit-133": 24,
 		"memfit-140": 22,
 	}
-	r := goRun([]int{127, 146, 154}, cycles)
-	if mi := goSurvived(r); mi != 158 {
-		t.Errorf("%dMi is called safe without GOMEMLIMIT, where 154Mi was fatal and 158Mi was not", mi)
+	r := goRun([]int{127, 146, 156}, cycles)
+	if mi := goSurvived(r); mi != 162 {
+		t.Errorf("%dMi is called safe without GOMEMLIMIT, where 156Mi was fatal and 162Mi was not", mi)
 	}
 	if mi, err := goCalm(r); err != nil || mi != 113 {
 		t.Errorf("%dMi is called no spiral, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)

@@ -38,7 +38,7 @@ type user struct {
 var users []*user
 
 func main() {
-	mib := flag("LIVE_MIB", 48)
+	mib := flag("LIVE_MIB", 46)
 	for i := 0; i < mib*4300; i++ { // about 4300 rows are a MiB
 		users = append(users, &user{
 			ID: fmt.Sprintf("45b5fbd3-755f-4379-%012d", i), Name: "User Gopher " + strconv.Itoa(i),
