@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,13 +98,16 @@ func (f *fleet) left() []string {
 	return names
 }
 
-// sum is of all series of a metric.
-func sum(c prometheus.Collector) float64 {
+// sum is of all series of a metric, or of those with one of the descriptions.
+func sum(c prometheus.Collector, of ...*prometheus.Desc) float64 {
 	series := make(chan prometheus.Metric, 100)
 	c.Collect(series)
 	close(series)
 	total := 0.0
 	for m := range series {
+		if len(of) > 0 && !slices.Contains(of, m.Desc()) {
+			continue
+		}
 		var value dto.Metric
 		Expect(m.Write(&value)).To(Succeed())
 		total += value.GetGauge().GetValue() + value.GetCounter().GetValue()
@@ -151,7 +155,7 @@ var _ = Describe("A pod that leaks", func() {
 			)))
 		Expect(f.recommendation(f.ref).Status.Containers[0].Shape.TimeToLimit).NotTo(BeEmpty())
 		Expect(w.recorder.about("DriftDetected")).To(HaveLen(1), "told once, not at every look")
-		Expect(sum(w.reconciler.Metrics.drifting)).To(BeEquivalentTo(1))
+		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[drifting])).To(BeEquivalentTo(1))
 	})
 
 	It("makes room before it is killed, once, where the profile says Restart", func() {

@@ -22,8 +22,8 @@ var _ = Describe("The metrics of sizes", func() {
 		written := w.recommendation(f.ref)
 		size := written.Status.Containers[0]
 		shown := func() []float64 {
-			m := w.reconciler.Metrics.sizes
-			return []float64{sum(m.recommended), sum(m.current), sum(m.use)}
+			g := w.reconciler.Metrics.gauges
+			return []float64{sum(g, g.of[recommendedLimit]), sum(g, g.of[currentLimit]), sum(g, g.of[inUse])}
 		}
 		use := 0.0
 		if size.Use != nil {

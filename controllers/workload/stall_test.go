@@ -105,7 +105,7 @@ var _ = Describe("A stall", func() {
 			)
 		}
 		Expect(sum(w.reconciler.Metrics.stalls)).To(BeEquivalentTo(1))
-		Expect(sum(w.reconciler.Metrics.stalling)).To(BeEquivalentTo(1))
+		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[stalledPods])).To(BeEquivalentTo(1))
 
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
@@ -114,7 +114,7 @@ var _ = Describe("A stall", func() {
 		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
 		Expect(w.recorder.about("StallOver")).To(HaveLen(2))
-		Expect(sum(w.reconciler.Metrics.stalling)).To(BeEquivalentTo(0))
+		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[stalledPods])).To(BeEquivalentTo(0))
 	})
 
 	It("is counted once when memfit restarts in the middle of it", func() {

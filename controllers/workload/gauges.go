@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// gauge is one of the gauges that every container of a governed workload may have.
+type gauge int
+
+const (
+	recommendedLimit gauge = iota
+	currentLimit
+	inUse
+	drifting
+	timeToLimit
+	outlierReplicas
+	stalledPods
+	gaugeKinds
+)
+
+// about is the name and the help of each gauge.
+var about = [gaugeKinds]struct{ name, help string }{
+	recommendedLimit: {
+		"memfit_recommended_limit_bytes", "Memory limit recommended for a container; absent while memfit holds.",
+	},
+	currentLimit: {
+		"memfit_current_limit_bytes", "Memory limit that running pods have now; absent where they have none.",
+	},
+	inUse: {
+		"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most (use in " +
+			"its MemoryRecommendation): anonymous memory, or the working set where the source knows nothing else.",
+	},
+	drifting: {
+		"memfit_memory_drifting",
+		"1 while a container's memory climbs or keeps what it took (shape Climb or StepRetention, of at least Medium " +
+			"confidence), else 0.",
+	},
+	timeToLimit: {
+		"memfit_memory_time_to_limit_seconds",
+		"Least time until a climbing container reaches its limit; absent while it does not climb.",
+	},
+	outlierReplicas: {
+		"memfit_outlier_replicas",
+		"Pods whose memory is far above that of their replicas (at most 5 are named in status).",
+	},
+	stalledPods: {
+		"memfit_workload_stalled_pods",
+		"Pods in which a container stands still just below its limit now. Absent until one ever did.",
+	},
+}
+
+// gauges are the values of all gauges of all containers. A GaugeVec keeps some 450 bytes for each series, most of it the
+// labels once more; here a container takes one row, and labels are made when somebody asks.
+type gauges struct {
+	of [gaugeKinds]*prometheus.Desc
+
+	mu   sync.Mutex
+	rows map[labeled][]row
+}
+
+// labeled is a workload as its series tell it: without its API version.
+type labeled struct{ namespace, kind, name string }
+
+// row is what one container shows.
+type row struct {
+	container string
+	value     [gaugeKinds]float64
+	shown     [gaugeKinds]bool
+}
+
+func newGauges(r prometheus.Registerer) *gauges {
+	g := &gauges{rows: map[labeled][]row{}}
+	for i := range about {
+		g.of[i] = prometheus.NewDesc(about[i].name, about[i].help, []string{"namespace", "workload", "container"}, nil)
+	}
+	r.MustRegister(g)
+	return g
+}
+
+func labeledAs(w memory.WorkloadRef) labeled { return labeled{w.Namespace, w.Kind, w.Name} }
+
+// change lets f change the row of a container, which is made when it is needed.
+func (g *gauges) change(w memory.WorkloadRef, container string, f func(*row)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := labeledAs(w)
+	rows := g.rows[key]
+	i := slices.IndexFunc(rows, func(r row) bool { return r.container == container })
+	if i < 0 {
+		i, rows = len(rows), append(rows, row{container: container})
+		g.rows[key] = rows
+	}
+	f(&rows[i])
+}
+
+// forget drops the series of a workload.
+func (g *gauges) forget(w memory.WorkloadRef) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.rows, labeledAs(w))
+}
+
+func (r *row) show(which gauge, value float64) { r.value[which], r.shown[which] = value, true }
+
+// hide makes a series absent.
+func (r *row) hide(which gauge) { r.value[which], r.shown[which] = 0, false }
+
+// Describe is for Prometheus' registry.
+func (g *gauges) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range g.of {
+		out <- desc
+	}
+}
+
+// Collect makes the series. Whoever asks may read slowly, so nothing is locked meanwhile.
+func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	for w, rows := range g.copied() {
+		for i := range rows {
+			// the labels and their order are the same for all gauges
+			labels := prometheus.MakeLabelPairs(g.of[0], []string{w.namespace, w.kind + "/" + w.name, rows[i].container})
+			for which := range gaugeKinds {
+				if rows[i].shown[which] {
+					out <- &series{g.of[which], labels, rows[i].value[which]}
+				}
+			}
+		}
+	}
+}
+
+func (g *gauges) copied() map[labeled][]row {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rows := make(map[labeled][]row, len(g.rows))
+	for w, of := range g.rows {
+		rows[w] = slices.Clone(of)
+	}
+	return rows
+}
+
+// series is a value of a gauge at the time at which it was asked for.
+type series struct {
+	desc   *prometheus.Desc
+	labels []*dto.LabelPair
+	value  float64
+}
+
+// Desc is for Prometheus' registry.
+func (s *series) Desc() *prometheus.Desc { return s.desc }
+
+func (s *series) Write(out *dto.Metric) error {
+	out.Label, out.Gauge = s.labels, &dto.Gauge{Value: &s.value}
+	return nil
+}
