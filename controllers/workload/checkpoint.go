@@ -84,7 +84,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
 		e.adopt(&v1alpha1.MemoryCheckpoint{})
 		return nil
-	case stored.ResourceVersion == e.checkpoint.ResourceVersion:
+	case stored.ResourceVersion == e.checkpoint.resourceVersion:
 		e.suspect = false
 		return nil
 	case stored.Status.Version == 0: // created, and nothing written into it yet
@@ -104,10 +104,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 
 // adopt makes c the version that the next write builds on.
 func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
-	e.checkpoint = metav1.ObjectMeta{
-		Name: c.Name, Namespace: c.Namespace, UID: c.UID, ResourceVersion: c.ResourceVersion,
-	}
-	e.suspect = false
+	e.checkpoint, e.suspect = objectOf(c), false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
 		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
 	}
@@ -147,7 +144,7 @@ func (r *Reconciler) save(
 func (r *Reconciler) write(
 	ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus,
 ) error {
-	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: *e.checkpoint.DeepCopy()}
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: e.checkpoint.meta(owner.Ref)}
 	if c.ResourceVersion == "" {
 		c.ObjectMeta = metav1.ObjectMeta{
 			Namespace: owner.Ref.Namespace, Name: policy.RecordName(owner.Ref),
@@ -194,7 +191,7 @@ func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snaps
 func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.checkpoint.ResourceVersion == "" {
+	if e.checkpoint.resourceVersion == "" {
 		return nil
 	}
 	e.savedAt = time.Time{}
@@ -208,7 +205,7 @@ func (r *Reconciler) Flush(ctx context.Context) {
 	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.suspect || e.checkpoint.ResourceVersion == "" {
+		if e.suspect || e.checkpoint.resourceVersion == "" {
 			return ctx.Err() == nil
 		}
 		e.savedAt = time.Time{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -30,13 +31,29 @@ type entry struct {
 
 	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it
 	// holds of what was counted and begun, since savedAt.
-	checkpoint metav1.ObjectMeta
+	checkpoint object
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
 	// suspect: nobody knows what became of the last write, so the object is read before the next.
 	suspect bool
 
 	recommendation projection
+}
+
+// object is what must be known of an object to write it again; its name follows from the workload. A metav1.ObjectMeta
+// takes 250 bytes, and there are two of them for each workload.
+type object struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+func objectOf(o metav1.Object) object { return object{o.GetUID(), o.GetResourceVersion()} }
+
+// meta is what a write of the object says of it.
+func (o object) meta(w memory.WorkloadRef) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: policy.RecordName(w), UID: o.uid, ResourceVersion: o.resourceVersion,
+	}
 }
 
 // states are the entries by workload. A workload is only ever in one worker's hands.

@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,8 +25,10 @@ import (
 // projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to
 // write it.
 type projection struct {
-	meta metav1.ObjectMeta
-	spec v1alpha1.MemoryRecommendationSpec
+	object
+	generation int64
+	owners     []metav1.OwnerReference
+	spec       v1alpha1.MemoryRecommendationSpec
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
 	// worth is that of what was written last, at writtenAt; zero: before this process began.
@@ -35,17 +38,21 @@ type projection struct {
 
 func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		meta: metav1.ObjectMeta{
-			Name: rec.Name, Namespace: rec.Namespace, UID: rec.UID, ResourceVersion: rec.ResourceVersion,
-			Generation: rec.Generation, OwnerReferences: rec.OwnerReferences,
-		},
-		spec: rec.Spec, worth: workload.WrittenWorth(&rec.Status),
+		object: objectOf(rec), generation: rec.Generation, owners: rec.OwnerReferences, spec: rec.Spec,
+		worth: workload.WrittenWorth(&rec.Status),
 	}
 	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
 	for i, c := range rec.Status.Conditions {
 		p.conditions[i] = metav1.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
 	}
 	return p
+}
+
+// stored is the MemoryRecommendation as it is written again, without its status.
+func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w), Spec: p.spec}
+	rec.Generation, rec.OwnerReferences = p.generation, slices.Clone(p.owners)
+	return rec
 }
 
 // publish writes the MemoryRecommendation if it says something new, and reports whether it did.
@@ -67,7 +74,7 @@ func (r *Reconciler) publish(
 	if err != nil || upToDate {
 		return false, err
 	}
-	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: *e.recommendation.meta.DeepCopy(), Spec: e.recommendation.spec}
+	rec := e.recommendation.stored(s.Owner.Ref)
 	if err := r.writeRecommendation(ctx, s, rec, spec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			// Somebody edited or deleted it: take over what is there and try again.
@@ -90,7 +97,7 @@ func (r *Reconciler) upToDate(
 	now time.Time,
 ) (bool, error) {
 	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
-	if known.meta.ResourceVersion == "" || known.spec != spec || known.worth.News != worth.News ||
+	if known.resourceVersion == "" || known.spec != spec || known.worth.News != worth.News ||
 		known.worth.Figures != worth.Figures && now.Sub(known.writtenAt) >= r.CheckpointEvery {
 		return false, nil
 	}
@@ -101,7 +108,7 @@ func (r *Reconciler) upToDate(
 	case stored == nil:
 		e.recommendation = projection{}
 		return false, nil
-	case stored.Generation <= known.meta.Generation:
+	case stored.Generation <= known.generation:
 		return true, nil
 	}
 	// Somebody edited the spec: until it is put right, the object is not ready.

@@ -30,7 +30,6 @@ type Inbox struct {
 
 // member is a pod. There is one for each pod of the cluster, so it holds nothing that its workload knows.
 type member struct {
-	uid types.UID
 	// name is the pod's; its namespace is its workload's.
 	name     string
 	workload *workloadEntry
@@ -98,7 +97,7 @@ func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.Workl
 	m, found := r.pods[uid]
 	switch {
 	case !found:
-		m = &member{uid: uid}
+		m = &member{}
 		r.pods[uid] = m
 	case m.workload.ref == ref:
 		return
@@ -300,8 +299,12 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 	}
 	h.profile = by
 	for _, m := range h.pods {
-		m.Placement = placed[m.uid]
-		m.governed = m.Node != ""
+		m.Placement, m.governed = Placement{}, false
+	}
+	for uid, place := range placed {
+		if m, found := r.pods[uid]; found && m.workload == h {
+			m.Placement, m.governed = place, place.Node != ""
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -254,6 +255,27 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s concerns %v, want %v", what, got, tc.want)
 		}
+	}
+}
+
+// TestGovernIsAboutItsOwnPods: what a workload says of a pod that has left it does not count, and neither does what it
+// said before.
+func TestGovernIsAboutItsOwnPods(t *testing.T) {
+	r := rosterWith("1", "2")
+	api := rosterWeb
+	api.Name = "api"
+	at := func(node string) Placement { return Placement{node, []string{"app"}} }
+	r.AddPod("uid-3", types.NamespacedName{Namespace: "shop", Name: "api-3"}, api)
+	r.Govern(api, map[types.UID]Placement{"uid-3": at("node-3")}, policy.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{
+		"uid-1": at("node-1"), "uid-2": at("node-2"), "uid-3": at("node-1"), "uid-4": at("node-4"),
+	}, policy.ProfileKey{})
+	if diff := cmp.Diff(map[string]int{"node-1": 1, "node-2": 1, "node-3": 1}, r.GovernedNodes()); diff != "" {
+		t.Errorf("nodes of governed pods (-want +got):\n%s", diff)
+	}
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-2": at("node-2")}, policy.ProfileKey{})
+	if diff := cmp.Diff(map[string]int{"node-2": 1, "node-3": 1}, r.GovernedNodes()); diff != "" {
+		t.Errorf("nodes of governed pods (-want +got):\n%s", diff)
 	}
 }
 

@@ -15,9 +15,9 @@ type stallSample struct {
 	at, started memory.Instant
 	rss, usage  memory.Bytes
 	waited      time.Duration
-	average     float32 // of waiting, in percent
 	faults      int64
-	counted     bool
+	average     float32 // of waiting, in percent
+	counted     bool    // beside average, where it takes no room of its own
 }
 
 func stallSampleOf(s memory.Sample) stallSample {

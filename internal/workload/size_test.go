@@ -1,0 +1,17 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestInstanceStaysSmall: there is one for each running container of the cluster. Ten of them, a usual workload's, fit
+// into one of the allocator's blocks of 4096 bytes; were they larger, they would take the next one, of 4864.
+func TestInstanceStaysSmall(t *testing.T) {
+	if got := unsafe.Sizeof(instance{}); got > 408 {
+		t.Errorf("an instance takes %d bytes, want at most 408", got)
+	}
+}
