@@ -6,6 +6,7 @@ package history
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -99,6 +100,7 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 // workload is known, the longer they are (see [SpansKept]). The newest is not over yet.
 func (c *Container) AppendSpans(spans []Span) []Span {
 	t := &c.past
+	spans = slices.Grow(spans, int(t.n)+1)
 	for i, s := range t.span[:t.n] {
 		spans = c.appendSpan(spans, s, t.begin+int64(i)*int64(t.width))
 	}

@@ -248,7 +248,11 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 		if !found || m.on(node, &c.Container) < 0 {
 			continue
 		}
-		m.workload.newer.AddCounters(c)
+		events := &m.workload.newer
+		if events.Counters == nil {
+			events.Counters = make([]signals.Counter, 0, min(len(m.workload.pods), workload.MaxSamples))
+		}
+		events.AddCounters(c)
 		if c.Count > 0 {
 			touched[m.workload.ref] = struct{}{}
 		}

@@ -39,7 +39,7 @@ func Classify(in ShapeInput) Shape {
 		Kind: winner.kind, Confidence: winner.sure, Outliers: outliers, Trough: toBytes(winner.growth.to),
 		Peak: peak(recent, long),
 	}
-	if followsAcrossLimits(append(slices.Clone(recent), judgeAll(allSeries(resized(in.Instances)), in)...), in.Regimes) {
+	if followsAcrossLimits(in.Regimes, recent, judgeAll(allSeries(resized(in.Instances)), in)) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
 	if s.Kind == Climb {
@@ -55,7 +55,7 @@ func Classify(in ShapeInput) Shape {
 }
 
 func allSeries(instances []Instance) []series {
-	var all []series
+	all := make([]series, 0, len(instances))
 	for _, instance := range instances {
 		all = append(all, newSeries(instance))
 	}
@@ -63,7 +63,7 @@ func allSeries(instances []Instance) []series {
 }
 
 func judgeAll(lives []series, in ShapeInput) []classified {
-	var all []classified
+	all := make([]classified, 0, len(lives))
 	for _, s := range lives {
 		if j, ok := judgeSeries(s, in); ok {
 			all = append(all, j)
@@ -76,6 +76,9 @@ func judgeAll(lives []series, in ShapeInput) []classified {
 func resized(instances []Instance) []Instance {
 	var parts []Instance
 	for _, in := range instances {
+		if !slices.ContainsFunc(in.Points, func(p Point) bool { return p.Limit > 0 }) {
+			continue // what a history remembers tells no limits
+		}
 		points := slices.Clone(in.Points)
 		slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
 		from := 0

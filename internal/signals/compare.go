@@ -32,8 +32,12 @@ func outlierReplicas(in ShapeInput) []string {
 		use[r.Pod] = float64(r.RSS)
 	}
 	for _, instance := range in.Instances {
-		if s := newSeries(instance); s.pod != "" && len(s.cells) > 0 && (len(in.Replicas) == 0 || use[s.pod] > 0) {
-			use[s.pod] = quantile(sortedCopy(s.lows()[len(s.cells)*3/4:]), 0.25)
+		pod := instance.Container.Pod
+		if pod == "" || len(in.Replicas) > 0 && use[pod] <= 0 {
+			continue
+		}
+		if s := newSeries(instance); len(s.cells) > 0 {
+			use[pod] = quantile(sortedCopy(s.lows()[len(s.cells)*3/4:]), 0.25)
 		}
 	}
 	outliers, _ := farAbove(use)
@@ -80,7 +84,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 
 // followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:
 // nothing but the limit says how much they use.
-func followsAcrossLimits(all []classified, regimes []Regime) bool {
+func followsAcrossLimits(regimes []Regime, all ...[]classified) bool {
 	type settled struct{ limit, share float64 }
 	var seen []settled
 	for _, r := range regimes {
@@ -88,9 +92,12 @@ func followsAcrossLimits(all []classified, regimes []Regime) bool {
 			seen = append(seen, settled{float64(r.Limit), float64(r.Peak) / float64(r.Limit)})
 		}
 	}
-	for _, j := range all {
-		if j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) {
-			seen = append(seen, settled{j.limit, j.level.usual / j.limit})
+	for _, some := range all {
+		for i := range some {
+			j := &some[i]
+			if j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) {
+				seen = append(seen, settled{j.limit, j.level.usual / j.limit})
+			}
 		}
 	}
 	for i, a := range seen {
@@ -106,9 +113,11 @@ func followsAcrossLimits(all []classified, regimes []Regime) bool {
 // notDownAfterLoad is true when load was low, then high, then low again, and memory kept at least 70 % of what it
 // gained meanwhile.
 func notDownAfterLoad(in Instance) bool {
-	points := slices.DeleteFunc(
-		slices.Clone(in.Points), func(p Point) bool { return p.Load < 0 || p.RSS <= 0 || math.IsNaN(p.Load) },
-	)
+	unknown := func(p Point) bool { return p.Load < 0 || p.RSS <= 0 || math.IsNaN(p.Load) }
+	if !slices.ContainsFunc(in.Points, func(p Point) bool { return !unknown(p) }) {
+		return false // most often: memfit itself measures no load
+	}
+	points := slices.DeleteFunc(slices.Clone(in.Points), unknown)
 	slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
 	if len(points) < 3*fewest {
 		return false

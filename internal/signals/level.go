@@ -3,7 +3,11 @@
 
 package signals
 
-import "github.com/memfit/memfit/internal/memory"
+import (
+	"slices"
+
+	"github.com/memfit/memfit/internal/memory"
+)
 
 const (
 	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
@@ -44,8 +48,9 @@ func (l level) peaked() bool {
 // levels measures the cells after warm-up.
 func levels(s series, g growth) level {
 	c := s.cells[g.skip:]
-	highs := sortedCopy(each(c, func(c cell) float64 { return c.high }))
-	lows := sortedCopy(each(c, func(c cell) float64 { return c.low }))
+	highs, lows := each(c, func(c cell) float64 { return c.high }), each(c, func(c cell) float64 { return c.low })
+	slices.Sort(highs)
+	slices.Sort(lows)
 	l := level{base: quantile(lows, 0.1), usual: median(s.mids()[g.skip:]), top: quantile(highs, 0.99)}
 	least := max(stillBytes, l.height()/5)
 	above, idle := 0, 0

@@ -25,7 +25,9 @@ func FromHistory(h *history.Container) ShapeInput {
 		}
 		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand, Load: -1})
 	}
-	for _, s := range h.AppendSpans(nil) {
+	spans := h.AppendSpans(nil)
+	in.Past = make([]Span, 0, len(spans))
+	for _, s := range spans {
 		in.Past = append(
 			in.Past, Span{Start: s.Start, Length: s.Length, Low: s.Low, Usual: s.Usual, Peak: s.Peak, Another: s.Another},
 		)

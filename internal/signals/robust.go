@@ -33,13 +33,14 @@ func sortedCopy(v []float64) []float64 {
 func median(v []float64) float64 { return quantile(sortedCopy(v), 0.5) }
 
 // theilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen
-// 1968). Up to 29 % of the points may be anything. More than 48 points are thinned by pairs: neighbors know much the
+// 1968). Up to 29 % of the points may be anything. More than most points are thinned by pairs: neighbors know much the
 // same, and pairs are what costs.
 func theilSen(x, y []float64) (slope, low, high float64) {
-	for len(x) > 48 {
+	const most = 48
+	for len(x) > most {
 		x, y = paired(x), paired(y)
 	}
-	slopes := make([]float64, 0, len(x)*(len(x)-1)/2)
+	slopes := make([]float64, 0, most*(most-1)/2) // as a constant, so that it lies on the stack: this is called all the time
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
 			if x[j] > x[i] {

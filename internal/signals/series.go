@@ -75,6 +75,7 @@ func pastSeries(spans []Span) series {
 		return s
 	}
 	newest := spans[len(spans)-1]
+	s.cells = make([]cell, 0, len(spans))
 	s.began, s.newest, s.last = spans[0].Start, newest.Start.Add(newest.Length), float64(newest.Peak)
 	s.span = s.newest.Sub(s.began)
 	for _, p := range spans {
@@ -89,13 +90,15 @@ func pastSeries(spans []Span) series {
 
 func (s *series) cut(points []Point) {
 	width := s.span/cells + 1
+	s.cells = make([]cell, 0, min(len(points), cells))
+	room := make([]float64, len(points))
 	for len(points) > 0 {
 		k := points[0].Time.Sub(s.began) / width
 		n := 1
 		for n < len(points) && points[n].Time.Sub(s.began)/width == k {
 			n++
 		}
-		values := make([]float64, n)
+		values := room[:n]
 		for i, p := range points[:n] {
 			values[i] = float64(p.RSS)
 		}

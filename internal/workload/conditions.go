@@ -244,11 +244,15 @@ func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 
 // applied counts running pods that have, in every container, the size that stands.
 func applied(s *Snapshot, v *result) (with, without int32) {
-	for _, pod := range s.Governed {
+	var managed []managedContainer
+	for i, pod := range s.Governed {
+		if i == 0 || !alike(pod, s.Governed[i-1]) {
+			managed = Managed(s.Profile, pod)
+		}
 		fits := true
-		for _, c := range Managed(s.Profile, pod) {
-			size, found := v.recommended[c.Name]
-			fits = fits && (!found || sameSize(size, apiSize(c.current)))
+		for j := range managed { // of replicas, only what the kubelet says differs
+			size, found := v.recommended[managed[j].Name]
+			fits = fits && (!found || sameSize(size, apiSize(sizeEffective(containerOf(pod, managed[j].Name)))))
 		}
 		if fits {
 			with++

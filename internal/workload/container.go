@@ -109,7 +109,7 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Named) {
-			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statuses)}
+			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses))}
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 			all = append(all, m)
 		}
@@ -130,15 +130,23 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 }
 
 // sizeEffective is what the kubelet says the container has, else what the pod asks for.
-func sizeEffective(c *corev1.Container, statuses []corev1.ContainerStatus) recommend.Size {
+func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) recommend.Size {
 	size := sizeOf(c.Resources)
-	for i := range statuses {
-		if r := statuses[i].Resources; statuses[i].Name == c.Name && r != nil {
-			actual := sizeOf(*r)
-			size.Limit, size.Request = cmp.Or(actual.Limit, size.Limit), cmp.Or(actual.Request, size.Request)
-		}
+	if status != nil && status.Resources != nil {
+		actual := sizeOf(*status.Resources)
+		size.Limit, size.Request = cmp.Or(actual.Limit, size.Limit), cmp.Or(actual.Request, size.Request)
 	}
 	return size
+}
+
+// statusOf is the status of a container; nil before the kubelet has seen it.
+func statusOf(name string, statuses []corev1.ContainerStatus) *corev1.ContainerStatus {
+	for i := range statuses {
+		if statuses[i].Name == name {
+			return &statuses[i]
+		}
+	}
+	return nil
 }
 
 func sizeOf(r corev1.ResourceRequirements) recommend.Size {

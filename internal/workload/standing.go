@@ -92,12 +92,10 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.
 }
 
 func hashOf(v any) uint64 {
-	data, err := json.Marshal(v)
-	if err != nil {
+	h := fnv.New64a()
+	if err := json.NewEncoder(h).Encode(v); err != nil {
 		return 0 // cannot happen with these types; 0 means: write
 	}
-	h := fnv.New64a()
-	_, _ = h.Write(data)
 	return h.Sum64()
 }
 

@@ -21,12 +21,11 @@ func unnamed(
 	p *profile.Named, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
 ) map[string]string {
 	texts := map[string]string{}
-	ours := Managed(p, pod)
 	for i := range pod.Spec.InitContainers {
 		name := pod.Spec.InitContainers[i].Name
 		known := kills(name)
 		if len(known) == 0 || !p.Container(name, pod.Annotations).Managed ||
-			slices.ContainsFunc(ours, func(c managedContainer) bool { return c.Name == name }) {
+			slices.ContainsFunc(Managed(p, pod), func(c managedContainer) bool { return c.Name == name }) {
 			continue
 		}
 		last := known[len(known)-1]
