@@ -58,8 +58,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 	},
 }
 
-// gauges are the values of all gauges of all containers. A GaugeVec keeps some 450 bytes for each series, most of it the
-// labels once more; here a container takes one row, and labels are made when somebody asks.
+// gauges are the values of all gauges of all containers. A GaugeVec keeps some 450 bytes for each series, most of it
+// the labels once more; here a container takes one row, and labels are made when somebody asks.
 type gauges struct {
 	of [gaugeKinds]*prometheus.Desc
 
@@ -79,8 +79,9 @@ type row struct {
 
 func newGauges(r prometheus.Registerer) *gauges {
 	g := &gauges{rows: map[labeled][]row{}}
+	names := []string{labelNamespace, labelWorkload, labelContainer}
 	for i := range about {
-		g.of[i] = prometheus.NewDesc(about[i].name, about[i].help, []string{labelNamespace, labelWorkload, labelContainer}, nil)
+		g.of[i] = prometheus.NewDesc(about[i].name, about[i].help, names, nil)
 	}
 	r.MustRegister(g)
 	return g

@@ -46,8 +46,6 @@ type Sample struct {
 	Started time.Time
 	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): what the allocator holds. No page cache, no tmpfs.
 	RSS Bytes
-	// HasRSS is false for sources that only know the working set (metrics.k8s.io).
-	HasRSS bool
 	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
 	// kubelet tells it one sample late. 0: none, or the source does not say.
 	Swap Bytes
@@ -59,8 +57,9 @@ type Sample struct {
 	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the
 	// difference between two samples of one instance means something.
 	MajorFaults int64
-	// HasMajorFaults is false for sources that do not count them.
-	HasMajorFaults bool
+	// HasRSS is false for sources that only know the working set (metrics.k8s.io), HasMajorFaults for those that do not
+	// count them. They stand together because apart each would take as much as a number, and many samples wait at a time.
+	HasRSS, HasMajorFaults bool
 	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet hands
 	// on the kernel's microseconds. Where it tells nanoseconds, as its API says, this is a thousand times too long: only
 	// WaitedPercent shows which. A kernel without PSI reports 0, as a calm one does: 0 is unknown, and only what rises

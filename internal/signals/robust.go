@@ -40,7 +40,7 @@ func theilSen(x, y []float64) (slope, low, high float64) {
 	for len(x) > most {
 		x, y = paired(x), paired(y)
 	}
-	slopes := make([]float64, 0, most*(most-1)/2) // as a constant, so that it lies on the stack: this is called all the time
+	slopes := make([]float64, 0, most*(most-1)/2) // a constant, so that it lies on the stack: this is called a lot
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
 			if x[j] > x[i] {
