@@ -315,3 +315,32 @@ func FuzzRead(f *testing.F) {
 		})
 	})
 }
+
+// leaves is a file system that knows which folders have none in them, and counts what is read all the same.
+type leaves struct {
+	fstest.MapFS
+	opened map[string]int
+}
+
+func (l leaves) Open(name string) (fs.File, error) {
+	l.opened[name]++
+	return l.MapFS.Open(name)
+}
+
+func (l leaves) Leaf(dir string) bool { return !strings.HasSuffix(dir, id) }
+
+// TestLeavesAreNotRead: a folder that is known to have none in it is not searched for one.
+func TestLeavesAreNotRead(t *testing.T) {
+	dir := "memory/kubepods/pod" + uid + "/" + id
+	l := leaves{files(map[string]string{
+		"memory/memory.stat": "", dir + "/cgroup.procs": "17\n", dir + "/a/cgroup.procs": "42\n",
+	}), map[string]int{}}
+	tree, err := Open(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, all, err := tree.Processes(dir)
+	if err != nil || !all || !slices.Equal(pids, []int{17, 42}) || l.opened[dir] != 1 || l.opened[dir+"/a"] != 0 {
+		t.Errorf("processes %v, all %t (%v), opened %v", pids, all, err, l.opened)
+	}
+}

@@ -216,6 +216,9 @@ func (p *processes) add(text []byte) {
 // below collects what is in the cgroups of a folder. One that has gone has no processes any more, and one of threads
 // (version 2) has those that the cgroup above it lists.
 func (p *processes) below(dir string, depth int) {
+	if l, ok := p.tree.fsys.(Leaves); ok && l.Leaf(dir) {
+		return // as almost all: a cgroup has some sixty files, among which one need not look
+	}
 	names, err := p.tree.children(dir)
 	if err != nil {
 		return
@@ -235,7 +238,7 @@ func (p *processes) below(dir string, depth int) {
 }
 
 func (t *Tree) size(dir, file string) (memory.Bytes, error) {
-	text, err := t.read(path.Join(dir, file))
+	text, err := t.readOnce(path.Join(dir, file))
 	if err != nil {
 		return 0, err
 	}

@@ -32,6 +32,11 @@ type Tree struct {
 	buffer  []byte
 }
 
+// Leaves is a file system that can tell without reading a folder that no folder is in it.
+type Leaves interface {
+	Leaf(dir string) bool
+}
+
 // ErrNoMemoryController means that memory is counted nowhere below the root.
 var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
 	"cgroup.controllers with memory (v2) is there")
@@ -163,6 +168,20 @@ func (t *Tree) children(dir string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// readOnce returns what the kernel gives at once, which is all of a file of one line. It is good until the next read.
+func (t *Tree) readOnce(name string) ([]byte, error) {
+	f, err := t.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	n, err := f.Read(t.buffer)
+	if n > 0 || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return t.buffer[:n], err
 }
 
 // read returns at most fileMost bytes of a file, which are good until the next read.

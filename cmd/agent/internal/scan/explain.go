@@ -22,6 +22,8 @@ const (
 	explainStays = time.Minute
 	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
 	explainAfter = 10 * time.Second
+	// explainIdle is how long nobody searches for a container that is due after none was.
+	explainIdle = time.Second
 )
 
 // explain starts looking into the container that is most due, and takes what was found.
@@ -44,8 +46,16 @@ func (l *Loop) explain(now time.Time) {
 		}
 		break
 	}
+	if now.Before(l.idle) || !l.Explain.Ready(true) {
+		return
+	}
 	c := l.mostDue(now)
 	if c == nil {
+		l.idle = now.Add(explainIdle)
+		return
+	}
+	urgent := c.urgency == flightrecorder.Near || l.awaited(c)
+	if !l.Explain.Ready(urgent) {
 		return
 	}
 	pids, all, err := l.Tree.Processes(c.Dir)
@@ -54,7 +64,7 @@ func (l *Loop) explain(now time.Time) {
 	}
 	look := Look{
 		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
-		Drawn: l.drawn(c), Urgent: c.urgency == flightrecorder.Near || l.awaited(c),
+		Drawn: l.drawn(c), Urgent: urgent,
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()

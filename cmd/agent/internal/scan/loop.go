@@ -36,6 +36,8 @@ type Writer interface {
 // Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
 // time. It rests between looks, and less before one that is urgent.
 type Explainer interface {
+	// Ready tells whether Start would take a look, so that nobody prepares one in vain.
+	Ready(urgent bool) bool
 	Start(look Look) bool
 	Found() <-chan Finding
 }
@@ -80,7 +82,8 @@ type Loop struct {
 	objects    map[types.UID]*object // by pod
 	governor   flightrecorder.Governor
 
-	searched   bool // the cgroups were listed once, so that what is new is new on the node
+	idle       time.Time // until then no container is due to be looked into
+	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time
 	podVersion int
 }
@@ -111,6 +114,7 @@ type object struct {
 	writes  flightrecorder.Writes
 	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
 	trigger bool
+	found   time.Time // when it was first seen
 	// history is, by container name, what instances that are gone left behind.
 	history map[string]history
 	check   time.Time // not before then it is compared with what was written
@@ -220,7 +224,9 @@ func (l *Loop) matchPods(now time.Time) {
 		pod := all[uid]
 		o := l.objects[uid]
 		if o == nil {
-			o = &object{writes: flightrecorder.NewWrites(now, spread(uid)), history: map[string]history{}}
+			o = &object{
+				writes: flightrecorder.NewWrites(now, spread(uid)), found: now, history: map[string]history{},
+			}
 			l.objects[uid] = o
 		}
 		o.pod = pod

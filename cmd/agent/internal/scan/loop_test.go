@@ -251,6 +251,7 @@ func (l *looks) Start(look Look) bool {
 	return true
 }
 
+func (l *looks) Ready(bool) bool       { return true }
 func (l *looks) Found() <-chan Finding { return l.found }
 
 // TestWhatDoesNotChangeIsLookedIntoRarely: looks are most of what the agent costs.
@@ -422,6 +423,7 @@ type finder struct {
 	node  *node
 	found chan Finding
 	count int
+	from  time.Time // it rests until then
 }
 
 func (e *finder) Start(look Look) bool {
@@ -431,6 +433,7 @@ func (e *finder) Start(look Look) bool {
 	return true
 }
 
+func (e *finder) Ready(bool) bool       { return !e.node.now.Before(e.from) }
 func (e *finder) Found() <-chan Finding { return e.found }
 
 // TestWhatJumpedIsLookedInto: who comes a minute after a burst finds what it left, and a container that does not
@@ -456,6 +459,59 @@ func TestWhatJumpedIsLookedInto(t *testing.T) {
 	n.pass(9 * time.Minute)
 	if e.count > looked+1 {
 		t.Errorf("looked %d times more into what stays where it jumped to", e.count-looked)
+	}
+}
+
+// TestTheFirstWriteIsOfAnInspection: what an agent knows before it has inspected a container is less than the agent
+// before it has written, and would be written twice. What happens is told at once, and what is never inspected after a
+// while.
+func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
+	for name, c := range map[string]struct {
+		after, within time.Duration // of the inspection, and of the first write
+		killed        bool
+	}{
+		"inspected late":  {after: 3 * time.Minute, within: 3*time.Minute + time.Second},
+		"never inspected": {after: time.Hour, within: inspectedMost + time.Second},
+		"killed before":   {after: time.Hour, within: 20 * time.Second, killed: true},
+	} {
+		n := newNode(t)
+		e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(c.after)}
+		n.loop.Explain = e
+		n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
+		n.tell(uidOf(1), idOf(1), "")
+		n.pass(10 * time.Second)
+		if c.killed {
+			n.set(uidOf(1), idOf(1), 30*memory.MiB, 1, 11)
+		}
+		n.pass(c.within - 15*time.Second)
+		if early := len(n.writer.written); (early > 0) != c.killed {
+			t.Errorf("%s: %d writes within %s", name, early, c.within-5*time.Second)
+		}
+		n.pass(5*time.Second + TickEvery)
+		if len(n.writer.written) != 1 {
+			t.Errorf("%s: %d writes within %s", name, len(n.writer.written), c.within)
+		}
+		if got := n.last(); (got.Inspection == v1alpha1.InspectionDone) != (c.after < c.within) {
+			t.Errorf("%s: %s is written", name, got.Inspection)
+		}
+		n.pass(50 * time.Minute)
+		if len(n.writer.written) != 1 {
+			t.Errorf("%s: %d writes within an hour", name, len(n.writer.written))
+		}
+	}
+}
+
+// TestNothingIsPreparedForAnExplainerThatRests: to list the processes of the container that is most due costs more than
+// reading its usage.
+func TestNothingIsPreparedForAnExplainerThatRests(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(time.Hour)}
+	n.loop.Explain = e
+	n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
+	n.tell(uidOf(1), idOf(1), "")
+	n.pass(5 * time.Minute)
+	if e.count > 0 {
+		t.Errorf("asked %d times", e.count)
 	}
 }
 

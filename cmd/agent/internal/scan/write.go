@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/pods"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
@@ -25,23 +25,30 @@ func (l *Loop) kill(c *container) {
 	l.Log.Info("OOM kill", "container", c.ContainerID, "pod", c.PodUID, "kind", k.Kind, "evidence", k.Evidence)
 }
 
-// checkEvery is how often the numbers of a pod whose object may be written are compared with those that were.
-const checkEvery = 10 * time.Second
+const (
+	// checkEvery is how often the numbers of a pod whose object may be written are compared with those that were.
+	checkEvery = 10 * time.Second
+	// inspectedMost is how old a pod gets before it is written although a container of it was not inspected yet. An agent
+	// that starts takes some minutes to inspect a node of 110 pods. What it would write before is half of what the agent
+	// before it has written, and would be written once more after the inspection.
+	inspectedMost = 5 * time.Minute
+)
 
 // write hands over the snapshots that are due.
 func (l *Loop) write(now time.Time) {
 	l.results()
 	l.settle()
-	running := l.running()
 	for uid, o := range l.objects {
-		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) || !o.trigger && now.Before(o.check) {
+		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
+			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < inspectedMost && l.uninspected(o)) {
 			continue
 		}
 		o.check = now.Add(checkEvery)
-		status := l.status(o, running[uid], now)
+		status := l.status(o, now)
 		if len(status.Containers) == 0 || !o.writes.Due(now, o.trigger, snapshot.Changed(o.written, status)) {
 			continue
 		}
+		status.PodUsage = l.podUsage(o)
 		if l.Writer.Submit(snapshot.Pod{NamespacedName: o.pod.NamespacedName, UID: uid}, status.DeepCopy()) {
 			o.writes.Wrote(now, o.trigger)
 			o.written, o.trigger = status, false
@@ -101,23 +108,29 @@ func (l *Loop) settle() {
 	}
 }
 
-// running are the containers whose cgroup is there, by pod and name.
-func (l *Loop) running() map[types.UID]map[string]*container {
-	out := map[types.UID]map[string]*container{}
-	for _, c := range l.containers {
-		if c.pod == "" || !c.gone.IsZero() {
-			continue
-		}
-		if out[c.pod] == nil {
-			out[c.pod] = map[string]*container{}
-		}
-		out[c.pod][c.name] = c
+// running is the instance of a pod's container whose cgroup is there; nil: none.
+func (l *Loop) running(told *pods.Container) *container {
+	if c := l.containers[told.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
+		return c
 	}
-	return out
+	return nil
+}
+
+// uninspected tells whether an inspection of a container is still to come.
+func (l *Loop) uninspected(o *object) bool {
+	if l.Explain == nil || o.pod.Declined {
+		return false
+	}
+	for i := range o.pod.Containers {
+		if c := l.running(&o.pod.Containers[i]); c != nil && c.finding == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // status is what would be written of a pod now.
-func (l *Loop) status(o *object, running map[string]*container, now time.Time) *v1alpha1.MemorySnapshotStatus {
+func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	s := &v1alpha1.MemorySnapshotStatus{
 		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
 		ObservedTime: metav1.NewTime(now.Truncate(time.Second)),
@@ -128,13 +141,13 @@ func (l *Loop) status(o *object, running map[string]*container, now time.Time) *
 	for i := range o.pod.Containers {
 		name := o.pod.Containers[i].Name
 		h, told := o.history[name]
-		c := running[name]
+		c := l.running(&o.pod.Containers[i])
 		if c == nil && !told {
 			continue
 		}
 		s.Containers = append(s.Containers, l.container(o, name, c, h))
-		if c != nil && s.PodUsage == nil {
-			s.PodLimit, s.PodUsage = l.pod(c)
+		if c != nil && s.PodLimit == nil {
+			s.PodLimit = podLimit(c)
 		}
 	}
 	return s
@@ -182,15 +195,27 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 	}
 }
 
-// pod is what the kernel enforces and counts for the pod that a container is of.
-func (l *Loop) pod(c *container) (limit, usage *resource.Quantity) {
-	if n, err := l.Tree.Limit(c.PodDir); err == nil && n != cgroup.Unlimited {
-		q := n.Quantity()
-		limit = &q
+// podLimit is what the kernel enforces for the pod of a container, as of the last full reading; nil: nothing.
+func podLimit(c *container) *resource.Quantity {
+	_, limit, at := c.recorder.Last()
+	if at.IsZero() || limit == cgroup.Unlimited {
+		return nil
 	}
-	if n, err := l.Tree.Usage(c.PodDir); err == nil {
-		q := n.Quantity()
-		usage = &q
+	q := limit.Quantity()
+	return &q
+}
+
+// podUsage is what the kernel counts for a pod now.
+func (l *Loop) podUsage(o *object) *resource.Quantity {
+	for i := range o.pod.Containers {
+		c := l.running(&o.pod.Containers[i])
+		if c == nil {
+			continue
+		}
+		if n, err := l.Tree.Usage(c.PodDir); err == nil {
+			q := n.Quantity()
+			return &q
+		}
 	}
-	return limit, usage
+	return nil
 }

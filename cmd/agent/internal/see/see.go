@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -42,7 +43,16 @@ type Explainer struct {
 	cmdline []byte                             // for one command line after the other
 	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were looked into before
 	found   chan scan.Finding
+	ready   atomic.Int32 // for which look, one of these
+	rest    rest
 }
+
+// What the Explainer would take.
+const (
+	nothing = iota
+	whatIsUrgent
+	everything
+)
 
 // New returns an Explainer that reads below a folder that is a /proc, with these readers, on a node with this version
 // of cgroups.
@@ -53,6 +63,12 @@ func New(proc string, v cgroup.Version, readers []attribution.Reader, now func()
 		known:  map[program]*v1alpha1.RuntimeFound{},
 		found:  make(chan scan.Finding, 1),
 	}
+}
+
+// Ready tells whether a look would be taken now.
+func (e *Explainer) Ready(urgent bool) bool {
+	ready := e.ready.Load()
+	return ready == everything || urgent && ready == whatIsUrgent
 }
 
 // Start hands a container over, and says whether it is looked into now. What is urgent does not wait for all of the
@@ -78,10 +94,6 @@ const (
 	explainMost = 5 * time.Second
 	// processesMost of a container are looked into: the largest. Of others is told how much is resident in them.
 	processesMost = 32
-	// restShare: after a look that took so long, so many times that passes before the next, which keeps looks within half
-	// a percent of a core; the other half is for reading cgroups. While a container near its limit changes it is 5 %.
-	restShare   = 200
-	urgentShare = 20
 )
 
 // Run works until ctx ends, on a thread of its own, so that its rest follows from the processor time of a look: on a
@@ -89,8 +101,9 @@ const (
 func (e *Explainer) Run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var last time.Duration // what the look before took
+	var last, sum time.Duration // what the look before and all looks took
 	for {
+		e.rest.note(e.now(), sum, scan.ProcessTime())
 		j, ok := e.next(ctx, last)
 		if !ok {
 			return
@@ -98,6 +111,7 @@ func (e *Explainer) Run(ctx context.Context) {
 		began := scan.ThreadTime()
 		finding := e.explain(ctx, j)
 		last = scan.ThreadTime() - began
+		sum += last
 		select {
 		case e.found <- finding:
 		case <-ctx.Done():
@@ -108,7 +122,9 @@ func (e *Explainer) Run(ctx context.Context) {
 
 // next waits for something to do, after a rest that depends on what the look before took.
 func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, ok bool) {
-	soon, later := time.NewTimer(urgentShare*last), time.NewTimer(restShare*last)
+	defer e.ready.Store(nothing)
+	urgently, normally := e.rest.after(last)
+	soon, later := time.NewTimer(urgently), time.NewTimer(normally)
 	defer soon.Stop()
 	defer later.Stop()
 	var urgent, all <-chan scan.Look // nil while it rests
@@ -118,8 +134,10 @@ func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, 
 			return scan.Look{}, false
 		case <-soon.C:
 			urgent = e.urgent
+			e.ready.CompareAndSwap(nothing, whatIsUrgent)
 		case <-later.C:
 			urgent, all = e.urgent, e.jobs
+			e.ready.Store(everything)
 		case j = <-urgent:
 			return j, true
 		case j = <-all:

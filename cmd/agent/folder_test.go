@@ -1,0 +1,71 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/fstest"
+)
+
+// TestFolder: it is a file system as any other, and tells which folders have none in them.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x", "a/y", "a/b/z"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("12\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := folder(dir)
+	if err := fstest.TestFS(f, "x", "a/y", "a/b/z"); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Open("gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if f.Leaf("a") || f.Leaf("gone") || f.Leaf("x") {
+		t.Error("a folder with another in it, a file, and nothing are told to be leaves")
+	}
+	info, err := os.Stat(filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink == 3 && !f.Leaf("a/b") { // this file system counts them
+		t.Error("a folder with nothing but a file in it is told to be no leaf")
+	}
+}
+
+// TestFilesAreClosed: of files that were read, and of folders.
+func TestFilesAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(entries)
+	}
+	before := open()
+	for range 50 {
+		if _, err := fs.ReadFile(folder(dir), "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fs.ReadDir(folder(dir), "."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := open(); now > before+10 {
+		t.Errorf("%d files are open, %d before", now, before)
+	}
+}
