@@ -76,7 +76,8 @@ func run(ctx context.Context, o options) (broken bool, err error) {
 	}
 	check("cpu_percent_of_core", cost.cpu, boundCPU)
 	check("rss_mib", cost.rss, boundRSS)
-	fmt.Printf("looked_into=%d\n", cost.inspected)
+	most := cost.threads[:min(len(cost.threads), 6)]
+	fmt.Printf("looked_into=%d writes=%d cpu_percent_of_threads=%.2f load=%s\n", cost.inspected, cost.writes, most, load())
 	check("writes_per_container_and_hour", cost.perHour, boundPerHour)
 	noticed, err := b.noticed(ctx, o.rounds)
 	if err != nil {

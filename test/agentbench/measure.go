@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -27,10 +28,13 @@ type cost struct {
 	cpu       float64 // percent of a core
 	rss       float64 // MiB, the most since it started
 	inspected int     // containers that it has looked into
-	perHour   float64 // writes for each container
+	writes    int
+	perHour   float64   // writes for each container
+	threads   []float64 // percent of a core of each thread, the most first
 }
 
-// cost lets the agent run beside containers in which nothing happens.
+// cost lets the agent run beside containers in which nothing happens. These are the minutes of an agent that cost most:
+// it has just started, inspects all containers and writes all snapshots.
 func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	pid := b.node.PID()
 	if err := wait(ctx, o.settle); err != nil {
@@ -40,8 +44,7 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	if err != nil {
 		return c, err
 	}
-	_, wroteBefore := b.node.Requests()
-	began := time.Now()
+	threads, began := threadTimes(pid), time.Now()
 	if err := wait(ctx, o.steady); err != nil {
 		return c, err
 	}
@@ -51,9 +54,14 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	}
 	took := time.Since(began)
 	c.cpu = 100 * float64(after-before) / float64(took)
-	_, wrote := b.node.Requests()
+	for id, now := range threadTimes(pid) {
+		c.threads = append(c.threads, 100*float64(now-threads[id])/float64(took))
+	}
+	slices.SortFunc(c.threads, func(a, b float64) int { return cmp.Compare(b, a) })
+	_, c.writes = b.node.Requests()
 	// each is written once after its start, which is no quiet time: what comes above that counts
-	c.perHour = max(float64(wrote-wroteBefore-len(b.pods)), 0) / float64(len(b.pods)) * float64(time.Hour) / float64(took)
+	c.perHour = max(float64(c.writes-len(b.pods)), 0) / float64(len(b.pods)) *
+		float64(time.Hour) / float64(o.settle+took)
 	status, err := procmem.StatusOf(os.DirFS("/proc"), pid)
 	if err != nil {
 		return c, err

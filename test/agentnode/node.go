@@ -96,11 +96,15 @@ func (n *Node) start(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Stop ends the agent and the API server.
+// Stop ends the agent and the API server, where they were started.
 func (n *Node) Stop() {
-	_ = n.agent.Process.Kill()
-	_ = n.agent.Wait()
-	_ = n.server.http.Close()
+	if n.agent != nil && n.agent.Process != nil {
+		_ = n.agent.Process.Kill()
+		_ = n.agent.Wait()
+	}
+	if n.server != nil {
+		_ = n.server.http.Close()
+	}
 }
 
 // PID is that of the agent.
