@@ -96,7 +96,7 @@ func goStory() Story {
 		Arms:     arms,
 		// A minute or more on a machine that does nothing else: memfit reads usage four times a minute, and raises a
 		// request for what four readings show.
-		Steps: []Step{{Name: "load", Path: "load?requests=6000&at=10", Less: "load?requests=2000&at=10", Inspect: true,
+		Steps: []Step{{Name: "load", Path: "load?requests=6000&at=10", Less: "load?requests=1000&at=10", Inspect: true,
 			Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
 		Needed: []Need{
