@@ -35,7 +35,7 @@ type Case struct {
 }
 
 // ErrSkip says that a case cannot run here.
-var ErrSkip = errors.New("left out")
+var ErrSkip = errors.New("NOT CHECKED")
 
 // Measure is what a comparison is about; each has a bound of its own.
 type Measure string

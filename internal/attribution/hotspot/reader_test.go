@@ -154,14 +154,27 @@ func TestG1(t *testing.T) {
 	}
 	half := memory.Bytes(region / 2)
 	if u.InUse != half || u.FreeResident != 3*half || u.Committed != 8*region || u.Coverage != 1 ||
-		u.Detail("MaxHeapSize") != 16*region || u.Detail(Regions) != 3 || u.Detail(Empty) != 2 {
+		u.Detail("MaxHeapSize") != 16*region || u.Detail(Filled) != region/2 || u.Detail(Regions) != 3 ||
+		u.Detail(Empty) != 2 {
 		t.Errorf("%+v", u)
 	}
 	j.NothingAbsent(t)
 }
 
-// TestSerial: four spaces, one of which is filled.
+// TestSerial: four spaces, three of which are filled in part. What is filled and was never touched is not in use.
 func TestSerial(t *testing.T) {
+	used := memory.Bytes(6 * 0x10000)
+	for touched, inUse := range map[int]memory.Bytes{4: used, 3: used - 3*0x10000} {
+		_, u, err := serial(touched).claim(1000)
+		if err != nil || u.InUse != inUse || u.FreeResident != memory.Bytes(touched)*region-inUse || u.Coverage != 1 ||
+			u.Detail(Filled) != int64(used) {
+			t.Errorf("%d spaces are resident: %+v, %v", touched, u, err)
+		}
+	}
+}
+
+// serial is a JVM with four spaces, of which so many are resident.
+func serial(touched int) *made {
 	j := newJVM()
 	j.heap()
 	j.flag("UseSerialGC", 1)
@@ -181,12 +194,8 @@ func TestSerial(t *testing.T) {
 		j.Put(java+0x1000+8*i, at)
 	}
 	j.Put(java+0x1100, java+0x2000+64*3)
-	j.Touch(heapAt, 4*region/procmem.PageSize)
-	_, u, err := j.claim(1000)
-	used := memory.Bytes(6 * 0x10000)
-	if err != nil || u.InUse != used || u.FreeResident != 4*region-used || u.Coverage != 1 {
-		t.Errorf("%+v, %v", u, err)
-	}
+	j.Touch(heapAt, touched*region/procmem.PageSize)
+	return j
 }
 
 // TestWhatIsNotSplit: the range of a heap is told where its parts are not known, with no amounts.
