@@ -95,7 +95,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		log.Warn("New containers are found within 10 s only", "error", err)
 	}
 	if o.tier == "see" {
-		explainer := see.New(o.proc, tree.Version(), readers.All(), time.Now)
+		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now)
 		loop.Explain = explainer
 		go explainer.Run(ctx)
 	}

@@ -309,7 +309,7 @@ func (p *process) look(ctx context.Context) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := attribution.Attribute(ctx, s, readers.All())
+	found, err := attribution.Attribute(ctx, s, readers.All(time.Now))
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, r := range readers.All() {
+	for _, r := range readers.All(nil) {
 		names = append(names, r.Name())
 	}
 	for _, row := range runtimes.All() {

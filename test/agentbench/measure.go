@@ -180,7 +180,7 @@ func look(ctx context.Context, pid int) error {
 	if err != nil {
 		return err
 	}
-	_, err = attribution.Attribute(ctx, s, readers.All())
+	_, err = attribution.Attribute(ctx, s, readers.All(time.Now))
 	return err
 }
 

@@ -77,7 +77,7 @@ func (c Comparison) Error() float64 {
 var cases []Case
 
 // asked are the readers, in the order of docs/attribution.md.
-var asked = readers.All()
+var asked = readers.All(time.Now)
 
 // Process is a process of a case.
 type Process struct {

@@ -101,7 +101,7 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 				held = 0
 				continue
 			}
-			found = appendFitting(found, buf[:held+procmem.PageSize], held, at-uint64(held), heap) //nolint:gosec // not negative
+			found = appendFitting(found, buf[:held+procmem.PageSize], held, at-uint64(held), heap)
 			copy(buf[:], buf[held+procmem.PageSize-before:held+procmem.PageSize])
 			held = before
 		}
@@ -116,7 +116,7 @@ func appendFitting(found []counters, b []byte, seen int, address, heap uint64) [
 	for i := max(seen-8*(counterWords-1), 0); i+8*counterWords <= len(b); i += 8 {
 		c := counters{
 			inUse: word(i), released: word(i + 8), free: word(i + 16), totalAlloc: word(i + 24), totalFree: word(i + 32),
-			ready: word(i + 40), at: address + uint64(i), //nolint:gosec // an index
+			ready: word(i + 40), at: address + uint64(i),
 		}
 		if !c.fit(heap) || len(found) >= 2 {
 			continue
@@ -141,10 +141,10 @@ func (c *counters) alive(marked, live uint64) uint64 {
 // leastAlive watches the collections of a moment, and returns the least of what they found alive. Where collections
 // follow each other at once, much of what one finds is what was allocated while it ran, and its luck: of a service that
 // kept 48 MiB, one found 52 MiB and another 62. A heap that is twice what is alive is collected too rarely for that.
-func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, moment time.Duration) uint64 {
+func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
-	if moment == 0 || least == 0 || c.inUse >= 2*least || bounded && time.Until(deadline) < 2*moment {
+	if now == nil || least == 0 || c.inUse >= 2*least || bounded && deadline.Sub(now()) < 2*moment {
 		return least
 	}
 	every := time.NewTicker(moment / readings)
@@ -161,14 +161,14 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 		if n, err := m.ReadAt(buf[:], c.at-before); err != nil || n < len(buf) {
 			return least
 		}
-		for _, now := range appendFitting(nil, buf[:], before, c.at-before, heap) {
-			if now.at != c.at {
+		for _, again := range appendFitting(nil, buf[:], before, c.at-before, heap) {
+			if again.at != c.at {
 				continue
 			}
-			if now.live > 0 {
-				least = min(least, now.live)
+			if again.live > 0 {
+				least = min(least, again.live)
 			}
-			if i == readings/5 && now.totalAlloc-c.totalAlloc < c.live/64 {
+			if i == readings/5 && again.totalAlloc-c.totalAlloc < c.live/64 {
 				return least // it hardly allocates: no collection will come
 			}
 		}
@@ -176,5 +176,9 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 	return least
 }
 
-// readings is how often the counters are read in a moment.
-const readings = 10
+const (
+	// moment is for how long collections are watched: a second has several of those that follow each other too fast.
+	moment = time.Second
+	// readings is how often the counters are read meanwhile.
+	readings = 10
+)

@@ -20,16 +20,16 @@ const (
 	HeapIdle     = "heapIdle"     // neither
 	Objects      = "objects"      // allocated and not swept, as of the last collection
 	MappedReady  = "mappedReady"  // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
-	// Live is what the last collection found alive, or one of the moment after it ([Reader.Moment]); absent: not known (Go
+	// Live is what the last collection found alive, or one of the moment after it ([Reader.Now]); absent: not known (Go
 	// 1.19), or there was none.
 	Live = "live"
 )
 
 // Reader reads the heap of a Go program.
 type Reader struct {
-	// Moment is how long a program whose heap is nearly all alive is watched, for what is alive is known only to the
-	// collections that find least: a second has several of those that follow each other too fast. 0: it is read once.
-	Moment time.Duration
+	// Now is the clock, for a program whose heap is nearly all alive: it is watched for a second, if there is time,
+	// because what is alive is known only to the collections that find least. nil: it is read once.
+	Now func() time.Time
 }
 
 // Name implements [attribution.Reader].
@@ -61,7 +61,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	if err != nil {
 		return nil, attribution.Usage{}, err
 	}
-	c.live = c.leastAlive(ctx, s.Memory, size, r.Moment)
+	c.live = c.leastAlive(ctx, s.Memory, size, r.Now)
 	return append(regions, meta(s, heap)...), c.usage(resident), nil
 }
 

@@ -112,7 +112,7 @@ func (c *collecting) ReadAt(b []byte, at uint64) (int, error) {
 	if len(b) < procmem.PageSize { // only the counters
 		c.p.Put(c.at-8*markedBefore, c.marked[min(c.reads, len(c.marked)-1)])
 		c.reads++
-		if more := uint64(c.reads) << 20; !c.idle { //nolint:gosec // a few
+		if more := uint64(c.reads) << 20; !c.idle {
 			c.p.Put(c.at+24, theCounters[3]+more, theCounters[4]+more)
 		}
 	}
@@ -153,7 +153,7 @@ func TestLeastAlive(t *testing.T) {
 					defer cancel()
 					ctx = bounded
 				}
-				_, u, err := Reader{Moment: time.Second}.Claim(ctx, s)
+				_, u, err := Reader{Now: time.Now}.Claim(ctx, s)
 				if err != nil || u.Detail(Live) != tc.want || m.reads != tc.reads {
 					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Detail(Live), m.reads, err, tc.want, tc.reads)
 				}
