@@ -84,7 +84,7 @@ func request(n int) uint32 {
 		row := map[string]any{"id": strings.Clone(u.ID), "name": strings.Clone(u.Name), "email": strings.ToUpper(u.Email)}
 		page = append(page, row)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, 512<<10)) // the usual buffer of a response, most of it never needed
+	text := bytes.NewBuffer(make([]byte, 0, 128<<10)) // the usual buffer of a response, most of it never needed
 	if json.NewEncoder(text).Encode(page) != nil || !json.Valid(text.Bytes()) {
 		return 0
 	}
