@@ -157,7 +157,7 @@ func MakePlan(in Input) Plan {
 	managed := targets(in.Pod, in.Profile, in.Live)
 	p.containers = make([]containerPlan, 0, len(managed))
 	sizings, whole := in.sizings(managed)
-	if have := Size(constraints.WholeSize(in.Pod)); whole.next != have {
+	if have := constraints.WholeSize(in.Pod); whole.next != have {
 		p.whole = &whole.next
 	}
 	in.whole, after.Pod = whole.next.Limit, whole.rec

@@ -235,7 +235,7 @@ func (c chance) forged(pod *corev1.Pod) *record {
 	}
 	r := &record{Version: recordVersion}
 	if c.one(3) {
-		r.Pod = size(Size(constraints.WholeSize(pod)))
+		r.Pod = size(constraints.WholeSize(pod))
 	}
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {

@@ -45,7 +45,7 @@ type wholeSizing struct {
 // Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there is
 // nothing to size. The size of the whole pod follows its containers.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
-	whole := wholeSizing{next: Size(constraints.WholeSize(in.Pod))}
+	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
 		whole.rec = in.before.Pod
 	}
@@ -155,7 +155,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		}
 	}
 	if template.Stays == "" {
-		whole.next, whole.rec = Size(found.Size), recordOf(Size(template.Size), Size(found.Size))
+		whole.next, whole.rec = found.Size, recordOf(Size(template.Size), found.Size)
 	}
 }
 
@@ -180,7 +180,7 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 // take takes what was found; false where the profile does not allow that.
 func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 	allowed = true
-	s.next, s.why = Size(fitted.Size), append(s.why, fitted.Why...)
+	s.next, s.why = fitted.Size, append(s.why, fitted.Why...)
 	if s.next != s.base {
 		if bound, why := bounded(t, s.next, s.base); bound != s.next {
 			allowed = false
@@ -218,7 +218,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 func bounded(t target, want, base Size) (Size, []string) {
 	policy := t.policy.SizePolicy()
 	size, why := policy.Bound(want, base)
-	return Size(size), why
+	return size, why
 }
 
 // sizeName is what skips about sizes are called in the record.

@@ -366,7 +366,7 @@ func (d difference) Whole() *inject.Size {
 	if was == is {
 		return nil
 	}
-	return (*inject.Size)(&is)
+	return &is
 }
 
 func (d difference) Annotation() (string, bool) {
