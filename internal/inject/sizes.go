@@ -155,7 +155,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		}
 	}
 	if template.Stays == "" {
-		whole.next, whole.rec = found.Size, recordOf(Size(template.Size), found.Size)
+		whole.next, whole.rec = found.Size, recordOf(template.Size, found.Size)
 	}
 }
 
