@@ -54,7 +54,7 @@ func (l *Loop) explain(now time.Time) {
 		l.idle = now.Add(explainIdle)
 		return
 	}
-	urgent := c.urgency == flightrecorder.Near || l.awaited(c)
+	urgent := c.urgency == flightrecorder.Near || l.awaited(c, now)
 	if !l.Explain.Ready(urgent) {
 		return
 	}
@@ -85,13 +85,15 @@ func (c *container) unmapped() bool {
 }
 
 // awaited tells whether somebody waits for a look into a container. One that has just started is left alone until it is
-// what it will be: what asks may stand in the template of its pod.
-func (l *Loop) awaited(c *container) bool {
+// what it will be: what asks may stand in the template of its pod. After that it does not wait for the first looks into
+// all others, which take minutes on a node where much has started.
+func (l *Loop) awaited(c *container, now time.Time) bool {
 	if l.drawn(c) && c.unmapped() {
 		return true
 	}
 	o := l.objects[c.pod]
-	return o != nil && o.pod.Asked != "" && o.pod.Asked != c.asked && !c.explained.IsZero()
+	return o != nil && o.pod.Asked != "" && o.pod.Asked != c.asked &&
+		(!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
 }
 
 // limit is what was effective when the container was read last; 0: none, or not known.
@@ -112,7 +114,7 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 			continue
 		}
 		waited := c.waited(now)
-		if l.awaited(c) && now.Sub(c.explained) >= explainNear {
+		if l.awaited(c, now) && now.Sub(c.explained) >= explainNear {
 			waited = max(waited, nearFirst*float64(now.Sub(c.explained)/explainNear))
 		}
 		if waited >= worst {

@@ -423,11 +423,13 @@ type finder struct {
 	node  *node
 	found chan Finding
 	count int
+	order []string
 	from  time.Time // it rests until then
 }
 
 func (e *finder) Start(look Look) bool {
 	e.count++
+	e.order = append(e.order, look.Container)
 	usage := e.node.loop.containers[look.Container].recorder.Usage()
 	e.found <- Finding{Container: look.Container, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()}}
 	return true
@@ -498,6 +500,33 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 		if len(n.writer.written) != 1 {
 			t.Errorf("%s: %d writes within an hour", name, len(n.writer.written))
 		}
+	}
+}
+
+// TestWhoAsksDoesNotWaitForFirstLooks: of many containers that have started, the one that somebody asks for is first,
+// though not before it is what it will be.
+func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(time.Minute)}
+	n.loop.Explain = e
+	for i := 1; i <= 9; i++ {
+		n.set(uidOf(i), idOf(i), 30*memory.MiB, 0, i)
+		n.tell(uidOf(i), idOf(i), "")
+	}
+	n.pass(50 * time.Second)
+	last, id := uidOf(10), idOf(10)
+	n.set(last, id, 30*memory.MiB, 0, 10)
+	n.tell(last, id, "")
+	n.pass(2 * time.Second)
+	status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + id}
+	n.update(last, &status, map[string]string{v1alpha1.InspectAnnotation: "now"})
+	n.pass(7 * time.Second)
+	if e.count > 0 {
+		t.Fatalf("%d looks while it rests", e.count)
+	}
+	n.pass(5 * time.Second)
+	if len(e.order) == 0 || e.order[0] != id {
+		t.Errorf("looked into %v, want %s first", e.order, id)
 	}
 }
 
