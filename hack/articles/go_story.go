@@ -94,10 +94,9 @@ func goStory() Story {
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms,
-		AtOnce:   2 * 4, // of 250m each: two processors
-		// A minute on a machine that does nothing else: memfit reads usage four times a minute, and raises a
+		// A minute or more on a machine that does nothing else: memfit reads usage four times a minute, and raises a
 		// request for what four readings show.
-		Steps: []Step{{Name: "load", Path: "load?requests=20000&at=10", Less: "load?requests=1000&at=10", Inspect: true,
+		Steps: []Step{{Name: "load", Path: "load?requests=6000&at=10", Less: "load?requests=1000&at=10", Inspect: true,
 			Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
 		Needed: []Need{

@@ -31,9 +31,6 @@ type Story struct {
 	Profiles map[string]string
 	Arms     []Arm
 	Steps    []Step
-	// AtOnce is how many arms take a step at once where its speed is told: with more, they take the processor and its
-	// caches from each other. 0: all.
-	AtOnce int
 	// Look is where the author would have looked at `kubectl describe` and `kubectl memfit why`.
 	Look     Place
 	Pages    bool // a map of the pages is drawn there: the picture of its author's visualiser, from outside

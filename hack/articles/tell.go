@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +40,6 @@ type teller struct {
 	story    Story
 	programs string // folder
 	say      io.Writer
-	turns    chan struct{} // has one for each arm that takes a step now
 
 	mu  sync.Mutex
 	run *Run
@@ -55,8 +53,7 @@ func tell(ctx context.Context, kubectl, node, programs string, s Story, say io.W
 	t := &teller{
 		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name, Node: node}, story: s, programs: programs,
 		say:   say,
-		run:   &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
-		turns: make(chan struct{}, cmp.Or(s.AtOnce, len(s.Arms))),
+		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
 	}
 	defer func() {
 		t.run.Took = time.Since(t.run.Began)
@@ -247,7 +244,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		}
 		t.keep(before)
 	}
-	values, err := t.taken(ctx, step, pod)
+	values, err := t.ask(ctx, pod, step.Path)
 	answered := time.Now()
 	if err == nil && step.Settle > 0 {
 		select {
@@ -289,17 +286,6 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 	}
 	t.keep(r)
 	return nil
-}
-
-// taken has an arm take a step when it is its turn.
-func (t *teller) taken(ctx context.Context, step Step, pod string) (map[string]float64, error) {
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case t.turns <- struct{}{}:
-	}
-	defer func() { <-t.turns }()
-	return t.ask(ctx, pod, step.Path)
 }
 
 // end waits for the kubelet to say how the container of a pod ended.

@@ -78,13 +78,13 @@ func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 // request is what one request does: it reads rows as a database driver does, each with strings of its own, and answers
 // with a page of them, checked.
 func request(n int) uint32 {
-	page := make([]map[string]any, 0, 430)
-	for i := range 430 {
+	page := make([]map[string]any, 0, 400)
+	for i := range 400 {
 		u := users[(n*131+i*977)%len(users)]
 		row := map[string]any{"id": strings.Clone(u.ID), "name": strings.Clone(u.Name), "email": strings.ToUpper(u.Email)}
 		page = append(page, row)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, 128<<10)) // the usual buffer of a response, most of it never needed
+	text := bytes.NewBuffer(make([]byte, 0, 448<<10)) // the usual buffer of a response, most of it never needed
 	if json.NewEncoder(text).Encode(page) != nil || !json.Valid(text.Bytes()) {
 		return 0
 	}
