@@ -52,7 +52,7 @@ func tell(ctx context.Context, kubectl, node, programs string, s Story, say io.W
 	}
 	t := &teller{
 		Cluster: &Cluster{Kubectl: kubectl, Namespace: "articles-" + s.Name, Node: node}, story: s, programs: programs,
-		say:   say,
+		say: say,
 		run: &Run{Story: s, Said: map[string]string{}, Began: time.Now()},
 	}
 	defer func() {
