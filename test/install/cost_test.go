@@ -14,9 +14,9 @@ import (
 )
 
 // TestQuantitiesCostTheAPIServerLittle: CEL reads quantities in the API server itself, and parsing "1e-999999999" takes
-// minutes. Whatever somebody writes into a profile is refused, or answered, for far less: a hundred times at most what an
-// ordinary profile costs in the same run. 128 sizes of 2000 digits each are 256 KiB of text and cost 24 times as much on
-// a machine that does other things.
+// minutes. Whatever somebody writes into a profile is refused, or answered, for a hundred times at most what an
+// ordinary profile costs in the same run. 128 sizes of 2000 digits each are 256 KiB of text and cost 24 times as much
+// on a machine that does other things.
 func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {
 	const (
 		tries  = 7   // of which the quickest counts: what else the machine does only adds
