@@ -12,7 +12,8 @@ const (
 	inspectMost  = 0.5
 	agentMost    = 0.9
 	inspectLeast = 0.2
-	// urgentMost is while a container near its limit changes, whatever the rest takes.
+	// urgentMost is while a container near its limit changes or somebody waits for an inspection, whatever the rest
+	// takes. So it also bounds what a pod template can cost that asks for all of its pods.
 	urgentMost = 5
 	// othersEvery is how often the agent looks at what else it takes, and othersSettle how much of a new figure counts at
 	// once; the rest is history.
