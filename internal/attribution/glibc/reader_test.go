@@ -84,6 +84,23 @@ func TestResidentTop(t *testing.T) {
 	}
 }
 
+// TestTopWithinPage: what a top that ends inside a page gives back is counted in whole pages, no more of them than are
+// free.
+func TestTopWithinPage(t *testing.T) {
+	m := newMalloc(layouts[0], 0x30)
+	const size = 0x4300
+	m.Map(brk, 0x5000, fakeproc.RW, "[heap]")
+	at := m.chunks(brk, block{size: 0x290})
+	m.top(at, brk+size)
+	m.state(m.mains, at, m.mains, size)
+	m.Touch(brk, 5)
+	u := look(t, m).Usages[0]
+	if want := memory.Bytes(3 * procmem.PageSize); u.Returnable != want || u.FreeResident != want {
+		t.Errorf("returnable %s of %s free and resident, want the %s between the first page and the last",
+			u.Returnable, u.FreeResident, want)
+	}
+}
+
 // TestArenasBesideTwo: what arenas hold without use, and what lies outside of the two that hold the most.
 func TestArenasBesideTwo(t *testing.T) {
 	const heap2 = heap1 + 1<<26

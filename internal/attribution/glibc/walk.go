@@ -183,11 +183,14 @@ func (w *walker) count(end uint64) {
 		start = w.span.start
 	}
 	w.sums.top = end - w.at
-	w.freePages(alignUp(start+headerSize, page), alignDown(end, page))
-	w.topResident = w.window.ResidentBytes(alignUp(start+headerSize, page), alignDown(end, page))
-	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version.
+	from, to := alignUp(start+headerSize, page), alignDown(end, page)
+	w.freePages(from, to)
+	w.topResident = w.window.ResidentBytes(from, to)
+	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version. Where
+	// the end is not that of a page, the kernel takes whole pages all the same.
 	if free := end - start; w.arena.main && free > minChunk+1 {
-		w.topReturnable = w.window.ResidentBytes(end-alignDown(free-minChunk-1, w.caches.trimUnit), end)
+		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
+		w.topReturnable = w.window.ResidentBytes(max(from, alignUp(cut, page)), to)
 	}
 	w.span = span{}
 	w.at = end
