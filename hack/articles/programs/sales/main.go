@@ -28,22 +28,26 @@ import (
 	"time"
 )
 
-// user is a row of the service: pointers make it as dear to the collector as real ones are.
+// user is a row of the service: pointers, which the collector follows, and bytes in which it finds none.
 type user struct {
 	ID, Name, Email string
 	Roles           []string
-	Next            *user `json:"-"`
+	Settings        []byte
+	Next            *user
 }
 
 var users []*user
 
 func main() {
 	mib := flag("LIVE_MIB", 46)
-	for i := 0; i < mib*4300; i++ { // about 4300 rows are a MiB
-		users = append(users, &user{
+	var last *user
+	for i := range mib * 2150 { // about 2150 rows are a MiB
+		last = &user{
 			ID: fmt.Sprintf("45b5fbd3-755f-4379-%012d", i), Name: "User Gopher " + strconv.Itoa(i),
-			Email: strconv.Itoa(i) + "@example.com", Roles: []string{"USER", "R" + strconv.Itoa(i%7)}, Next: last(users),
-		})
+			Email: strconv.Itoa(i) + "@example.com", Roles: []string{"USER", "R" + strconv.Itoa(i%7)},
+			Settings: make([]byte, 240), Next: last,
+		}
+		users = append(users, last)
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
@@ -64,13 +68,6 @@ func flag(name string, fallback int) int {
 		return n
 	}
 	return fallback
-}
-
-func last(of []*user) *user {
-	if len(of) == 0 {
-		return nil
-	}
-	return of[len(of)-1]
 }
 
 func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
