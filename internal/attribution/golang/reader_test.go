@@ -104,13 +104,20 @@ type collecting struct {
 	p      *fakeproc.Process
 	at     uint64
 	marked []uint64 // from the second reading on
-	idle   bool     // it allocates nothing
-	reads  int
+	// began is what was in use when the collection began that runs, from the second reading on; 0: none runs.
+	began []uint64
+	idle  bool // it allocates nothing
+	reads int
 }
 
 func (c *collecting) ReadAt(b []byte, at uint64) (int, error) {
 	if len(b) < procmem.PageSize { // only the counters
 		c.p.Put(c.at-8*markedBefore, c.marked[min(c.reads, len(c.marked)-1)])
+		triggered := ^uint64(0)
+		if c.reads < len(c.began) && c.began[c.reads] > 0 {
+			triggered = c.began[c.reads]
+		}
+		c.p.Put(c.at-8*triggeredBefore, triggered)
 		c.reads++
 		if more := uint64(c.reads) << 20; !c.idle {
 			c.p.Put(c.at+24, theCounters[3]+more, theCounters[4]+more)
@@ -119,24 +126,35 @@ func (c *collecting) ReadAt(b []byte, at uint64) (int, error) {
 	return c.Memory.ReadAt(b, at)
 }
 
-// TestLeastAlive: of collections that follow each other at once, the one counts that finds least.
+// TestLeastAlive: of collections that follow each other at once, the one counts that finds least, without what was
+// allocated while it ran.
 func TestLeastAlive(t *testing.T) {
 	const mib, at = 1 << 20, rwData + 0x1000 + 48
 	for name, tc := range map[string]struct {
 		first  uint64
 		marked []uint64
+		began  []uint64
 		bound  time.Duration // 0: none
 		idle   bool
 		want   int64
 		reads  int
 	}{
-		"the least": {7 * mib, []uint64{6 * mib, 5 * mib, 7 * mib}, 0, false, 5 * mib, readings},
+		"the least": {7 * mib, []uint64{6 * mib, 5 * mib, 7 * mib}, nil, 0, false, 5 * mib, readings},
 		// 9 MiB are more than there is
-		"a collection that is on": {7 * mib, []uint64{0, 6 * mib, 9 * mib}, 0, false, 6 * mib, readings},
-		"rare collections":        {4 * mib, []uint64{mib}, 0, false, 4 * mib, 0},
-		"it allocates nothing":    {7 * mib, []uint64{7 * mib}, 0, true, 7 * mib, readings/5 + 1},
-		"no time for it":          {7 * mib, []uint64{5 * mib}, 1500 * time.Millisecond, false, 7 * mib, 0},
-		"time enough":             {7 * mib, []uint64{5 * mib}, time.Minute, false, 5 * mib, readings},
+		"a collection that is on": {7 * mib, []uint64{0, 6 * mib, 9 * mib}, nil, 0, false, 6 * mib, readings},
+		"what was allocated while it ran": {
+			6 * mib, []uint64{6 * mib, 6 * mib, 7 * mib}, []uint64{7 * mib, 6 * mib}, 0, false, 5 * mib, readings,
+		},
+		"what is no beginning": {
+			6 * mib, []uint64{6 * mib, 6 * mib, 7 * mib}, []uint64{5 * mib, 9 * mib}, 0, false, 6 * mib, readings,
+		},
+		"each has its own": {
+			6 * mib, []uint64{6 * mib, 7 * mib, 7 * mib, 6 * mib}, []uint64{7 * mib}, 0, false, 6 * mib, readings,
+		},
+		"rare collections":     {4 * mib, []uint64{mib}, nil, 0, false, 4 * mib, 0},
+		"it allocates nothing": {7 * mib, []uint64{7 * mib}, nil, 0, true, 7 * mib, readings/5 + 1},
+		"no time for it":       {7 * mib, []uint64{5 * mib}, nil, 1500 * time.Millisecond, false, 7 * mib, 0},
+		"time enough":          {7 * mib, []uint64{5 * mib}, nil, time.Minute, false, 5 * mib, readings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := goProgram()
@@ -144,7 +162,7 @@ func TestLeastAlive(t *testing.T) {
 			p.Put(at-8*markedBefore, tc.first)
 			p.Put(at-8*liveBefore, 8*mib)
 			s := p.Snapshot()
-			m := &collecting{Memory: s.Memory, p: p, at: at, marked: tc.marked, idle: tc.idle}
+			m := &collecting{Memory: s.Memory, p: p, at: at, marked: tc.marked, began: tc.began, idle: tc.idle}
 			s.Memory = m
 			synctest.Test(t, func(t *testing.T) { // no second is waited for
 				ctx := t.Context()
@@ -159,6 +177,21 @@ func TestLeastAlive(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCollectedCounters: of two places that fit, the one counts before which a collection's findings stand.
+func TestCollectedCounters(t *testing.T) {
+	for _, at := range []uint64{rwData + 0x800, rwData + 0x200} {
+		p := goProgram()
+		p.Put(rwData+0x500, 3194880, 20865024, 98304, 32768, 832, 259915776) // in runtime.memstats of a program
+		p.Put(at, theCounters...)
+		p.Put(at-8*markedBefore, 3<<20)
+		p.Put(at-8*liveBefore, 4<<20)
+		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+		if err != nil || u.Detail(Live) != 3<<20 {
+			t.Errorf("counters at %#x: live %d, %v, want 3 MiB", at, u.Detail(Live), err)
+		}
 	}
 }
 
