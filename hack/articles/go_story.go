@@ -106,7 +106,8 @@ func goStory() Story {
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms,
-		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a request for what four readings show.
+		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a
+		// request for what four readings show.
 		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", Less: "load?requests=1000&at=10",
 			Inspect: true, Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
